@@ -1,0 +1,125 @@
+"""The settings everything else takes, checked once where they are made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+Kind = Literal["words", "characters", "lines", "sentences"]
+
+_LETTER: dict[Kind, str] = {"words": "w", "characters": "c", "lines": "l", "sentences": "s"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Everything that decides a sketch. Sketches compare only within one recipe, told apart by `id`.
+
+    kind:     what a shingle is: `size` words in a row, `size` characters in a row, a line, or a sentence
+              in the manner of Smith (2008): stems of its words of four letters and more.
+    size:     tokens in a shingle, 1..64; 1 for lines and sentences.
+    k:        most values in a sketch, 1..4096: 4 bytes each in the index; the standard error of a resemblance
+              near 0.85 is 0.044 at 64 and 0.029 at 128.
+    seed:     0..2**64-1; another seed gives unrelated sketches.
+    hash:     "mix64" (documented in `shingles`) or "crc32" (lines and sentences only, the numbers of Smith 2008).
+    markup:   "keep" takes the text as it is, "html" strips tags, scripts and styles and resolves entities.
+    urls:     "keep", or "drop" to leave them out before shingling.
+    language: whose Snowball stemmer sentences use; None does not stem. None for every other kind.
+    """
+
+    version: ClassVar[int] = 1  # of normalisation, tokens and hashes: raised when any of them would change a value
+
+    kind: Kind = "words"
+    size: int = 3
+    k: int = 64
+    seed: int = 0
+    hash: Literal["mix64", "crc32"] = "mix64"
+    markup: Literal["keep", "html"] = "keep"
+    urls: Literal["keep", "drop"] = "keep"
+    language: str | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("kind", self.kind, _LETTER)
+        _one_of("hash", self.hash, ("mix64", "crc32"))
+        _one_of("markup", self.markup, ("keep", "html"))
+        _one_of("urls", self.urls, ("keep", "drop"))
+        _whole("size", self.size, 1, 64)
+        _whole("k", self.k, 1, 4096)
+        _whole("seed", self.seed, 0, 2**64 - 1)
+        if self.kind in ("lines", "sentences"):
+            if self.size != 1:
+                raise ValueError(f"size must be 1 for {self.kind}, got {self.size}: each of them is one shingle")
+        elif self.hash != "mix64":
+            raise ValueError(f'hash must be "mix64" for {self.kind}, got "{self.hash}"')
+        if self.hash == "crc32" and self.seed:
+            raise ValueError(f"seed must be 0 with crc32, got {self.seed}: CRC-32 has no seed")
+        if self.language is not None and (self.kind != "sentences" or not re.fullmatch("[a-z]+", self.language)):
+            raise ValueError(f"language is the name of a Snowball stemmer, for sentences only, got {self.language!r}")
+
+    @classmethod
+    def words(cls, size: int = 3, k: int = 64, **others: Any) -> Self:
+        """Shingles of `size` words in a row."""
+        return cls(kind="words", size=size, k=k, **others)
+
+    @classmethod
+    def characters(cls, size: int = 5, k: int = 64, **others: Any) -> Self:
+        """Shingles of `size` characters in a row: for short texts and for many small spelling changes."""
+        return cls(kind="characters", size=size, k=k, **others)
+
+    @classmethod
+    def lines(cls, k: int = 64, **others: Any) -> Self:
+        """Every line is one shingle: for logs, code and lists."""
+        return cls(kind="lines", size=1, k=k, **others)
+
+    @classmethod
+    def sentences(cls, language: str | None = "english", k: int = 64, **others: Any) -> Self:
+        """Every sentence is one shingle, as Eishay Smith described (2008); needs the extra "stem" unless language is None."""
+        return cls(kind="sentences", size=1, k=k, language=language, **others)
+
+    @property
+    def id(self) -> str:
+        """A short name, stored beside every sketch: w3-k64-v1, c5-k128-v1-html-nourls-seed7, s1-k64-v1-crc32-english."""
+        extras = {
+            "html": self.markup == "html",
+            "nourls": self.urls == "drop",
+            f"seed{self.seed}": self.seed != 0,
+            "crc32": self.hash == "crc32",
+            str(self.language): self.language is not None,
+        }
+        parts = [f"{_LETTER[self.kind]}{self.size}", f"k{self.k}", f"v{self.version}"]
+        return "-".join(parts + [name for name, given in extras.items() if given])
+
+    @classmethod
+    def parse(cls, name: str) -> Self:
+        """The recipe of an id. Raises ValueError for an id this version did not make."""
+        found = re.fullmatch(
+            r"([wcls])(\d+)-k(\d+)-v(\d+)(-html)?(-nourls)?(?:-seed(\d+))?(-crc32)?(?:-([a-z]+))?", name, re.ASCII
+        )
+        if not found or int(found[4]) != cls.version:
+            raise ValueError(f"{name!r} is no recipe id of this version; one looks like {cls().id}")
+        letter, size, k, _, html, nourls, seed, crc32, language = found.groups()
+        recipe = cls(
+            kind=next(kind for kind, sign in _LETTER.items() if sign == letter),
+            size=int(size),
+            k=int(k),
+            seed=int(seed or 0),
+            hash="crc32" if crc32 else "mix64",
+            markup="html" if html else "keep",
+            urls="drop" if nourls else "keep",
+            language=language,
+        )
+        if recipe.id != name:
+            raise ValueError(f"{name!r} is no recipe id, the nearest is {recipe.id}")
+        return recipe
+
+
+def _one_of(name: str, value: object, allowed: Any) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+def _whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if value < least or (most is not None and value > most):
+        raise ValueError(f"{name} must be {f'at least {least}' if most is None else f'{least}..{most}'}, got {value}")
