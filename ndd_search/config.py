@@ -73,12 +73,12 @@ class Recipe:
 
     @classmethod
     def sentences(cls, language: str | None = "english", k: int = 64, **others: Any) -> Self:
-        """Every sentence is one shingle, as Eishay Smith described (2008); needs the extra "stem" unless language is None."""
+        """Every sentence is one shingle, as Smith described (2008); needs the extra "stem" unless language is None."""
         return cls(kind="sentences", size=1, k=k, language=language, **others)
 
     @property
     def id(self) -> str:
-        """A short name, stored beside every sketch: w3-k64-v1, c5-k128-v1-html-nourls-seed7, s1-k64-v1-crc32-english."""
+        """A short name, stored beside every sketch: w3-k64-v1, c5-k128-v1-html-nourls-seed7, s1-k64-v1-english."""
         extras = {
             "html": self.markup == "html",
             "nourls": self.urls == "drop",

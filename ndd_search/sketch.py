@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
-
-from ndd_search.config import Recipe
 
 Sketch = npt.NDArray[np.int32]
 VALUES = 2**31  # a sketch holds values in 0..VALUES-1: what fits a signed 32-bit integer field
