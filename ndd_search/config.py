@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 Kind = Literal["words", "characters", "lines", "sentences"]
+Mode = Literal["group", "drop", "demote", "annotate"]
+Keep = str | Callable[[Any], Any]
 
 _LETTER: dict[Kind, str] = {"words": "w", "characters": "c", "lines": "l", "sentences": "s"}
 
@@ -113,7 +116,71 @@ class Recipe:
         return recipe
 
 
-def _one_of(name: str, value: object, allowed: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class CollapseOptions:
+    """How the hits of a request are collapsed.
+
+    min_similarity:   resemblance from which two hits are near-duplicates, 0 < x <= 1; 1 is identical.
+    mode:             "group" shows leaders with their duplicates, "drop" leaders alone, "demote" puts duplicates after
+                      everything else, "annotate" moves nothing and says of each hit whose duplicate it is.
+    window:           how many of the engine's hits are examined at first, at least 1; doubled while the page is short.
+    max_window:       the most hits ever examined for one request, at least `window`: the stream ends there.
+    max_per_group:    how many hits of one group are shown, at least 1.
+    keep:             which copy of a group is shown (the group keeps the rank of its best hit), a list of wishes, the
+                      first that decides wins: "score" (the engine's order), "newest:FIELD", "oldest:FIELD",
+                      "longest" (by shingles) or "longest:FIELD" (by characters), "preferred:FIELD=best,second,...",
+                      or a callable(hit) whose smallest value wins. Ties go to the better rank.
+    min_shingles:     below this many shingles only an identical sketch is a near-duplicate: few shingles say little.
+    min_length_ratio: shorter / longer, in shingles, from which two hits may be near-duplicates, 0..1; 0 is off.
+    must_match:       fields in which two near-duplicates agree (price, version, language); a missing value agrees
+                      with a missing value only.
+    time_field, max_seconds_apart: two near-duplicates are at most this far apart in that field (a datetime, an
+                      ISO 8601 text, or a number of seconds or milliseconds since 1970); a hit without a readable
+                      time stands alone.
+    """
+
+    min_similarity: float = 0.5
+    mode: Mode = "group"
+    window: int = 100
+    max_window: int = 10_000
+    max_per_group: int = 1
+    keep: tuple[Keep, ...] = ("score",)
+    min_shingles: int = 8
+    min_length_ratio: float = 0.0
+    must_match: tuple[str, ...] = ()
+    time_field: str | None = None
+    max_seconds_apart: float | None = None
+
+    def __post_init__(self) -> None:
+        _share("min_similarity", self.min_similarity)
+        if self.min_similarity == 0:
+            raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
+        _one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))
+        _whole("window", self.window, 1)
+        _whole("max_window", self.max_window, self.window)
+        _whole("max_per_group", self.max_per_group, 1)
+        _whole("min_shingles", self.min_shingles, 0)
+        _share("min_length_ratio", self.min_length_ratio)
+        for name in ("keep", "must_match"):  # lists come from JSON; a frozen value holds tuples
+            given = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, Collection):
+                raise TypeError(f"{name} must be a list, got {given!r}")
+            object.__setattr__(self, name, tuple(given))
+        for wish in self.keep:
+            if not callable(wish) and not re.fullmatch(
+                r"score|longest(:.+)?|(newest|oldest):.+|preferred:[^=]+=.+", str(wish)
+            ):
+                raise ValueError(
+                    f"keep knows score, newest:FIELD, oldest:FIELD, longest, longest:FIELD, "
+                    f"preferred:FIELD=VALUE,VALUE and callables, got {wish!r}"
+                )
+        if (self.time_field is None) != (self.max_seconds_apart is None):
+            raise ValueError("time_field and max_seconds_apart are given together or not at all")
+        if self.max_seconds_apart is not None and not self.max_seconds_apart >= 0:
+            raise ValueError(f"max_seconds_apart must be at least 0, got {self.max_seconds_apart}")
+
+
+def _one_of(name: str, value: object, allowed: Collection[str]) -> None:
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
 
@@ -123,3 +190,10 @@ def _whole(name: str, value: object, least: int, most: int | None = None) -> Non
         raise TypeError(f"{name} must be a whole number, got {value!r}")
     if value < least or (most is not None and value > most):
         raise ValueError(f"{name} must be {f'at least {least}' if most is None else f'{least}..{most}'}, got {value}")
+
+
+def _share(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number in 0..1, got {value!r}")
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} must be in 0..1, got {value}")

@@ -1,0 +1,44 @@
+"""Similar pairs and ranks to a leader per hit: leaders, never chains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.pairs import Pairs, Ranks, rows_of, similar_pairs
+
+
+def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: int = 64) -> Ranks:
+    """The page check: for each hit, in rank order, the rank of the hit that stands for it (its own for a leader).
+
+    sketches:       of one recipe, best hit first, each ascending distinct values in 0..2**31-1.
+    min_similarity: resemblance from which two hits are near-duplicates, 0 < x <= 1.
+    k:              the recipe's k, or a smaller one.
+    Returns int64, shape (n,). Every hit is at least min_similarity alike to its leader, no two leaders are, and
+    nothing that comes later changes a leader. An empty sketch stands alone. Raises InvalidSketch naming the rank.
+    """
+    if not 0 < min_similarity <= 1:
+        raise ValueError(f"min_similarity must be above 0 and at most 1, got {min_similarity}")
+    rows = rows_of(sketches, k)
+    return choose_leaders(len(rows.lengths), similar_pairs(rows, min_similarity))[0]
+
+
+def choose_leaders(count: int, pairs: Pairs) -> tuple[Ranks, npt.NDArray[np.float64]]:
+    """Let each of `count` hits join the best-ranked leader it pairs with, or become a leader.
+
+    Returns the leader of each hit (int64) and the similarity to it (1.0 for leaders), shape (count,).
+    """
+    leader, similarity = np.arange(count), np.ones(count)
+    heads = np.flatnonzero(np.diff(pairs.first, prepend=-1))
+    for start, end in pairwise([*heads.tolist(), len(pairs)]):
+        head = pairs.first[start]
+        if leader[head] != head:
+            continue
+        followers = pairs.second[start:end]
+        free = leader[followers] == followers
+        leader[followers[free]] = head
+        similarity[followers[free]] = pairs.similarity[start:end][free]
+    return leader, similarity

@@ -1,0 +1,177 @@
+"""The sketches of a page to its similar pairs, without looking at pairs that share nothing.
+
+All values of the page are sorted once; equal values stand together then, and only documents that meet in such a run
+can be similar. Documents that share too few values to reach the bar with anybody leave first. What is left is counted
+in one of two ways: as a list of meetings, or, when many documents share the same values (boilerplate, edits of one
+text), as the product of a small 0/1 matrix with itself, so that no kind of page is slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.errors import InvalidSketch
+from ndd_search.similarity import check_sketch
+from ndd_search.sketch import VALUES, Sketches
+
+Ranks = npt.NDArray[np.int64]
+_ROUNDING = 1e-9  # a resemblance of exactly the bar counts, whatever the rounding of bar * size
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of hits, ordered by the first, then the second; three arrays of one length.
+
+    first, second: ranks on the page, first < second.
+    similarity:    resemblance as estimated, 0..1.
+    """
+
+    first: Ranks
+    second: Ranks
+    similarity: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def where(self, wanted: npt.NDArray[np.bool_]) -> Pairs:
+        """The pairs marked True."""
+        return Pairs(self.first[wanted], self.second[wanted], self.similarity[wanted])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The sketches of a page, checked, one after the other.
+
+    values:  int64, ascending and distinct within a row, at most k of each row.
+    offsets: row i is values[offsets[i]:offsets[i + 1]].
+    k:       a row of k values is a sample of its document, a shorter one the whole of it.
+    """
+
+    values: npt.NDArray[np.int64]
+    offsets: Ranks
+    k: int
+
+    @property
+    def lengths(self) -> Ranks:
+        """How many values each row has."""
+        return np.diff(self.offsets)
+
+    @property
+    def largest(self) -> npt.NDArray[np.int64]:
+        """The largest value of each row, -1 for an empty one."""
+        return np.where(self.lengths > 0, np.append(self.values, -1)[self.offsets[1:] - 1], -1)
+
+
+def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
+    """Lay out and check the sketches of a page. Raises InvalidSketch naming the rank, ValueError for k below 1."""
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    if isinstance(sketches, Sketches):
+        values, lengths = sketches.values.astype(np.int64), np.diff(sketches.offsets)
+    else:
+        arrays = [np.asarray(sketch) for sketch in sketches]
+        for rank, array in enumerate(arrays):
+            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+                raise InvalidSketch(f"hit {rank} has shape {array.shape} and type {array.dtype}, not a row of integers")
+        lengths = np.fromiter(map(len, arrays), np.int64, len(arrays))
+        values = np.concatenate(arrays).astype(np.int64) if arrays else np.empty(0, np.int64)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    _check(values, offsets)
+    if len(lengths) and lengths.max() > k:
+        within = np.arange(len(values)) - np.repeat(offsets[:-1], lengths) < k
+        values, offsets = values[within], np.concatenate(([0], np.cumsum(np.minimum(lengths, k))))
+    return Rows(values, offsets, k)
+
+
+def similar_pairs(rows: Rows, min_similarity: float) -> Pairs:
+    """All pairs of a page whose resemblance, in its KMV form (see similarity), is at least min_similarity."""
+    code, shared = _shared_counts(rows, min_similarity)
+    count = len(rows.lengths)
+    first, second = np.divmod(code, max(count, 1))
+    left, right = _sizes_up_to_common_limit(rows, first, second)
+    similarity = shared / (left + right - shared)
+    return Pairs(first, second, similarity).where(similarity >= min_similarity - _ROUNDING)
+
+
+def _check(values: npt.NDArray[np.int64], offsets: Ranks) -> None:
+    """Check all rows at once; the slow way only to say which row is wrong."""
+    steps = np.diff(values) > 0
+    steps[offsets[(offsets > 0) & (offsets < len(values))] - 1] = True  # from one row to the next anything goes
+    if steps.all() and (not len(values) or (values.min() >= 0 and values.max() < VALUES)):
+        return
+    for rank, (start, end) in enumerate(pairwise(offsets)):
+        try:
+            check_sketch(values[start:end])
+        except InvalidSketch as error:
+            raise InvalidSketch(f"hit {rank}: {error.args[0]}") from None
+
+
+def _shared_counts(rows: Rows, min_similarity: float) -> tuple[Ranks, Ranks]:
+    """Pairs that may reach the bar, as first * n + second in ascending order, and how many values each shares."""
+    count = len(rows.lengths)
+    owner = np.repeat(np.arange(count, dtype=np.uint64), rows.lengths)
+    keys = np.sort(rows.values.astype(np.uint64) << np.uint64(32) | owner)
+    keys = keys[_shared(keys >> np.uint64(32))]
+    members = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    # A pair shares at least bar * (values of either of the two), whichever of them ends first: see similarity.
+    enough = np.bincount(members, minlength=count) >= min_similarity * rows.lengths - _ROUNDING
+    keys, members = keys[enough[members]], members[enough[members]]
+    if not len(keys):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    run = np.cumsum(np.concatenate(([0], np.diff(keys >> np.uint64(32)) != 0)))
+    sizes = np.bincount(run)
+    if (sizes * (sizes - 1)).sum() > 4 * count * count:
+        return _count_by_matrix(run, members, count)
+    return _count_by_meetings(run, members, count)
+
+
+def _shared(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    """Mark the entries of a sorted array that equal a neighbour."""
+    marks = np.zeros(len(values) + 1, dtype=bool)
+    marks[1:-1] = values[1:] == values[:-1]
+    return marks[1:] | marks[:-1]
+
+
+def _count_by_meetings(run: Ranks, members: Ranks, count: int) -> tuple[Ranks, Ranks]:
+    """List every meeting of two documents in a run, then count equal ones."""
+    meetings = []
+    for apart in range(1, len(run)):
+        together = run[apart:] == run[:-apart]
+        if not together.any():
+            break
+        meetings.append(members[:-apart][together] * count + members[apart:][together])
+    if not meetings:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    codes = np.sort(np.concatenate(meetings))
+    starts = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
+    return codes[starts], np.diff(np.append(starts, len(codes)))
+
+
+def _count_by_matrix(run: Ranks, members: Ranks, count: int) -> tuple[Ranks, Ranks]:
+    """Count the meetings of all pairs at once; exact, as float32 holds every whole number up to 2**24."""
+    present, rows = np.zeros(count, dtype=bool), np.zeros(count, dtype=np.int64)
+    present[members] = True
+    who = np.flatnonzero(present)
+    rows[who] = np.arange(len(who))
+    holds = np.zeros((len(who), int(run[-1]) + 1), dtype=np.float32)
+    holds[rows[members], run] = 1
+    shared = np.triu(holds @ holds.T, 1)
+    first, second = np.nonzero(shared)
+    return who[first] * count + who[second], shared[first, second].astype(np.int64)
+
+
+def _sizes_up_to_common_limit(rows: Rows, first: Ranks, second: Ranks) -> tuple[Ranks, Ranks]:
+    """|A <= t| and |B <= t| of each pair, t being the smaller of the largest values of full sketches."""
+    limits = np.where(rows.lengths == rows.k, rows.largest, VALUES)
+    limit = np.minimum(limits[first], limits[second])
+    ascending = rows.values + np.repeat(np.arange(len(rows.lengths)), rows.lengths) * (VALUES + 1)
+    sizes = []
+    for members in (first, second):
+        ends = np.searchsorted(ascending, members * (VALUES + 1) + limit, side="right")
+        sizes.append(ends - rows.offsets[members])
+    return sizes[0], sizes[1]
