@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from typing import Any, ClassVar, Literal, Self
 
 Kind = Literal["words", "characters", "lines", "sentences"]
@@ -178,6 +179,17 @@ class CollapseOptions:
             raise ValueError("time_field and max_seconds_apart are given together or not at all")
         if self.max_seconds_apart is not None and not self.max_seconds_apart >= 0:
             raise ValueError(f"max_seconds_apart must be at least 0, got {self.max_seconds_apart}")
+
+
+def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:
+    """`base` (the defaults when None) with some options changed. Raises TypeError naming an unknown one."""
+    known = [option.name for option in fields(CollapseOptions)]
+    for name in changes:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise TypeError(f"unknown option {name!r}{hint}: the options are {', '.join(known)}")
+    return replace(base or CollapseOptions(), **changes)
 
 
 def _one_of(name: str, value: object, allowed: Collection[str]) -> None:

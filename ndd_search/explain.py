@@ -1,0 +1,72 @@
+"""Why a hit is shown or hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ndd_search.config import CollapseOptions
+from ndd_search.guards import allowed
+from ndd_search.pairs import Pairs, rows_of
+from ndd_search.similarity import estimate_resemblance
+from ndd_search.stream import Reader, Stream
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What decided about one hit.
+
+    rank:           its place in the engine's list.
+    leader:         the rank of the hit that stands for it, its own rank when it stands for itself.
+    nearest:        the rank of the most similar leader before it, None when there is none it could be compared with.
+    similarity:     resemblance to that leader, or to `nearest` when the hit stands for itself; 0..1.
+    standard_error: of that figure; 0 when it is exact.
+    rule:           what decided, in words.
+    """
+
+    rank: int
+    leader: int
+    nearest: int | None
+    similarity: float
+    standard_error: float
+    rule: str
+
+    def __str__(self) -> str:
+        fate = "stands for itself" if self.leader == self.rank else f"is shown under hit {self.leader}"
+        return f"hit {self.rank} {fate}: {self.rule}"
+
+
+def explain(stream: Stream, rank: int, reader: Reader, options: CollapseOptions) -> Explanation:
+    """Explain the hit at a place of the engine's list. Raises IndexError for a place that was not examined."""
+    index = int(np.searchsorted(stream.ranks, rank))
+    if index >= len(stream.ranks) or stream.ranks[index] != rank:
+        raise IndexError(f"rank {rank} was not examined: the stream holds {len(stream.ranks)} of the engine's hits")
+    leader = int(stream.leader[index])
+    if stream.lacking[index]:
+        return Explanation(rank, rank, None, 0.0, 0.0, f"its sketch is {stream.lacking[index]}, so it stands alone")
+    above = [i for i in range(index) if stream.leader[i] == i and len(stream.sketches[i])]
+    if not above:
+        return Explanation(rank, rank, None, 0.0, 0.0, "no leader with a sketch comes before it")
+    estimates = {i: estimate_resemblance(stream.sketches[i], stream.sketches[index], reader.recipe.k) for i in above}
+    nearest = leader if leader != index else max(above, key=lambda i: (estimates[i].value, -i))
+    found = estimates[nearest]
+    other = int(stream.ranks[nearest])
+    figures = f"{found.value:.2f} alike" + (
+        f" (standard error {found.standard_error:.2f})" if found.standard_error else ""
+    )
+    if leader != index:
+        rule = f"{figures}, at least {options.min_similarity:.2f}"
+    elif found.value < options.min_similarity:
+        rule = f"the nearest leader, hit {other}, is {figures}, below {options.min_similarity:.2f}"
+    else:
+        rule = f"hit {other} is {figures}, but {_guard(stream, nearest, index, reader, options)} keeps them apart"
+    return Explanation(rank, int(stream.ranks[leader]), other, found.value, found.standard_error, rule)
+
+
+def _guard(stream: Stream, first: int, second: int, reader: Reader, options: CollapseOptions) -> str:
+    rows = rows_of([stream.sketches[first], stream.sketches[second]], reader.recipe.k)
+    similarity = estimate_resemblance(stream.sketches[first], stream.sketches[second], reader.recipe.k).value
+    pair = Pairs(np.array([0]), np.array([1]), np.array([similarity]))
+    verdicts = allowed(pair, rows, [stream.hits[first], stream.hits[second]], reader.value, options)
+    return ", ".join(name for name, verdict in verdicts.items() if not verdict.all())

@@ -1,0 +1,86 @@
+"""The sketch as a stored field: the only module that knows the wire format.
+
+A document carries one object, by default under the name "ndd":
+
+    "ndd": {"sketch": [17, 4711, ...], "recipe": "w3-k64-v1"}
+
+`sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. A search reads both as doc values.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ndd_search.config import Recipe
+from ndd_search.sketch import Sketch
+
+
+@dataclass(frozen=True)
+class SketchField:
+    """Where in a document the sketch is. name: of the object; another name holds sketches of a second recipe."""
+
+    name: str = "ndd"
+
+    @property
+    def sketch(self) -> str:
+        """The path of the values."""
+        return f"{self.name}.sketch"
+
+    @property
+    def recipe(self) -> str:
+        """The path of the recipe id."""
+        return f"{self.name}.recipe"
+
+    def encode(self, sketch: Sketch, recipe: Recipe) -> dict[str, Any]:
+        """What is stored under `name`, in plain lists and ints for any JSON writer."""
+        return {"sketch": sketch.tolist(), "recipe": recipe.id}
+
+    def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | str]:
+        """The sketch of each hit out of its doc values ({path: [values]}), or why there is none to compare.
+
+        "missing": nothing stored, "empty": no values, "foreign": of another recipe, "malformed": not ascending
+        distinct whole numbers in 0..2**31-1, or more than the recipe's k.
+        """
+        lacking = [self._lacking(one, recipe) for one in fields]
+        stored = [[] if reason else one[self.sketch] for one, reason in zip(fields, lacking, strict=True)]
+        try:
+            values = _int32(list(chain.from_iterable(stored)))
+        except (TypeError, OverflowError):  # somebody's value is no 32-bit number: take each hit by itself
+            return [reason or _decoded(one) for one, reason in zip(stored, lacking, strict=True)]
+        ends = np.cumsum(np.fromiter(map(len, stored), np.int64, len(stored)))
+        wrong = np.concatenate((values[:1] < 0, values[1:] <= values[:-1]))  # at the first value of a hit: below 0
+        first = ends[(ends > 0) & (ends < len(values))]
+        wrong[first] = values[first] < 0
+        return [
+            reason or ("malformed" if wrong[end - len(one) : end].any() else values[end - len(one) : end])
+            for reason, one, end in zip(lacking, stored, ends.tolist(), strict=True)
+        ]
+
+    def _lacking(self, fields: Mapping[str, Any], recipe: Recipe) -> str:
+        stored, made_by = fields.get(self.sketch), fields.get(self.recipe)
+        if stored is None and made_by is None:
+            return "missing"
+        if made_by != [recipe.id]:
+            return "foreign"
+        if stored is None:
+            return "empty"
+        return "" if isinstance(stored, list) and 0 < len(stored) <= recipe.k else "malformed"
+
+
+def _int32(values: list[int]) -> Sketch:
+    """Raises TypeError for what is no whole number, OverflowError for what does not fit 32 bits."""
+    return np.frombuffer(array("i", values), np.int32)
+
+
+def _decoded(stored: list[Any]) -> Sketch | str:
+    try:
+        values = _int32(stored)
+    except (TypeError, OverflowError):
+        return "malformed"
+    return "malformed" if values[0] < 0 or (np.diff(values) <= 0).any() else values

@@ -1,0 +1,282 @@
+"""A page of the deduplicated stream: the flow that asks an engine for hits until the page is full, without any I/O.
+
+    stream = Stream()
+    flow = fill(stream, start, size, reader, options)     # yields Fetch, is sent Fetched, returns the longer stream
+    page = cut(stream, start, size, reader, options)
+
+How far a page looks depends on the request alone (its first window, doubled until the page is full), never on what was
+asked before, so a page cut out of a longer, cached stream is the page that a first request would have given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ndd_search.config import CollapseOptions
+from ndd_search.explain import Explanation, explain
+from ndd_search.keep import order_of_preference
+from ndd_search.similarity import estimated_shingles
+from ndd_search.stream import Reader, Stream
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """A wish: `size` hits of the engine's list from place `start` on."""
+
+    start: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """The answer to a Fetch; fewer hits than asked: the engine has no more. total: how many match, if known."""
+
+    hits: Sequence[Any]
+    total: int | None = None
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """A hit that another one stands for. rank: its place in the engine's list. similarity: to its leader, 0..1."""
+
+    hit: Any
+    rank: int
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """A shown hit with the duplicates it stands for.
+
+    hit:          what is shown.
+    rank:         place of that hit in the engine's list.
+    duplicates:   the rest of its group, best rank first; each with its similarity to the leader, or, for the leader
+                  itself where `keep` chose another copy, to the copy that is shown.
+    duplicate_of: rank of the leader of a duplicate that is shown itself (modes annotate and demote, max_per_group).
+    similarity:   to that leader; 1.0 otherwise.
+    """
+
+    hit: Any
+    rank: int
+    duplicates: tuple[Duplicate, ...] = ()
+    duplicate_of: int | None = None
+    similarity: float = 1.0
+
+
+@dataclass(frozen=True)
+class UniqueEstimate:
+    """How many hits the whole result would have without near-duplicates.
+
+    value:    a count, when the engine had no more hits ("eq"), else the share kept so far carried over to the rest
+              ("estimate").
+    low, high: certain bounds: everything not examined is a duplicate, or nothing of it is.
+    """
+
+    value: int
+    relation: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Info:
+    """What happened on the way to a page.
+
+    examined:  hits looked at; kept + hidden = examined.
+    kept:      hits that have a place in the stream. hidden: hits that only their leader shows.
+    exhausted: whether the engine has no hits beyond those examined.
+    capped:    whether max_window ended the search for more.
+    lacking:   hits without a sketch to compare, by reason; they stand alone.
+    late:      hidden hits whose leader stands on an earlier page, found only now: (rank, rank of leader, similarity).
+    took:      seconds of our own work.
+    cache:     "hit", "miss" or "off".
+    degraded:  why the promise could not be kept in full, "" when it was.
+    """
+
+    examined: int
+    kept: int
+    hidden: int
+    exhausted: bool
+    capped: bool
+    min_similarity: float
+    recipe: str
+    lacking: dict[str, int]
+    unique: UniqueEstimate | None
+    late: tuple[tuple[int, int, float], ...] = ()
+    took: float = 0.0
+    cache: str = "off"
+    degraded: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A slice of the deduplicated stream: `hits` as the engine gave them, `groups` with what they stand for."""
+
+    groups: tuple[Group, ...]
+    info: Info
+    _stream: Stream = field(repr=False, compare=False)
+    _reader: Reader = field(repr=False, compare=False)
+    _options: CollapseOptions = field(repr=False, compare=False)
+
+    @property
+    def hits(self) -> list[Any]:
+        """The hits to show, in order."""
+        return [group.hit for group in self.groups]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def explain(self, rank: int) -> Explanation:
+        """Why the hit at this place of the engine's list is shown or hidden. Raises IndexError if not examined."""
+        return explain(self._stream, rank, self._reader, self._options)
+
+
+def fill(
+    stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions
+) -> Generator[Fetch, Fetched, Stream]:
+    """Ask for hits until the page [start, start + size) of the stream is full, the engine runs out, or max_window."""
+    while (window := _window(stream, start + size, options)) > stream.fetched and not stream.exhausted:
+        asked = window - stream.fetched
+        fetched = yield Fetch(stream.fetched, asked)
+        stream = stream.extend(fetched.hits, asked, reader, options, fetched.total)
+    return stream
+
+
+def cut(stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions) -> Page:
+    """The page [start, start + size) of a stream that `fill` has made long enough; a shorter one gives what it has."""
+    began = perf_counter()
+    window = min(_window(stream, start + size, options), stream.fetched)
+    examined = stream.examined(window)
+    plan = _Plan(stream, examined, options)
+    over = stream.exhausted and examined == len(stream.hits)
+    places = plan.places(everything=over or window >= options.max_window)
+    groups = tuple(plan.group(place, reader) for place in places[start : start + size])
+    before = stream.examined(_window(stream, start, options)) if start else 0
+    kept = examined if options.mode in ("annotate", "demote") else len(plan.slots)
+    info = Info(
+        examined=examined,
+        kept=kept,
+        hidden=examined - kept,
+        exhausted=over,
+        capped=not over and window >= options.max_window,
+        min_similarity=options.min_similarity,
+        recipe=reader.recipe.id,
+        lacking=dict(Counter(reason for reason in stream.lacking[:examined] if reason)),
+        unique=_unique(len(plan.members), examined, stream.total, over),
+        late=plan.late(before, start) if kept < examined else (),
+    )
+    return Page(groups, replace(info, took=perf_counter() - began), stream, reader, options)
+
+
+def run(flow: Generator[Fetch, Fetched, Stream], fetch: Callable[[Fetch], Fetched]) -> Stream:
+    """Drive a flow with a function that fetches."""
+    try:
+        wish = next(flow)
+        while True:
+            wish = flow.send(fetch(wish))
+    except StopIteration as filled:
+        stream: Stream = filled.value
+        return stream
+
+
+class _Plan:
+    """Who is shown where, over the first `examined` hits of a stream."""
+
+    def __init__(self, stream: Stream, examined: int, options: CollapseOptions) -> None:
+        self.stream, self.options = stream, options
+        self.leader: list[int] = stream.leader[:examined].tolist()
+        self.members: dict[int, list[int]] = {}
+        for index, leader in enumerate(self.leader):
+            self.members.setdefault(leader, []).append(index)
+        self.slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
+
+    def places(self, everything: bool) -> list[int]:
+        """The stream: indexes of hits, in the order shown. everything: no longer window can follow this one."""
+        if self.options.mode == "annotate":
+            return list(range(len(self.leader)))
+        if self.options.mode == "demote" and everything:
+            shown = set(self.slots)
+            return self.slots + [index for index in range(len(self.leader)) if index not in shown]
+        return self.slots
+
+    def group(self, place: int, reader: Reader) -> Group:
+        """What is shown at a place."""
+        leader, mode = self.leader[place], self.options.mode
+        members = self.members[leader]
+        if mode == "annotate" or (nth := members.index(place)) >= self.options.max_per_group:
+            return self._single(place)
+        order = order_of_preference(
+            members, self.stream.hits, lambda i: self._shingles(i, reader.recipe.k), reader.value, self.options.keep
+        )
+        shown = order[nth]
+        if mode == "group" and nth == 0:
+            hidden = sorted(order[self.options.max_per_group :])
+            return Group(
+                self.stream.hits[shown], self._rank(shown), tuple(self._duplicate(i, leader, shown) for i in hidden)
+            )
+        return self._single(shown) if nth else Group(self.stream.hits[shown], self._rank(shown))
+
+    def late(self, before: int, start: int) -> tuple[tuple[int, int, float], ...]:
+        """Hidden hits beyond the first `before` whose group stands at one of the first `start` places."""
+        earlier, shown = {self.leader[place] for place in self.slots[:start]}, set(self.slots)
+        return tuple(
+            (self._rank(index), self._rank(leader), float(self.stream.similarity[index]))
+            for index, leader in enumerate(self.leader)
+            if index >= before and leader in earlier and index not in shown
+        )
+
+    def _single(self, index: int) -> Group:
+        leader = self.leader[index]
+        of = None if leader == index else self._rank(leader)
+        return Group(self.stream.hits[index], self._rank(index), (), of, float(self.stream.similarity[index]))
+
+    def _duplicate(self, index: int, leader: int, shown: int) -> Duplicate:
+        to = shown if index == leader else index
+        return Duplicate(self.stream.hits[index], self._rank(index), float(self.stream.similarity[to]))
+
+    def _rank(self, index: int) -> int:
+        return int(self.stream.ranks[index])
+
+    def _shingles(self, index: int, k: int) -> float:
+        sketch = self.stream.sketches[index]
+        return float(estimated_shingles(len(sketch), sketch[-1] if len(sketch) else 0, k))
+
+
+def _window(stream: Stream, wanted: int, options: CollapseOptions) -> int:
+    """The first window that gives `wanted` places, or the one to fetch next to find out: window, 2 * window, ..."""
+    window = options.window
+    while window < options.max_window:
+        if window >= wanted and (window > stream.fetched or _places(stream, window, options) >= wanted):
+            return window
+        window *= 2
+    return options.max_window
+
+
+def _places(stream: Stream, window: int, options: CollapseOptions) -> int:
+    """How many places the stream has within a window."""
+    leader = stream.leader[: stream.examined(window)]
+    if options.mode == "annotate":
+        return len(leader)
+    return int(np.minimum(np.bincount(leader), options.max_per_group).sum()) if len(leader) else 0
+
+
+def _unique(groups: int, examined: int, total: int | None, exhausted: bool) -> UniqueEstimate | None:
+    if exhausted:
+        return UniqueEstimate(groups, "eq", groups, groups)
+    if total is None or not examined:
+        return None
+    unseen = max(total - examined, 0)
+    return UniqueEstimate(round(groups + unseen * groups / examined), "estimate", groups, groups + unseen)

@@ -1,0 +1,111 @@
+"""The deduplicated list of one request, from rank 0 on: what was fetched so far, and the leader of each hit."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.groups import choose_leaders
+from ndd_search.guards import allowed
+from ndd_search.pairs import Ranks, rows_of, similar_pairs
+from ndd_search.sketch import Sketch
+
+_NONE = np.empty(0, np.int32)
+
+
+class Reader(Protocol):
+    """How the flow looks into the hits of one engine."""
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe whose sketches are compared."""
+
+    def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Sketch | str]:
+        """The sketch of each hit, or why it has none to compare ("missing", "empty", "foreign", "malformed").
+
+        ranks: the places of these hits in the engine's list.
+        """
+
+    def identity(self, hit: Any, rank: int) -> Hashable:
+        """What tells this hit from another one; the engine may hand out the same hit in two rounds."""
+
+    def value(self, hit: Any, field: str) -> Any:
+        """What the hit has in a field, None where it has nothing."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Immutable: extending makes another one, so a cached stream can be read while it is extended.
+
+    hits:       as the engine gave them, best first, a hit handed out twice taken once.
+    sketches:   of each hit; empty for a hit that has none to compare.
+    lacking:    of each hit, why it has no sketch, "" where it has one.
+    ranks:      of each hit, its place in the engine's list; int64, ascending.
+    leader:     of each hit, the index of the hit that stands for it; int64. Nothing fetched later changes it.
+    similarity: of each hit to its leader, 1.0 for leaders; float64.
+    fetched:    how far into the engine's list we have looked.
+    exhausted:  whether the engine has nothing after that.
+    total:      how many hits the engine says match, None when it does not say.
+    """
+
+    hits: tuple[Any, ...] = ()
+    sketches: tuple[Sketch, ...] = ()
+    lacking: tuple[str, ...] = ()
+    ranks: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
+    leader: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
+    similarity: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    fetched: int = 0
+    exhausted: bool = False
+    total: int | None = None
+
+    def examined(self, window: int) -> int:
+        """How many of the hits lie within the first `window` places of the engine's list."""
+        return int(np.searchsorted(self.ranks, window))
+
+    def extend(
+        self, hits: Sequence[Any], asked: int, reader: Reader, options: CollapseOptions, total: int | None = None
+    ) -> Stream:
+        """The stream with the next hits of the engine; fewer than `asked` means it has no more."""
+        seen = {reader.identity(hit, rank) for hit, rank in zip(self.hits, self.ranks.tolist(), strict=True)}
+        fresh: list[Any] = []
+        ranks: list[int] = []
+        for rank, hit in enumerate(hits, self.fetched):
+            identity = reader.identity(hit, rank)
+            if identity not in seen:
+                seen.add(identity)
+                fresh.append(hit)
+                ranks.append(rank)
+        found = reader.sketches(fresh, ranks)
+        sketches = tuple(_NONE if isinstance(one, str) else one for one in found)
+        leader, similarity = self._lead(fresh, sketches, reader, options)
+        return Stream(
+            hits=(*self.hits, *fresh),
+            sketches=(*self.sketches, *sketches),
+            lacking=(*self.lacking, *(one if isinstance(one, str) else "" for one in found)),
+            ranks=np.concatenate((self.ranks, np.array(ranks, np.int64))),
+            leader=np.concatenate((self.leader, leader)),
+            similarity=np.concatenate((self.similarity, similarity)),
+            fetched=self.fetched + len(hits),
+            exhausted=len(hits) < asked,
+            total=self.total if total is None else total,
+        )
+
+    def _lead(
+        self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
+    ) -> tuple[Ranks, npt.NDArray[np.float64]]:
+        """The leader of each new hit and the similarity to it: an old leader, or a new hit before it, or itself."""
+        old = np.flatnonzero(self.leader == np.arange(len(self.leader)))
+        where = np.concatenate((old, np.arange(len(self.hits), len(self.hits) + len(fresh))))
+        rows = rows_of([*(self.sketches[i] for i in old), *sketches], reader.recipe.k)
+        pairs = similar_pairs(rows, options.min_similarity)
+        pairs = pairs.where(pairs.second >= len(old))
+        hits = [*(self.hits[i] for i in old), *fresh]
+        verdicts = allowed(pairs, rows, hits, reader.value, options)
+        pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))
+        leader, similarity = choose_leaders(len(where), pairs)
+        return where[leader[len(old) :]], similarity[len(old) :]
