@@ -21,8 +21,9 @@ import numpy as np
 from ndd_search.config import CollapseOptions
 from ndd_search.explain import Explanation, explain
 from ndd_search.keep import order_of_preference
+from ndd_search.pairs import similar_pairs
 from ndd_search.similarity import estimated_shingles
-from ndd_search.stream import Reader, Stream
+from ndd_search.stream import Find, Reader, Stream
 
 
 @dataclass(frozen=True)
@@ -145,13 +146,16 @@ class Page:
 
 
 def fill(
-    stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions
+    stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions, find: Find = similar_pairs
 ) -> Generator[Fetch, Fetched, Stream]:
-    """Ask for hits until the page [start, start + size) of the stream is full, the engine runs out, or max_window."""
+    """Ask for hits until the page [start, start + size) of the stream is full, the engine runs out, or max_window.
+
+    find: similar_pairs, or a PairCache.
+    """
     while (window := _window(stream, start + size, options)) > stream.fetched and not stream.exhausted:
         asked = window - stream.fetched
         fetched = yield Fetch(stream.fetched, asked)
-        stream = stream.extend(fetched.hits, asked, reader, options, fetched.total)
+        stream = stream.extend(fetched.hits, asked, reader, options, total=fetched.total, find=find)
     return stream
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,9 +12,10 @@ import numpy.typing as npt
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.groups import choose_leaders
 from ndd_search.guards import allowed
-from ndd_search.pairs import Ranks, rows_of, similar_pairs
+from ndd_search.pairs import Pairs, Ranks, Rows, rows_of, similar_pairs
 from ndd_search.sketch import Sketch
 
+Find = Callable[[Rows, float], Pairs]
 _NONE = np.empty(0, np.int32)
 
 
@@ -68,9 +69,19 @@ class Stream:
         return int(np.searchsorted(self.ranks, window))
 
     def extend(
-        self, hits: Sequence[Any], asked: int, reader: Reader, options: CollapseOptions, total: int | None = None
+        self,
+        hits: Sequence[Any],
+        asked: int,
+        reader: Reader,
+        options: CollapseOptions,
+        *,
+        total: int | None = None,
+        find: Find = similar_pairs,
     ) -> Stream:
-        """The stream with the next hits of the engine; fewer than `asked` means it has no more."""
+        """The stream with the next hits of the engine; fewer than `asked` means it has no more.
+
+        find: similar_pairs, or a PairCache.
+        """
         seen = {reader.identity(hit, rank) for hit, rank in zip(self.hits, self.ranks.tolist(), strict=True)}
         fresh: list[Any] = []
         ranks: list[int] = []
@@ -82,7 +93,7 @@ class Stream:
                 ranks.append(rank)
         found = reader.sketches(fresh, ranks)
         sketches = tuple(_NONE if isinstance(one, str) else one for one in found)
-        leader, similarity = self._lead(fresh, sketches, reader, options)
+        leader, similarity = self._lead(fresh, sketches, reader, options, find)
         return Stream(
             hits=(*self.hits, *fresh),
             sketches=(*self.sketches, *sketches),
@@ -96,13 +107,13 @@ class Stream:
         )
 
     def _lead(
-        self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
+        self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions, find: Find
     ) -> tuple[Ranks, npt.NDArray[np.float64]]:
         """The leader of each new hit and the similarity to it: an old leader, or a new hit before it, or itself."""
         old = np.flatnonzero(self.leader == np.arange(len(self.leader)))
         where = np.concatenate((old, np.arange(len(self.hits), len(self.hits) + len(fresh))))
         rows = rows_of([*(self.sketches[i] for i in old), *sketches], reader.recipe.k)
-        pairs = similar_pairs(rows, options.min_similarity)
+        pairs = find(rows, options.min_similarity)
         pairs = pairs.where(pairs.second >= len(old))
         hits = [*(self.hits[i] for i in old), *fresh]
         verdicts = allowed(pairs, rows, hits, reader.value, options)

@@ -1,0 +1,155 @@
+"""What is remembered between requests: finished streams and pages, and the pairs of a set of sketches.
+
+A key holds everything that could make two answers differ, the caller's identity first of all: two callers who may
+read different documents never share an entry.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from threading import Lock
+from typing import Any, Protocol
+
+from cachetools import LRUCache, TTLCache
+
+from ndd_search.pairs import Pairs, Rows, similar_pairs
+
+_OVERHEAD = 200  # bytes an entry costs beside its key and value: two objects, a link, a time
+
+
+@dataclass(frozen=True)
+class CacheStats:
+    """Counters since the cache was made. bytes: held now."""
+
+    hits: int
+    misses: int
+    entries: int
+    bytes: int
+
+
+class Cache(Protocol):
+    """Keys and values are bytes, so that nobody can change what another one gets."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value, None when it is not there (any more)."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Remember a value for a while; one that is too large for the cache is not kept."""
+
+    def stats(self) -> CacheStats:
+        """The counters."""
+
+
+class MemoryCache:
+    """A cache in this process, safe for threads, bounded in bytes and seconds; least recently used entries go first.
+
+    max_bytes: keys, values and bookkeeping together, at least 1.
+    seconds:   how long an entry lives, above 0.
+    clock:     seconds that never go back.
+    """
+
+    def __init__(
+        self, max_bytes: int = 64 * 2**20, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if max_bytes < 1 or not seconds > 0:
+            raise ValueError(f"max_bytes must be at least 1 and seconds above 0, got {max_bytes} and {seconds}")
+        self._entries: TTLCache[bytes, bytes] = TTLCache(max_bytes, seconds, clock, getsizeof=_size)
+        self._lock = Lock()
+        self._hits = self._misses = 0
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value, None when it is not there (any more)."""
+        with self._lock:
+            value = self._entries.get(key)
+            if value is None:
+                self._misses += 1
+            else:
+                self._hits += 1
+            return value
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Remember a value for a while; one that is too large for the cache is not kept."""
+        with self._lock, suppress(ValueError):  # larger than the whole cache
+            self._entries[key] = value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+
+    def stats(self) -> CacheStats:
+        """The counters."""
+        with self._lock:
+            self._entries.expire()
+            return CacheStats(self._hits, self._misses, len(self._entries), int(self._entries.currsize))
+
+
+class Flights:
+    """Lets one caller at a time compute a key, in threads and in coroutines alike.
+
+        if (other := flights.board(key)) is None:
+            try: compute and put it into the cache
+            finally: flights.land(key)
+        else:
+            wait for `other` (other.result(), or await asyncio.wrap_future(other)), then look into the cache again;
+            what is not there now could not be cached: compute it without boarding
+
+    Threads and coroutines need one of these each: a thread that waits for a coroutine of its own loop waits for ever.
+    """
+
+    def __init__(self) -> None:
+        self._flying: dict[bytes, Future[None]] = {}
+        self._lock = Lock()
+
+    def board(self, key: bytes) -> Future[None] | None:
+        """None: the caller computes now and calls land(). Otherwise what is done when the other one has landed."""
+        with self._lock:
+            if (other := self._flying.get(key)) is not None:
+                return other
+            self._flying[key] = Future()
+            return None
+
+    def land(self, key: bytes) -> None:
+        """Let those who wait go on; called however the computation ended."""
+        with self._lock:
+            flight = self._flying.pop(key)
+        flight.set_result(None)
+
+
+class PairCache:
+    """similar_pairs with a memory: a page of the same sketches, whatever query produced it, is not checked again.
+
+    max_bytes: least recently used pages go first; a page with no pairs costs 200 bytes, each pair 24 more.
+    """
+
+    def __init__(self, max_bytes: int = 4 * 2**20) -> None:
+        self._known: LRUCache[bytes, Pairs] = LRUCache(max_bytes, getsizeof=lambda pairs: 24 * len(pairs) + _OVERHEAD)
+        self._lock = Lock()
+
+    def __call__(self, rows: Rows, min_similarity: float) -> Pairs:
+        """The pairs, see similar_pairs."""
+        key = blake2b(rows.values.tobytes(), digest_size=16)
+        key.update(rows.offsets.tobytes() + repr((rows.k, min_similarity)).encode())
+        with self._lock:
+            found = self._known.get(key.digest())
+        if found is None:
+            found = similar_pairs(rows, min_similarity)
+            with self._lock, suppress(ValueError):  # larger than the whole cache
+                self._known[key.digest()] = found
+        return found
+
+
+def cache_key(*parts: Any) -> bytes:
+    """16 bytes for some JSON-like values, the same whatever the order of the keys in them."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=repr, separators=(",", ":"))
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _size(value: bytes) -> int:
+    return len(value) + _OVERHEAD

@@ -1,0 +1,111 @@
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from ndd_search.cache import Flights, MemoryCache, PairCache, cache_key
+from ndd_search.pairs import rows_of, similar_pairs
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_an_entry_lives_for_its_seconds() -> None:
+    clock = Clock()
+    cache = MemoryCache(seconds=10, clock=clock)
+    cache.put(b"page", b"hits")
+    clock.now = 9.9
+    assert cache.get(b"page") == b"hits"
+    clock.now = 10.1
+    assert cache.get(b"page") is None
+    assert (cache.stats().hits, cache.stats().misses, cache.stats().bytes) == (1, 1, 0)
+
+
+def test_the_bytes_stay_below_the_limit_and_the_least_used_goes_first() -> None:
+    cache = MemoryCache(max_bytes=3000)
+    for name in (b"a", b"b", b"a", b"c"):
+        cache.get(name)
+        cache.put(name, bytes(1000))
+    assert cache.get(b"b") is None
+    assert cache.get(b"a") is not None
+    assert cache.stats().bytes <= 3000
+
+
+def test_a_value_larger_than_the_cache_is_not_kept_and_nothing_else_goes() -> None:
+    cache = MemoryCache(max_bytes=3000)
+    cache.put(b"small", b"1")
+    cache.put(b"large", bytes(5000))
+    assert cache.get(b"large") is None
+    assert cache.get(b"small") == b"1"
+
+
+@pytest.mark.parametrize(("max_bytes", "seconds"), [(0, 1), (1, 0), (1, -1)])
+def test_impossible_limits_are_refused(max_bytes: int, seconds: float) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        MemoryCache(max_bytes, seconds)
+
+
+def test_a_key_depends_on_every_part_and_on_no_order() -> None:
+    assert cache_key("me", {"a": 1, "b": [2]}) == cache_key("me", {"b": [2], "a": 1})
+    keys = {cache_key("me", {"a": 1}), cache_key("you", {"a": 1}), cache_key("me", {"a": 2}), cache_key("me", "\ud800")}
+    assert len(keys) == 4
+
+
+def test_threads_that_want_one_key_compute_it_once() -> None:
+    flights, cache, computed = Flights(), MemoryCache(), []
+    start = threading.Barrier(8)
+
+    def ask(_: int) -> bytes | None:
+        start.wait()
+        if (other := flights.board(b"k")) is None:
+            try:
+                time.sleep(0.05)
+                computed.append(1)
+                cache.put(b"k", b"v")
+            finally:
+                flights.land(b"k")
+        else:
+            other.result()
+        return cache.get(b"k")
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(ask, range(8))) == {b"v"}
+    assert len(computed) == 1
+
+
+def test_a_cancelled_coroutine_lets_the_others_go_on() -> None:
+    flights = Flights()
+
+    async def compute() -> None:
+        assert flights.board(b"k") is None
+        try:
+            await asyncio.sleep(60)
+        finally:
+            flights.land(b"k")
+
+    async def both() -> None:
+        first = asyncio.create_task(compute())
+        await asyncio.sleep(0)
+        waiting = flights.board(b"k")
+        assert waiting is not None
+        first.cancel()
+        await asyncio.wait_for(asyncio.wrap_future(waiting), 5)
+        assert flights.board(b"k") is None
+
+    asyncio.run(both())
+
+
+def test_remembered_pairs_are_those_of_the_sketches() -> None:
+    cache, rng = PairCache(max_bytes=10_000), np.random.default_rng(1)
+    for _ in range(30):
+        base = np.sort(rng.choice(2**31, 64, replace=False))
+        rows = rows_of([base, base, np.sort(rng.choice(2**31, 64, replace=False))], 64)
+        for _ in range(2):
+            assert cache(rows, 0.5).first.tolist() == similar_pairs(rows, 0.5).first.tolist() == [0]
