@@ -107,7 +107,7 @@ def estimated_shingles(length: npt.ArrayLike, largest: npt.ArrayLike, k: int) ->
     length: values in each sketch; largest: the largest of each. Same shape. (Bar-Yossef et al. 2002.)
     """
     length, largest = np.asarray(length), np.asarray(largest, dtype=np.float64)
-    return np.where(length < k, length, (k - 1) * VALUES / (largest + 1))
+    return np.where(length < k, length, max(k - 1, 1) * VALUES / (np.maximum(largest, 0) + 1))
 
 
 def check_sketch(values: npt.NDArray[np.integer]) -> None:

@@ -1,0 +1,108 @@
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSketch, MissingExtra, RecipeMismatch
+
+recipes = st.one_of(
+    st.builds(
+        Recipe,
+        kind=st.sampled_from(["words", "characters"]),
+        size=st.integers(1, 64),
+        k=st.integers(1, 4096),
+        seed=st.integers(0, 2**64 - 1),
+        markup=st.sampled_from(["keep", "html"]),
+        urls=st.sampled_from(["keep", "drop"]),
+    ),
+    st.builds(Recipe.lines, seed=st.integers(0, 9)),
+    st.builds(Recipe.sentences, language=st.sampled_from([None, "english", "german"]), hash=st.just("crc32")),
+)
+
+
+@given(recipes)
+def test_a_recipe_comes_back_from_its_id(recipe: Recipe) -> None:
+    assert Recipe.parse(recipe.id) == recipe
+
+
+@given(recipes, recipes)
+def test_two_recipes_share_an_id_only_when_they_are_one(a: Recipe, b: Recipe) -> None:
+    assert (a.id == b.id) == (a == b)
+
+
+@pytest.mark.parametrize("name", ["", "w3", "w3-k64-v0", "w03-k64-v1", "x3-k64-v1", "w3-k64-v1-", "w3-k64-v1-english"])
+def test_what_is_no_id_is_refused(name: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - two sentences, by what is wrong
+        Recipe.parse(name)
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"k": 0}, "k must be 1..4096, got 0"),
+        ({"size": 0}, "size must be 1..64, got 0"),
+        ({"kind": "word"}, "kind must be one of words, characters"),
+        ({"seed": -1}, "seed must be"),
+        ({"kind": "lines", "size": 2}, "size must be 1 for lines"),
+        ({"hash": "crc32"}, 'hash must be "mix64" for words'),
+        ({"kind": "lines", "size": 1, "hash": "crc32", "seed": 1}, "seed must be 0 with crc32"),
+        ({"language": "english"}, "language is the name of a Snowball stemmer"),
+    ],
+)
+def test_an_impossible_recipe_is_refused(settings: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        Recipe(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"min_similarity": 0}, "min_similarity must be above 0"),
+        ({"min_similarity": 1.5}, "min_similarity must be in 0..1, got 1.5"),
+        ({"min_similarity": float("nan")}, "min_similarity must be in 0..1"),
+        ({"mode": "hide"}, "mode must be one of group, drop, demote, annotate"),
+        ({"window": 0}, "window must be at least 1"),
+        ({"window": 200, "max_window": 100}, "max_window must be at least 200"),
+        ({"keep": ["best"]}, "keep knows score, newest:FIELD"),
+        ({"keep": ["newest"]}, "keep knows score, newest:FIELD"),
+        ({"time_field": "date"}, "given together"),
+        ({"time_field": "date", "max_seconds_apart": -1}, "max_seconds_apart must be at least 0"),
+    ],
+)
+def test_an_impossible_option_is_refused(settings: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        CollapseOptions(**settings)
+
+
+@pytest.mark.parametrize("settings", [{"window": 1.5}, {"window": True}, {"keep": "score"}, {"min_similarity": "0.5"}])
+def test_an_option_of_another_type_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=next(iter(settings))):
+        CollapseOptions(**settings)
+
+
+def test_an_unknown_option_is_named_with_the_known_ones() -> None:
+    with pytest.raises(TypeError, match=r"unknown option 'min_similarty' \(did you mean min_similarity\?\): .* window"):
+        collapse_options(min_similarty=0.8)
+
+
+def test_options_change_one_by_one() -> None:
+    assert collapse_options(CollapseOptions(window=50), mode="drop") == CollapseOptions(window=50, mode="drop")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidSketch("it is empty"),
+        RecipeMismatch("index 'news'", "w3-k64-v1", "w5-k64-v1"),
+        InvalidDocument("document 7", "it has no id", "give it one"),
+        IndexUnusable("news.idx", "it holds no index", "make one"),
+        MissingExtra("reading HTML", "selectolax", "html"),
+    ],
+)
+def test_errors_tell_their_facts_and_survive_pickling(error: Exception) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.args, str(again)) == (type(error), error.args, str(error))
+    assert all(str(fact) in str(error) for fact in error.args)

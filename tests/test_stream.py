@@ -1,0 +1,254 @@
+"""What the stream and its pages promise, on generated result lists."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.page import Fetch, Fetched, Page, cut, fill, run
+from ndd_search.similarity import resemblance
+from ndd_search.sketch import Sketch
+from ndd_search.stream import Stream
+
+RECIPE = Recipe.words(k=12)
+
+
+@dataclass
+class Engine:
+    """A ranked list behind the flow: the smallest real engine. hits: {"id", "sketch" or None, fields...}."""
+
+    hits: list[dict[str, Any]]
+    fetches: list[Fetch] = field(default_factory=list)
+    recipe: Recipe = RECIPE
+
+    def fetch(self, wish: Fetch) -> Fetched:
+        self.fetches.append(wish)
+        return Fetched(self.hits[wish.start : wish.start + wish.size], len(self.hits))
+
+    def sketches(self, hits: Sequence[dict[str, Any]], ranks: Sequence[int]) -> list[Sketch | str]:
+        return ["missing" if not hit["sketch"] else np.array(hit["sketch"], np.int32) for hit in hits]
+
+    def identity(self, hit: dict[str, Any], rank: int) -> int:
+        return hit["id"]
+
+    def value(self, hit: dict[str, Any], field: str) -> Any:
+        return hit.get(field)
+
+    def page(self, start: int, size: int, options: CollapseOptions, stream: Stream | None = None) -> Page:
+        grown = run(fill(stream or Stream(), start, size, self, options), self.fetch)
+        return cut(grown, start, size, self, options)
+
+
+@st.composite
+def engines(draw: st.DrawFn) -> Engine:
+    """Result lists full of near-copies: a few base documents, edited a little, some hits without a sketch."""
+    bases = draw(st.lists(st.sets(st.integers(0, 60), min_size=1, max_size=14), min_size=1, max_size=6))
+    hits = []
+    for identity in range(draw(st.integers(0, 60))):
+        base = set(draw(st.sampled_from(bases)))
+        edited = base ^ draw(st.sets(st.integers(0, 60), max_size=3))
+        sketch = sorted(edited)[: RECIPE.k] if draw(st.integers(0, 9)) else []
+        hits.append({"id": identity, "sketch": sketch, "price": draw(st.sampled_from([1, 2])), "time": identity * 100})
+    return Engine(hits)
+
+
+@st.composite
+def option_sets(draw: st.DrawFn, **fixed: Any) -> CollapseOptions:
+    window = draw(st.integers(1, 20))
+    chosen = {
+        "min_similarity": draw(st.sampled_from([0.2, 0.5, 0.8, 1.0])),
+        "window": window,
+        "max_window": draw(st.integers(window, 80)),
+        "min_shingles": draw(st.integers(0, 6)),
+        "min_length_ratio": draw(st.sampled_from([0.0, 0.5])),
+        "must_match": draw(st.sampled_from([(), ("price",)])),
+    }
+    return CollapseOptions(**{**chosen, **fixed})
+
+
+def all_pages(engine: Engine, size: int, options: CollapseOptions) -> list[Page]:
+    pages = []
+    while page := engine.page(len(pages) * size, size, options):
+        pages.append(page)
+    return pages
+
+
+def counts(hit: dict[str, Any], other: dict[str, Any], options: CollapseOptions) -> bool:
+    """Whether two hits are near-duplicates, by definition."""
+    a, b = hit["sketch"], other["sketch"]
+    alike = resemblance(a, b, RECIPE.k)
+    if alike < options.min_similarity - 1e-9 or any(hit[name] != other[name] for name in options.must_match):
+        return False
+    if min(len(a), len(b)) < min(options.min_shingles, RECIPE.k) and alike < 1:
+        return False
+    sizes = [len(x) if len(x) < RECIPE.k else (RECIPE.k - 1) * 2**31 / (x[-1] + 1) for x in (a, b)]
+    return min(sizes) / max(sizes) >= options.min_length_ratio
+
+
+@given(engines(), option_sets(), st.integers(1, 7))
+@settings(max_examples=1000, deadline=None)
+def test_every_hit_is_shown_once_or_listed_under_one_leader_that_it_resembles(
+    engine: Engine, options: CollapseOptions, size: int
+) -> None:
+    pages = all_pages(engine, size, options)
+    shown = [hit["id"] for page in pages for hit in page.hits]
+    listed = [(copy.hit, group.hit) for page in pages for group in page.groups for copy in group.duplicates]
+    late = [(engine.hits[rank], engine.hits[leader]) for page in pages for rank, leader, _ in page.info.late]
+    everything = shown + [copy["id"] for copy, _ in listed + late]
+    examined = max((page.info.examined for page in pages), default=0)
+    assert sorted(everything) == list(range(examined))
+    assert all(copy["id"] > leader["id"] and counts(leader, copy, options) for copy, leader in listed + late)
+
+
+@given(engines(), option_sets())
+@settings(max_examples=500, deadline=None)
+def test_no_two_leaders_are_near_duplicates(engine: Engine, options: CollapseOptions) -> None:
+    hits = engine.page(0, 1000, options).hits
+    assert not any(counts(a, b, options) for i, a in enumerate(hits) for b in hits[:i])
+
+
+@given(engines(), option_sets(), st.integers(1, 7))
+@settings(max_examples=500, deadline=None)
+def test_pages_are_full_while_the_engine_has_groups_and_are_slices_of_one_stream(
+    engine: Engine, options: CollapseOptions, size: int
+) -> None:
+    pages = all_pages(engine, size, options)
+    whole = engine.page(0, 1000, options)
+    assert [hit["id"] for page in pages for hit in page.hits] == [hit["id"] for hit in whole.hits]
+    assert all(len(page) == size for page in pages[:-1])
+    for page in pages:
+        assert len(page) == size or page.info.exhausted or page.info.capped
+        assert page.info.kept + page.info.hidden == page.info.examined
+        assert page.info.capped <= (page.info.examined == options.max_window)
+
+
+@given(engines(), option_sets(mode="group"), st.integers(0, 20), st.integers(1, 7), st.data())
+@settings(max_examples=500, deadline=None)
+def test_a_page_does_not_depend_on_what_was_asked_before(
+    engine: Engine, options: CollapseOptions, start: int, size: int, data: st.DataObject
+) -> None:
+    stream = Stream()
+    for _ in range(data.draw(st.integers(0, 3))):
+        stream = run(fill(stream, data.draw(st.integers(0, 30)), 5, engine, options), engine.fetch)
+    later, first = engine.page(start, size, options, stream), engine.page(start, size, options)
+    assert later.groups == first.groups
+    assert (later.info.examined, later.info.late) == (first.info.examined, first.info.late)
+
+
+@given(engines(), option_sets())
+@settings(max_examples=300, deadline=None)
+def test_a_longer_window_changes_no_earlier_leader(engine: Engine, options: CollapseOptions) -> None:
+    short = run(fill(Stream(), 0, 1, engine, options), engine.fetch)
+    full = run(fill(short, 0, 1000, engine, options), engine.fetch)
+    assert full.leader[: len(short.leader)].tolist() == short.leader.tolist()
+
+
+@given(engines(), option_sets(), st.integers(0, 20), st.integers(0, 7))
+@settings(max_examples=300, deadline=None)
+def test_modes_differ_only_as_documented(engine: Engine, options: CollapseOptions, start: int, size: int) -> None:
+    def ids(mode: str, start: int = 0, size: int = 1000) -> list[int]:
+        chosen = CollapseOptions(**{**options.__dict__, "mode": mode})
+        return [hit["id"] for hit in engine.page(start, size, chosen).hits]
+
+    group, demote, annotate = ids("group"), ids("demote"), ids("annotate")
+    assert ids("drop") == group
+    assert annotate == list(range(min(len(engine.hits), options.max_window)))
+    assert demote[: len(group)] == group
+    assert demote[len(group) :] == sorted(set(annotate) - set(group))
+    for mode, everything in (("group", group), ("demote", demote), ("annotate", annotate)):
+        assert ids(mode, start, size) == everything[start : start + size]
+
+
+@given(engines(), option_sets(keep=("newest:time",)), st.sampled_from([1, 2, 3]))
+@settings(max_examples=300, deadline=None)
+def test_keep_and_max_per_group_choose_within_the_group_and_leave_its_rank(
+    engine: Engine, options: CollapseOptions, most: int
+) -> None:
+    chosen = CollapseOptions(**{**options.__dict__, "max_per_group": most})
+    best = CollapseOptions(**{**options.__dict__, "keep": ("score",)})
+    members: dict[int, list[int]] = {}
+    for group in engine.page(0, 1000, best).groups:
+        members[group.hit["id"]] = sorted([group.hit["id"], *(copy.hit["id"] for copy in group.duplicates)])
+    slots = sorted((rank, leader, nth) for leader, ranks in members.items() for nth, rank in enumerate(ranks[:most]))
+    expected = [sorted(members[leader], reverse=True)[nth] for _, leader, nth in slots]
+    assert [hit["id"] for hit in engine.page(0, 1000, chosen).hits] == expected
+
+
+@given(engines(), option_sets(), st.integers(0, 59))
+@settings(max_examples=300, deadline=None)
+def test_every_examined_hit_can_be_explained(engine: Engine, options: CollapseOptions, rank: int) -> None:
+    page = engine.page(0, 1000, options)
+    if rank >= page.info.examined:
+        with pytest.raises(IndexError, match="was not examined"):
+            page.explain(rank)
+        return
+    why = page.explain(rank)
+    if rank in [group.rank for group in page.groups]:
+        assert why.leader == rank
+        assert "stands for itself" in str(why)
+    else:
+        assert counts(engine.hits[why.leader], engine.hits[rank], options)
+        assert why.similarity >= options.min_similarity - 1e-9
+        assert "is shown under" in str(why)
+
+
+def test_a_hit_that_comes_twice_is_shown_once() -> None:
+    hits = [{"id": i // 2, "sketch": []} for i in range(20)]
+    page = Engine(hits).page(0, 10, CollapseOptions(window=4))
+    assert [hit["id"] for hit in page.hits] == list(range(10))
+
+
+def test_a_second_page_fetches_only_what_the_stream_lacks() -> None:
+    engine = Engine([{"id": i, "sketch": []} for i in range(500)])
+    options = CollapseOptions(window=50)
+    stream = run(fill(Stream(), 0, 10, engine, options), engine.fetch)
+    stream = run(fill(stream, 40, 10, engine, options), engine.fetch)
+    run(fill(stream, 90, 20, engine, options), engine.fetch)
+    assert engine.fetches == [Fetch(0, 50), Fetch(50, 150)]
+
+
+def test_hits_too_far_apart_in_time_stay_apart_and_so_does_one_without_a_time() -> None:
+    same = {"sketch": list(range(12))}
+    times = ["2024-01-01", "2024-01-01T12:00:00Z", "2024-02-01", "not a time", 1704067200, 1704067200000]
+    engine = Engine([{"id": i, "time": time, **same} for i, time in enumerate(times)])
+    page = engine.page(0, 10, CollapseOptions(time_field="time", max_seconds_apart=86400))
+    assert [hit["id"] for hit in page.hits] == [0, 2, 3]
+    assert "max_seconds_apart keeps them apart" in page.explain(2).rule
+
+
+def test_the_estimate_of_unique_hits_is_exact_at_the_end_and_bounded_before() -> None:
+    engine = Engine([{"id": i, "sketch": list(range(i // 2 * 20, i // 2 * 20 + 12))} for i in range(400)])
+    early, late = (engine.page(0, size, CollapseOptions(window=100)).info.unique for size in (10, 400))
+    assert early is not None
+    assert late is not None
+    assert (early.value, early.relation, early.low, early.high) == (200, "estimate", 50, 350)
+    assert (late.value, late.relation, late.low, late.high) == (200, "eq", 200, 200)
+
+
+@pytest.mark.parametrize(
+    ("keep", "expected"),
+    [
+        (["longest:body"], 2),
+        (["oldest:time"], 1),
+        (["newest:time", "score"], 0),
+        (["preferred:source=reuters,ap"], 2),
+        (["preferred:source=ap,reuters", "oldest:time"], 1),
+        ([lambda hit: -hit["id"]], 2),
+        (["longest"], 0),
+    ],
+)
+def test_the_copy_shown_is_the_one_wished_for(keep: list[Any], expected: int) -> None:
+    same = {"sketch": list(range(12))}
+    hits = [
+        {"id": 0, "time": "2024-03-01", "body": "a", "source": "blog", **same},
+        {"id": 1, "time": "2023-03-01", "body": "ab", "source": "ap", **same},
+        {"id": 2, "body": "abc", "source": "reuters", **same},
+    ]
+    page = Engine(hits).page(0, 10, CollapseOptions(keep=keep))
+    assert [hit["id"] for hit in page.hits] == [expected]
+    assert sorted(copy.hit["id"] for copy in page.groups[0].duplicates) == sorted({0, 1, 2} - {expected})
