@@ -1,0 +1,65 @@
+"""Fixtures for tests against real servers; see tests/engines."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.engines.find import Engine, Engines
+from tests.engines.jars import RELEASES, Unavailable
+
+REQUIRED = "NDD_TEST_REQUIRE_ENGINES"
+found = pytest.StashKey[Engines]()
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses by marker
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "engine" in getattr(item, "fixturenames", ()):
+            item.add_marker("engine")
+
+
+@pytest.fixture(scope="session")
+def engines(request: pytest.FixtureRequest) -> Iterator[Engines]:
+    """Every server of this session; those that the chosen tests ask for start side by side."""
+    parameters = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    chosen = {each["engine"] for each in parameters if "engine" in each}
+    engines = request.config.stash[found] = Engines(name for name in RELEASES if name in chosen)
+    yield engines
+    engines.close()
+
+
+@pytest.fixture(scope="session", params=RELEASES)
+def engine(request: pytest.FixtureRequest, engines: Engines) -> Engine:
+    """A running server, each release in turn. Skips with a reason when this machine has none.
+
+    Names listed in NDD_TEST_REQUIRE_ENGINES ("elasticsearch9,opensearch3") fail instead of being skipped.
+    """
+    name: str = request.param
+    try:
+        return engines.get(name)
+    except Unavailable as reason:
+        if name in os.environ.get(REQUIRED, "").split(","):
+            pytest.fail(f"{name} is required by {REQUIRED}, but {reason}", pytrace=False)
+        pytest.skip(f"{name} {reason}")
+
+
+@pytest.fixture
+def index(engine: Engine) -> Iterator[str]:
+    """The name of an index, or a data stream's, that no other test uses; gone after the test."""
+    name = f"ndd-test-{uuid.uuid4().hex[:12]}"
+    yield name
+    with engine.client() as client:
+        client.indices.delete(index=name, ignore_unavailable=True)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say for each server where it came from, or why it was skipped."""
+    engines = config.stash.get(found, None)
+    if engines and engines.report:
+        terminalreporter.section("engines")
+        for name, line in engines.report.items():
+            terminalreporter.line(f"{name:15} {line}")
