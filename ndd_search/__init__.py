@@ -1,1 +1,47 @@
-"""Search results without near-duplicates."""
+"""Search results without near-duplicates: sketches in the index, collapsed on the client."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ndd_search.collapse import collapse
+from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.errors import InvalidDocument, InvalidSketch, MissingExtra, NDDError, RecipeMismatch
+from ndd_search.groups import leaders
+from ndd_search.page import Page
+from ndd_search.similarity import containment, estimate_containment, estimate_resemblance, resemblance
+from ndd_search.sketch import Sketches, sketch, sketch_many
+
+# Imported when first used: they need an extra, or only some programs want them.
+_LATER: dict[str, str] = {}
+
+__all__ = [
+    "CollapseOptions",
+    "InvalidDocument",
+    "InvalidSketch",
+    "MissingExtra",
+    "NDDError",
+    "Page",
+    "Recipe",
+    "RecipeMismatch",
+    "Sketches",
+    "collapse",
+    "containment",
+    "estimate_containment",
+    "estimate_resemblance",
+    "leaders",
+    "resemblance",
+    "sketch",
+    "sketch_many",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

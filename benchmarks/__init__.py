@@ -1,0 +1,1 @@
+"""Programs that measure what the documentation claims; each says at its head how to run it."""

@@ -1,0 +1,96 @@
+"""One page out of any ranked list: texts, mappings or objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.documents import text_of, value_of
+from ndd_search.errors import InvalidDocument
+from ndd_search.page import Fetch, Fetched, Page, cut, fill, run
+from ndd_search.sketch import Sketch, sketch_many
+from ndd_search.stream import Stream
+
+Text = str | Sequence[str] | Callable[[Any], str | None]
+
+
+def collapse(
+    hits: Iterable[Any],
+    *,
+    size: int = 10,
+    from_: int = 0,
+    text: Text | None = None,
+    sketches: Sequence[npt.ArrayLike] | None = None,
+    recipe: Recipe | None = None,
+    options: CollapseOptions | None = None,
+    **changes: Any,
+) -> Page:
+    """Collapse the near-duplicates of a ranked list and cut one page out of what is left.
+
+    hits:     best first: texts, or mappings or objects that have their text where `text` says.
+    size, from_: the page, as positions in the deduplicated list.
+    text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
+    sketches: of the hits, where they are at hand already; `text` is not read then.
+    recipe:   how texts are sketched, or how `sketches` were made.
+    options, changes: CollapseOptions, or single options of it by name (min_similarity=0.8).
+    Raises InvalidDocument when no hit at all has the text, ValueError or TypeError for a setting that cannot be.
+    """
+    began = perf_counter()
+    if isinstance(hits, str | bytes | Mapping):
+        raise TypeError(f"hits must be a list of hits, got one {type(hits).__name__}")
+    if size < 0 or from_ < 0:
+        raise ValueError(f"size and from_ must be at least 0, got {size} and {from_}")
+    ranked, options = list(hits), collapse_options(options, **changes)
+    if sketches is not None and len(sketches) != len(ranked):
+        raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
+    reader = _ListReader(recipe or Recipe(), text, sketches)
+
+    def fetch(wish: Fetch) -> Fetched:
+        return Fetched(ranked[wish.start : wish.start + wish.size], len(ranked))
+
+    stream = run(fill(Stream(), from_, size, reader, options), fetch)
+    if ranked and set(stream.lacking) == {"missing"}:
+        raise InvalidDocument(
+            f"none of {len(stream.hits)} hits", f"no text under {text!r}", "say where it is: text='FIELD' or a callable"
+        )
+    page = cut(stream, from_, size, reader, options)
+    return replace(page, info=replace(page.info, took=perf_counter() - began))
+
+
+@dataclass(frozen=True)
+class _ListReader:
+    recipe: Recipe
+    text: Text | None
+    given: Sequence[npt.ArrayLike] | None
+
+    def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | str]:
+        if self.given is not None:
+            return [_or_empty(np.asarray(self.given[rank])) for rank in ranks]
+        texts = [self._text(hit) for hit in hits]
+        found = iter(sketch_many((text for text in texts if text is not None), self.recipe))
+        return ["missing" if text is None else _or_empty(next(found)) for text in texts]
+
+    def identity(self, hit: Any, rank: int) -> int:
+        return rank  # equal hits at two places of the list are two hits
+
+    def value(self, hit: Any, field: str) -> Any:
+        return None if isinstance(hit, str) else value_of(hit, field)
+
+    def _text(self, hit: Any) -> str | None:
+        if callable(self.text):
+            return self.text(hit)
+        if isinstance(hit, str):
+            return hit
+        if self.text is None:
+            raise TypeError(f"a hit is a {type(hit).__name__}: say where its text is, text='FIELD' or a callable")
+        return text_of(hit, [self.text] if isinstance(self.text, str) else self.text)
+
+
+def _or_empty(sketch: Sketch) -> Sketch | str:
+    return sketch if len(sketch) else "empty"

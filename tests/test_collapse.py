@@ -1,0 +1,102 @@
+from dataclasses import dataclass
+
+import pytest
+
+import ndd_search as ndd
+
+CLIMATE = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+COPY = "LONDON (Wire) - " + CLIMATE
+FOOTBALL = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
+NEWS = [CLIMATE, FOOTBALL, COPY]
+
+
+@dataclass
+class Story:
+    title: str
+    body: str
+
+
+def test_texts_are_collapsed_as_they_are() -> None:
+    page = ndd.collapse(NEWS)
+    assert page.hits == list(page) == [CLIMATE, FOOTBALL]
+    assert [copy.hit for copy in page.groups[0].duplicates] == [COPY]
+    assert page.groups[0].duplicates[0].rank == 2
+    assert page.groups[0].duplicates[0].similarity >= 0.5
+    assert (page.info.examined, page.info.kept, page.info.hidden, page.info.exhausted) == (3, 2, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("hits", "text"),
+    [
+        ([{"body": one} for one in NEWS], "body"),
+        ([{"doc": {"body": [one]}} for one in NEWS], "doc.body"),
+        ([{"title": "", "body": one} for one in NEWS], ["title", "body"]),
+        ([Story("", one) for one in NEWS], "body"),
+        ([Story("", one) for one in NEWS], lambda story: story.body),
+    ],
+)
+def test_the_text_is_found_under_a_field_several_fields_or_by_a_callable(hits: list[object], text: object) -> None:
+    assert ndd.collapse(hits, text=text).hits == hits[:2]
+
+
+def test_a_hit_without_text_stands_alone() -> None:
+    hits = [{"body": CLIMATE}, {"title": "no body"}, {"body": None}, {"body": COPY}]
+    page = ndd.collapse(hits, text="body")
+    assert page.hits == hits[:3]
+    assert page.info.lacking == {"missing": 2}
+    assert "its sketch is missing" in page.explain(1).rule
+
+
+def test_a_text_without_words_stands_alone() -> None:
+    assert ndd.collapse(["!!!", "???", ""]).info.lacking == {"empty": 3}
+
+
+def test_equal_hits_at_two_places_are_two_hits() -> None:
+    page = ndd.collapse([CLIMATE, CLIMATE])
+    assert [copy.rank for copy in page.groups[0].duplicates] == [1]
+
+
+def test_sketches_at_hand_are_taken() -> None:
+    hits = [{"id": 1}, {"id": 2}, {"id": 3}]
+    assert ndd.collapse(hits, sketches=ndd.sketch_many(NEWS)).hits == hits[:2]
+
+
+def test_pages_follow_one_another() -> None:
+    stories = [f"{word} " * 12 for word in ("one", "two", "three", "four", "five")]
+    assert [ndd.collapse(stories, size=2, from_=start).hits for start in (0, 2, 4, 6)] == [
+        stories[:2],
+        stories[2:4],
+        stories[4:],
+        [],
+    ]
+
+
+def test_the_input_is_left_as_it_was() -> None:
+    hits = [{"body": one} for one in NEWS]
+    ndd.collapse(hits, text="body", mode="demote")
+    assert hits == [{"body": one} for one in NEWS]
+
+
+def test_the_explanation_names_leader_figure_and_rule() -> None:
+    why = ndd.collapse(NEWS).explain(2)
+    assert (why.leader, why.nearest) == (0, 0)
+    assert str(why).startswith("hit 2 is shown under hit 0: 0.")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "problem"),
+    [
+        (lambda: ndd.collapse(CLIMATE), TypeError, "hits must be a list of hits, got one str"),
+        (lambda: ndd.collapse([{"body": CLIMATE}]), TypeError, "say where its text is"),
+        (lambda: ndd.collapse([{"body": CLIMATE}], text="bdy"), ndd.InvalidDocument, "none of 1 hits: no text under"),
+        (lambda: ndd.collapse(NEWS, size=-1), ValueError, "size and from_ must be at least 0"),
+        (lambda: ndd.collapse(NEWS, sketches=[[1]]), ValueError, "3 hits came with 1 sketches"),
+        (lambda: ndd.collapse(NEWS, min_similarity=2), ValueError, "min_similarity must be in 0..1"),
+        (lambda: ndd.collapse(NEWS, threshold=0.5), TypeError, "unknown option 'threshold'"),
+        (lambda: ndd.collapse([[1], [2]], sketches=[[2, 1], [1]]), ndd.InvalidSketch, "hit 0: value 1"),
+        (lambda: ndd.collapse([b"bytes"], text=lambda hit: hit), TypeError, "bytes"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(call: object, error: type[Exception], problem: str) -> None:
+    with pytest.raises(error, match=problem):
+        call()

@@ -1,0 +1,93 @@
+"""The shape of the package: its public names, and who may import whom."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ndd_search
+
+PACKAGE = Path(ndd_search.__file__).parent
+# Data flows one way: a module imports only modules of this list that stand before it.
+FLOW = [
+    "errors",
+    "config",
+    "documents",
+    "text",
+    "shingles",
+    "sketch",
+    "similarity",
+    "field",
+    "pairs",
+    "groups",
+    "guards",
+    "keep",
+    "stream",
+    "explain",
+    "page",
+    "collapse",
+    "cache",
+]
+NO_IO = set(FLOW)
+ALLOWED = {"numpy", "cachetools", "selectolax", "Stemmer"}
+
+
+def imports(module: str) -> set[str]:
+    """Every module a source file imports, at its head or inside a function, by full name."""
+    found = set()
+    for node in ast.walk(ast.parse((PACKAGE / f"{module}.py").read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+@pytest.mark.parametrize("module", FLOW)
+def test_a_module_imports_only_what_stands_before_it(module: str) -> None:
+    ours = {name.removeprefix("ndd_search.") for name in imports(module) if name.startswith("ndd_search")}
+    assert ours <= set(FLOW[: FLOW.index(module)])
+
+
+@pytest.mark.parametrize("module", FLOW)
+def test_the_core_does_no_io_and_needs_no_more_than_numpy_and_cachetools(module: str) -> None:
+    foreign = {name.partition(".")[0] for name in imports(module)} - {"ndd_search"} - set(sys.stdlib_module_names)
+    assert foreign <= ALLOWED
+    assert not imports(module) & {"socket", "http", "urllib", "asyncio", "subprocess", "os", "pathlib"}
+
+
+def test_the_public_names_are_these() -> None:
+    assert set(ndd_search.__all__) == {
+        "CollapseOptions",
+        "InvalidDocument",
+        "InvalidSketch",
+        "MissingExtra",
+        "NDDError",
+        "Page",
+        "Recipe",
+        "RecipeMismatch",
+        "Sketches",
+        "collapse",
+        "containment",
+        "estimate_containment",
+        "estimate_resemblance",
+        "leaders",
+        "resemblance",
+        "sketch",
+        "sketch_many",
+    }
+    assert all(getattr(ndd_search, name) is not None for name in ndd_search.__all__)
+
+
+def test_importing_prints_nothing_and_loads_no_extra() -> None:
+    code = "import sys, ndd_search; print(sorted(set(sys.argv[1:]) & set(sys.modules)))"
+    extras = ["tantivy", "rich", "selectolax", "Stemmer", "elasticsearch", "opensearchpy"]
+    done = subprocess.run([sys.executable, "-c", code, *extras], capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'colapse'"):
+        _ = ndd_search.colapse
