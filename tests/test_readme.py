@@ -1,0 +1,53 @@
+"""What the README and the pages under docs show, run as it stands there.
+
+Blocks of one page run in order, in one namespace and an empty folder. ```python blocks run anywhere; blocks marked
+```python engine talk to http://localhost:9200, which becomes the address of a real engine; of ```console blocks each
+line that starts with "$ " is run by the shell and has to succeed.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(?P<kind>[a-z ]+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run(page: Path, kinds: set[str], url: str = "") -> int:
+    names: dict[str, object] = {"__name__": "readme"}
+    ran = 0
+    for block in BLOCK.finditer(page.read_text()):
+        kind, code = (
+            block["kind"].strip(),
+            block["code"].replace("http://localhost:9200", url or "http://localhost:9200"),
+        )
+        if kind not in kinds:
+            continue
+        ran += 1
+        if kind == "console":
+            for line in code.splitlines():
+                if line.startswith("$ "):
+                    shell(line.removeprefix("$ "))
+        else:
+            line = page.read_text()[: block.start()].count("\n") + 1
+            exec(compile("\n" * line + code, str(page), "exec"), names)
+    return ran
+
+
+def shell(command: str) -> None:
+    """Run a line as the reader would, with this environment's ndd-search in front."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env={**os.environ, "PATH": path})
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    if not run(page, {"python", "console"}):
+        pytest.skip(f"{page.name} has no examples that run without an engine")
