@@ -42,7 +42,9 @@ def run(page: Path, kinds: set[str], url: str = "") -> int:
 def shell(command: str) -> None:
     """Run a line as the reader would, with this environment's ndd-search in front."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, env={**os.environ, "PATH": path})
+    done = subprocess.run(
+        command, check=False, shell=True, capture_output=True, text=True, env={**os.environ, "PATH": path}
+    )
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
 
