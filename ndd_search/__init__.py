@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndd_search.collapse import collapse
 from ndd_search.config import CollapseOptions, Recipe
@@ -13,11 +13,15 @@ from ndd_search.page import Page
 from ndd_search.similarity import containment, estimate_containment, estimate_resemblance, resemblance
 from ndd_search.sketch import Sketches, sketch, sketch_many
 
+if TYPE_CHECKING:
+    from ndd_search.engines.embedded import Index
+
 # Imported when first used: they need an extra, or only some programs want them.
-_LATER: dict[str, str] = {}
+_LATER = {"Index": "ndd_search.engines.embedded"}
 
 __all__ = [
     "CollapseOptions",
+    "Index",
     "InvalidDocument",
     "InvalidSketch",
     "MissingExtra",

@@ -39,9 +39,7 @@ class Explanation:
 
 def explain(stream: Stream, rank: int, reader: Reader, options: CollapseOptions) -> Explanation:
     """Explain the hit at a place of the engine's list. Raises IndexError for a place that was not examined."""
-    index = int(np.searchsorted(stream.ranks, rank))
-    if index >= len(stream.ranks) or stream.ranks[index] != rank:
-        raise IndexError(f"rank {rank} was not examined: the stream holds {len(stream.ranks)} of the engine's hits")
+    index = stream.index_of(rank)
     leader = int(stream.leader[index])
     if stream.lacking[index]:
         return Explanation(rank, rank, None, 0.0, 0.0, f"its sketch is {stream.lacking[index]}, so it stands alone")

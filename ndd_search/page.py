@@ -140,6 +140,10 @@ class Page:
     def __len__(self) -> int:
         return len(self.groups)
 
+    def hit_at(self, rank: int) -> Any:
+        """The hit at a place of the engine's list. Raises IndexError if not examined."""
+        return self._stream.hits[self._stream.index_of(rank)]
+
     def explain(self, rank: int) -> Explanation:
         """Why the hit at this place of the engine's list is shown or hidden. Raises IndexError if not examined."""
         return explain(self._stream, rank, self._reader, self._options)
@@ -152,11 +156,16 @@ def fill(
 
     find: similar_pairs, or a PairCache.
     """
-    while (window := _window(stream, start + size, options)) > stream.fetched and not stream.exhausted:
-        asked = window - stream.fetched
+    while not is_filled(stream, start, size, options):
+        asked = _window(stream, start + size, options) - stream.fetched
         fetched = yield Fetch(stream.fetched, asked)
         stream = stream.extend(fetched.hits, asked, reader, options, total=fetched.total, find=find)
     return stream
+
+
+def is_filled(stream: Stream, start: int, size: int, options: CollapseOptions) -> bool:
+    """Whether the page [start, start + size) can be cut out of a stream without asking for more hits."""
+    return stream.exhausted or _window(stream, start + size, options) <= stream.fetched
 
 
 def cut(stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions) -> Page:

@@ -68,6 +68,13 @@ class Stream:
         """How many of the hits lie within the first `window` places of the engine's list."""
         return int(np.searchsorted(self.ranks, window))
 
+    def index_of(self, rank: int) -> int:
+        """Which of the hits stands at a place of the engine's list. Raises IndexError for a place not examined."""
+        index = int(np.searchsorted(self.ranks, rank))
+        if index >= len(self.ranks) or self.ranks[index] != rank:
+            raise IndexError(f"rank {rank} was not examined: the stream holds {len(self.ranks)} of the engine's hits")
+        return index
+
     def extend(
         self,
         hits: Sequence[Any],

@@ -61,6 +61,7 @@ def test_the_core_does_no_io_and_needs_no_more_than_numpy_and_cachetools(module:
 def test_the_public_names_are_these() -> None:
     assert set(ndd_search.__all__) == {
         "CollapseOptions",
+        "Index",
         "InvalidDocument",
         "InvalidSketch",
         "MissingExtra",

@@ -1,0 +1,1 @@
+"""Search engines behind the flow of `page`; each module needs its own extra."""

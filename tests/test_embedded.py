@@ -1,0 +1,287 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.cache import MemoryCache
+from ndd_search.errors import IndexUnusable
+
+pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+
+WORDS = ["river", "stone", "harbour", "winter", "letter", "garden", "signal", "copper", "meadow", "lantern"]
+
+
+def story(number: int) -> str:
+    rng = random.Random(number)
+    return " ".join(f"{rng.choice(WORDS)}{rng.randrange(50)}" for _ in range(60)) + " climate"
+
+
+def documents(groups: int = 30, copies: int = 4) -> list[dict[str, Any]]:
+    """Every story several times, each copy with another line in front."""
+    return [
+        {"id": f"{group}-{copy}", "title": f"copy {copy}", "body": f"seen at site {copy} {story(group)}", "copy": copy}
+        for group in range(groups)
+        for copy in range(copies)
+    ]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> ndd.Index:
+    made = ndd.Index.open(tmp_path / "news", text=["title", "body"])
+    assert made.add(documents()) == 120
+    return made
+
+
+def ids(response: dict[str, Any]) -> list[str]:
+    return [hit["_id"] for hit in response["hits"]["hits"]]
+
+
+def copies(hit: dict[str, Any]) -> list[dict[str, Any]]:
+    return hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {}).get("hits", [])
+
+
+def test_a_page_is_full_and_holds_each_story_once_with_its_copies_below(index: ndd.Index) -> None:
+    response = index.search("climate", size=10)
+    hits = response["hits"]["hits"]
+    assert len({hit["_id"].partition("-")[0] for hit in hits}) == 10
+    for hit in hits:
+        group = hit["_id"].partition("-")[0]
+        assert {hit["_id"], *(copy["_id"] for copy in copies(hit))} <= {f"{group}-{copy}" for copy in range(4)}
+        assert all(copy["fields"]["ndd.similarity"][0] >= 0.5 for copy in copies(hit))
+        assert hit["_source"] == index.get(hit["_id"])
+    assert response["hits"]["total"] == {"value": 120, "relation": "eq"}
+    assert response["ndd"]["examined"] == response["ndd"]["kept"] + response["ndd"]["hidden"] == 100
+    json.dumps(response)
+
+
+def test_all_pages_together_show_every_story_once_and_the_total_is_exact_at_the_end(index: ndd.Index) -> None:
+    pages = [index.search("climate", size=7, from_=start) for start in range(0, 42, 7)]
+    shown = [one for page in pages for one in ids(page)]
+    assert sorted(one.partition("-")[0] for one in shown) == sorted(map(str, range(30)))
+    assert [len(ids(page)) for page in pages] == [7, 7, 7, 7, 2, 0]
+    assert pages[-1]["hits"]["total"] == {"value": 30, "relation": "eq"}
+    listed = [copy["_id"] for page in pages for hit in page["hits"]["hits"] for copy in copies(hit)]
+    late = [one["_id"] for page in pages[:-1] for one in page["ndd"]["late"]]
+    assert sorted({*shown, *listed, *late}) == sorted(document["id"] for document in documents())
+
+
+def test_the_same_id_again_replaces_the_document(index: ndd.Index) -> None:
+    index.add([{"id": "0-0", "title": "changed", "body": "an altogether different text"}])
+    assert len(index) == 120
+    assert index.get("0-0") == {"id": "0-0", "title": "changed", "body": "an altogether different text"}
+    assert ids(index.search("altogether")) == ["0-0"]
+
+
+def test_a_deleted_document_is_gone(index: ndd.Index) -> None:
+    index.delete(["0-0", "not there"])
+    assert len(index) == 119
+    assert index.get("0-0") is None
+
+
+def test_a_commit_ends_what_was_remembered(index: ndd.Index) -> None:
+    assert index.search("climate")["ndd"]["cache"] == "miss"
+    assert index.search("climate", from_=10)["ndd"]["cache"] == "hit"
+    index.delete("0-0")
+    assert index.search("climate")["ndd"]["cache"] == "miss"
+
+
+def test_options_change_how_a_page_is_collapsed(index: ndd.Index) -> None:
+    annotated = index.search("climate", size=120, mode="annotate", window=120)
+    assert len(ids(annotated)) == 120
+    marked = [hit for hit in annotated["hits"]["hits"] if "fields" in hit]
+    assert len(marked) == 90
+    for hit in marked:
+        assert hit["fields"]["ndd.duplicate_of"][0].partition("-")[0] == hit["_id"].partition("-")[0]
+    newest = index.search("climate", size=30, window=120, keep=["preferred:copy=3"])
+    assert {one.partition("-")[2] for one in ids(newest)} == {"3"}
+    with pytest.raises(TypeError, match="unknown option 'similarity'"):
+        index.search("climate", similarity=1)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "   ", '"', "title:(", "a AND (b", "\x00", "\ud800", "~", "*", "é" * 10_000, "[1 TO", "-climate", "climate^"],
+)
+def test_any_text_is_a_query(index: ndd.Index, query: str) -> None:
+    assert index.search(query)["hits"]["total"]["value"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("北京的天气很好", "天气"),
+        ("ประเทศไทยสวยงาม", "ไทย"),
+        ("東京タワーの夜景", "タワー"),
+        ("हिन्दी में समाचार", "हिन्दी"),
+        ("Übergrößenträger", "übergrößenträger"),
+        ("Running shoes", "run"),
+    ],
+)
+def test_words_of_every_script_are_found(tmp_path: Path, text: str, query: str) -> None:
+    with ndd.Index.open(tmp_path / "any", text="body") as index:
+        index.add([{"id": 1, "body": text}, {"id": 2, "body": "something else"}])
+        assert ids(index.search(query)) == ["1"]
+
+
+def test_an_index_is_opened_again_with_what_it_was_made_with(tmp_path: Path, index: ndd.Index) -> None:
+    with ndd.Index.open(tmp_path / "news") as again:
+        assert len(again) == 120
+        assert ids(again.search("climate")) == ids(index.search("climate"))
+
+
+def test_readers_see_what_a_writer_commits(tmp_path: Path, index: ndd.Index) -> None:
+    with ndd.Index.open(tmp_path / "news") as reader:
+        index.add([{"id": "new", "title": "", "body": "volcano"}])
+        assert ids(reader.search("volcano")) == ["new"]
+
+
+def test_threads_search_while_another_adds(index: ndd.Index) -> None:
+    done = threading.Event()
+
+    def write() -> None:
+        for number in range(10):
+            index.add([{"id": f"more-{number}", "title": "", "body": f"climate note {story(1000 + number)}"}])
+        done.set()
+
+    with ThreadPoolExecutor(4) as pool:
+        writing = pool.submit(write)
+        while not done.is_set():
+            for response in pool.map(lambda start: index.search("climate", from_=start), [0, 0, 10]):
+                assert len(ids(response)) == 10
+        writing.result()
+
+
+def test_a_cache_can_be_given_and_counts(tmp_path: Path) -> None:
+    cache = MemoryCache()
+    with ndd.Index.open(tmp_path / "news", text="body", cache=cache) as index:
+        index.add(documents())
+        for _ in range(3):
+            index.search("climate")
+    assert (cache.stats().hits, cache.stats().misses) == (2, 1)
+
+
+WRITER = """
+import sys, ndd_search as ndd
+from ndd_search.engines import embedded
+embedded.COMMIT_EVERY = 512
+with ndd.Index.open(sys.argv[1], text="body") as index:
+    def documents():
+        for number in range(10**9):
+            if number % 512 == 0:
+                print(len(index), flush=True)
+            yield {"id": number, "body": f"document number {number} of the flood"}
+    index.add(documents())
+"""
+
+
+def test_a_kill_while_adding_loses_nothing_that_was_committed(tmp_path: Path) -> None:
+    path = tmp_path / "flood"
+    with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True) as writer:
+        committed = 0
+        while committed < 2000:
+            committed = int(writer.stdout.readline())
+        os.kill(writer.pid, signal.SIGKILL)
+    with ndd.Index.open(path) as index:
+        kept = len(index)
+        assert kept >= committed
+        assert all(index.get(number) is not None for number in range(0, kept, 97))
+        assert index.add([{"id": "after", "body": "written after the crash"}]) == 1
+        assert len(index) == kept + 1
+
+
+def test_an_error_in_the_middle_keeps_what_was_committed(index: ndd.Index) -> None:
+    with pytest.raises(ndd.InvalidDocument, match="document 1: it has no id"):
+        index.add([{"id": "good", "body": "volcano"}, {"body": "no id"}])
+    assert len(index) == 120
+    assert index.add([{"id": "good", "body": "volcano"}]) == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        ({"body": "no id"}, "document 0: it has no id"),
+        ({"id": None, "body": ""}, "document 0: it has no id"),
+        ({"id": ["a"], "body": ""}, "document 0: its id is"),
+        ({"id": 1, "body": {1, 2}}, r"document 0 \(1\): it cannot be written as JSON"),
+        ("a text", "document 0: it is str, not a mapping"),
+    ],
+)
+def test_a_document_that_cannot_be_taken_is_named(index: ndd.Index, document: Any, problem: str) -> None:
+    with pytest.raises(ndd.InvalidDocument, match=problem):
+        index.add([document])
+
+
+def test_odd_documents_are_kept_as_they_are(index: ndd.Index) -> None:
+    odd = [
+        {"id": "nothing"},
+        {"id": "null", "title": None, "body": None},
+        {"id": "list", "body": ["one", "two"], "title": 3},
+        {"id": "surrogate", "body": "half \ud800 of a pair"},
+        {"id": "zero", "body": "\x00"},
+    ]
+    index.add(odd)
+    assert [index.get(one["id"]) for one in odd] == odd
+
+
+def test_a_second_writer_gets_a_sentence(tmp_path: Path, index: ndd.Index) -> None:
+    def slow() -> Any:
+        yield {"id": "slow", "body": "x"}
+        with pytest.raises(IndexUnusable, match="another writer is at work"):
+            ndd.Index.open(tmp_path / "news").add([{"id": "second", "body": "y"}])
+
+    assert index.add(slow()) == 1
+
+
+def test_what_is_no_index_of_ours_is_refused(tmp_path: Path, index: ndd.Index) -> None:
+    with pytest.raises(IndexUnusable, match="there is no index here"):
+        ndd.Index.open(tmp_path / "nowhere")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
+    with pytest.raises(IndexUnusable, match="it is no index of ndd-search"):
+        ndd.Index.open(tmp_path / "photos", text="body")
+    with pytest.raises(IndexUnusable, match="it is no index of ndd-search"):
+        ndd.Index.open(tmp_path / "photos" / "cat.jpg", text="body")
+    with pytest.raises(IndexUnusable, match="it was made with text"):
+        ndd.Index.open(tmp_path / "news", text="summary")
+    with pytest.raises(IndexUnusable, match="it was made with language 'english'"):
+        ndd.Index.open(tmp_path / "news", language="german")
+    with pytest.raises(ndd.RecipeMismatch, match="holds sketches of recipe"):
+        ndd.Index.open(tmp_path / "news", recipe=ndd.Recipe.words(size=7))
+    with pytest.raises(ValueError, match="language must be one"):
+        ndd.Index.open(tmp_path / "other", text="body", language="klingon")
+    meta = json.loads((tmp_path / "news" / "ndd.json").read_text())
+    (tmp_path / "news" / "ndd.json").write_text(json.dumps({**meta, "format": 99}))
+    with pytest.raises(IndexUnusable, match="written by a version with index format 99"):
+        ndd.Index.open(tmp_path / "news")
+
+
+def test_a_full_disk_is_told_and_what_was_there_stays(index: ndd.Index) -> None:
+    code = """
+import resource, signal, sys, ndd_search as ndd
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+index = ndd.Index.open(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    index.add({"id": f"big-{i}", "title": "", "body": f"{i} " + "filler word " * 200} for i in range(3000))
+except ndd.NDDError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, index.path], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "see to the disk" in done.stdout, done.stderr
+    assert len(ndd.Index.open(index.path)) == 120
+
+
+def test_a_folder_that_cannot_be_written_is_told() -> None:
+    with pytest.raises(IndexUnusable, match="it cannot be written"):
+        ndd.Index.open("/proc/news", text="body")  # not even the superuser may make a folder there
