@@ -145,7 +145,6 @@ def collect_jars(release: Release, folder: Path) -> None:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            env={**os.environ, "JAVA_HOME": str(find_java(17).home)},
         )
     if run.returncode:
         raise Unavailable(f"Maven could not fetch the server's jars: {run.stdout.strip()[-600:]}")
