@@ -38,7 +38,16 @@ class Release:
 
     @property
     def main(self) -> str:
+        """The Java class that runs it."""
         return {"elasticsearch": "ElasticsearchServer", "opensearch": "OpenSearchServer"}[self.family]
+
+    @property
+    def sources(self) -> list[Path]:
+        """Our Java files: for all releases of the family, and for this major only."""
+        return [
+            *sorted((HERE / self.family).glob("*.java")),
+            *sorted((HERE / self.family / str(self.major)).glob("*.java")),
+        ]
 
 
 # docker/compose.yml pins the same versions; a test compares them.
@@ -112,8 +121,8 @@ def prepare(release: Release) -> Path:
 
     Its name holds a digest of what it is made from, so that a changed recipe makes a new one.
     """
-    sources = [HERE / release.family / "pom.xml", HERE / release.family / f"{release.main}.java", Path(__file__)]
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
+    made_from = [Path(__file__), HERE / release.family / "pom.xml", *release.sources]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in made_from)).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ndd-search" / "engines"
     folder = cache / f"{release.family}-{release.version}-{digest}"
     if folder.is_dir():
@@ -174,6 +183,8 @@ def compile_main(release: Release, folder: Path) -> None:
     """Compile our main class with the Eclipse compiler, which a runtime without javac can run."""
     compiler = next(folder.glob("compiler/*.jar"))
     jars = os.pathsep.join(map(str, sorted(folder.glob("lib/*.jar"))))
-    source = HERE / release.family / f"{release.main}.java"
     command = [find_java(release.java).command, "-jar", str(compiler), f"-{release.java}", "-proc:none", "-nowarn"]
-    subprocess.run([*command, "-classpath", jars, "-d", str(folder / "main"), str(source)], check=True)
+    command += ["-classpath", jars, "-d", str(folder / "main"), *map(str, release.sources)]
+    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if run.returncode:
+        raise RuntimeError(f"{release.main}.java does not compile:\n{run.stdout}")
