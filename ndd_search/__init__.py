@@ -14,13 +14,25 @@ from ndd_search.similarity import containment, estimate_containment, estimate_re
 from ndd_search.sketch import Sketches, sketch, sketch_many
 
 if TYPE_CHECKING:
+    from ndd_search.candidates import CandidateSearch, find_duplicates
+    from ndd_search.duplicate_policy import DuplicatePolicy
     from ndd_search.engines.embedded import Index
+    from ndd_search.ingest import sketch_fields, with_sketches
 
 # Imported when first used: they need an extra, or only some programs want them.
-_LATER = {"Index": "ndd_search.engines.embedded"}
+_LATER = {
+    "CandidateSearch": "ndd_search.candidates",
+    "DuplicatePolicy": "ndd_search.duplicate_policy",
+    "Index": "ndd_search.engines.embedded",
+    "find_duplicates": "ndd_search.candidates",
+    "sketch_fields": "ndd_search.ingest",
+    "with_sketches": "ndd_search.ingest",
+}
 
 __all__ = [
+    "CandidateSearch",
     "CollapseOptions",
+    "DuplicatePolicy",
     "Index",
     "InvalidDocument",
     "InvalidSketch",
@@ -34,10 +46,13 @@ __all__ = [
     "containment",
     "estimate_containment",
     "estimate_resemblance",
+    "find_duplicates",
     "leaders",
     "resemblance",
     "sketch",
+    "sketch_fields",
     "sketch_many",
+    "with_sketches",
 ]
 
 

@@ -5,20 +5,25 @@ A document carries one object, by default under the name "ndd":
     "ndd": {"sketch": [17, 4711, ...], "recipe": "w3-k64-v1"}
 
 `sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. A search reads both as doc values.
+Two more are there only where they are asked for: `ndd.duplicate_of`, the id of a document that was there first, and
+`ndd_keys`, the smallest values as indexed terms, by which near-duplicates are found in a whole index. The keys stand
+beside the object, not in it: they have no doc values, so a search for the doc values of `ndd.*` would fail on them.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
 from ndd_search.config import Recipe
 from ndd_search.sketch import Sketch
+
+STALE = "stale"  # stands where the recipe id does, when the text has changed without the sketch; no recipe has this id
 
 
 @dataclass(frozen=True)
@@ -37,9 +42,28 @@ class SketchField:
         """The path of the recipe id."""
         return f"{self.name}.recipe"
 
+    @property
+    def duplicate_of(self) -> str:
+        """The path of the id of an earlier near-duplicate."""
+        return f"{self.name}.duplicate_of"
+
+    @property
+    def keys(self) -> str:
+        """The path of the keys."""
+        return f"{self.name}_keys"
+
     def encode(self, sketch: Sketch, recipe: Recipe) -> dict[str, Any]:
         """What is stored under `name`, in plain lists and ints for any JSON writer."""
         return {"sketch": sketch.tolist(), "recipe": recipe.id}
+
+    def parts(self, sketch: Sketch | None, recipe: Recipe, keys: int = 0) -> dict[str, Any]:
+        """Everything a document gets, by top-level field: the object, and `keys` keys unless that is 0.
+
+        None for a sketch says that the one which is stored no longer fits the text: readers take it as foreign, and a
+        backfill makes a new one.
+        """
+        stored: dict[str, Any] = {"sketch": [], "recipe": STALE} if sketch is None else self.encode(sketch, recipe)
+        return {self.name: stored, **({self.keys: keys_of(stored["sketch"], keys)} if keys else {})}
 
     def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | str]:
         """The sketch of each hit out of its doc values ({path: [values]}), or why there is none to compare.
@@ -71,6 +95,11 @@ class SketchField:
         if stored is None:
             return "empty"
         return "" if isinstance(stored, list) and 0 < len(stored) <= recipe.k else "malformed"
+
+
+def keys_of(values: Iterable[int], count: int) -> list[str]:
+    """The `count` smallest of ascending values, as terms: 8 hexadecimal digits each."""
+    return [format(value, "08x") for value in islice(values, count)]
 
 
 def _int32(values: list[int]) -> Sketch:

@@ -52,3 +52,17 @@ def test_a_second_recipe_lives_under_another_name() -> None:
     assert SketchField("next").decode([{**stored([1, 2]), "next.sketch": [3], "next.recipe": [RECIPE.id]}], RECIPE)[
         0
     ].tolist() == [3]
+
+
+def test_a_document_gets_the_object_and_when_asked_its_smallest_values_as_keys() -> None:
+    sketch = np.array([1, 255, 2**31 - 1], np.int32)
+    assert FIELD.parts(sketch, RECIPE) == {"ndd": {"sketch": [1, 255, 2**31 - 1], "recipe": RECIPE.id}}
+    assert FIELD.parts(sketch, RECIPE, keys=2)["ndd_keys"] == ["00000001", "000000ff"]
+
+
+def test_a_sketch_that_no_longer_fits_its_text_is_read_as_foreign_by_every_recipe() -> None:
+    stored = FIELD.parts(None, RECIPE, keys=8)
+    assert stored == {"ndd": {"sketch": [], "recipe": "stale"}, "ndd_keys": []}
+    assert FIELD.decode([{"ndd.recipe": [stored["ndd"]["recipe"]]}], RECIPE) == ["foreign"]
+    with pytest.raises(ValueError, match="no recipe id"):
+        Recipe.parse("stale")

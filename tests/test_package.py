@@ -29,6 +29,10 @@ FLOW = [
     "page",
     "collapse",
     "cache",
+    "templates",
+    "candidates",
+    "duplicate_policy",
+    "ingest",
 ]
 NO_IO = set(FLOW)
 ALLOWED = {"numpy", "cachetools", "selectolax", "Stemmer"}
@@ -60,7 +64,9 @@ def test_the_core_does_no_io_and_needs_no_more_than_numpy_and_cachetools(module:
 
 def test_the_public_names_are_these() -> None:
     assert set(ndd_search.__all__) == {
+        "CandidateSearch",
         "CollapseOptions",
+        "DuplicatePolicy",
         "Index",
         "InvalidDocument",
         "InvalidSketch",
@@ -74,10 +80,13 @@ def test_the_public_names_are_these() -> None:
         "containment",
         "estimate_containment",
         "estimate_resemblance",
+        "find_duplicates",
         "leaders",
         "resemblance",
         "sketch",
+        "sketch_fields",
         "sketch_many",
+        "with_sketches",
     }
     assert all(getattr(ndd_search, name) is not None for name in ndd_search.__all__)
 

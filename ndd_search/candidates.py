@@ -1,0 +1,129 @@
+"""Near-duplicates of one document in a whole index, found by the keys stored beside the sketches.
+
+The keys are the smallest values of a sketch, as terms. Two documents that resemble each other share some of them, so
+the engine's inverted index hands out the few documents worth comparing, and their full sketches decide.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.field import SketchField, keys_of
+from ndd_search.guards import allowed
+from ndd_search.pairs import rows_of, similar_pairs
+from ndd_search.sketch import Sketch, sketch
+
+_MISSED = 0.01  # of the documents exactly at the bar, the share that may share too few keys to be looked at
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A document that resembles the one asked about. similarity: resemblance, 0..1."""
+
+    id: str
+    index: str
+    similarity: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateSearch:
+    """How near-duplicates are looked for in a whole index.
+
+    recipe, field: of the stored sketches.
+    keys:           how many of the smallest values are asked for, at most as many as were stored, 1..64.
+    min_similarity: resemblance from which a document counts, 0 < x <= 1.
+    min_shingles:   below this many shingles only an identical sketch counts.
+    examined:       the most documents compared, 1..10,000; those that share most keys come first.
+    """
+
+    recipe: Recipe = dataclasses.field(default_factory=Recipe)
+    field: str = "ndd"
+    keys: int = 8
+    min_similarity: float = 0.5
+    min_shingles: int = 8
+    examined: int = 100
+
+    def __post_init__(self) -> None:
+        CollapseOptions(min_similarity=self.min_similarity, min_shingles=self.min_shingles)  # checks them
+        for name, least, most in (("keys", 1, 64), ("examined", 1, 10_000)):
+            if not least <= getattr(self, name) <= most:
+                raise ValueError(f"{name} must be {least}..{most}, got {getattr(self, name)}")
+
+    def body(self, wanted: Sketch, *, only_leaders: bool = False) -> dict[str, Any]:
+        """The search request. only_leaders: without documents marked as somebody's duplicate."""
+        where = SketchField(self.field)
+        keys = keys_of(wanted.tolist(), self.keys)
+        terms = [{"constant_score": {"filter": {"term": {where.keys: key}}}} for key in keys]
+        query: dict[str, Any] = {
+            "should": terms,
+            "minimum_should_match": shared_keys(len(keys), self.min_similarity),
+            "filter": [{"term": {where.recipe: self.recipe.id}}],
+        }
+        if only_leaders:
+            query["must_not"] = [{"exists": {"field": where.duplicate_of}}]
+        return {
+            "query": {"bool": query},
+            "size": self.examined,
+            "_source": False,
+            "docvalue_fields": [where.sketch, where.recipe],
+            "track_total_hits": False,
+        }
+
+    def verified(self, wanted: Sketch, hits: Sequence[dict[str, Any]]) -> list[Candidate]:
+        """Those of the engine's hits whose sketches resemble the wanted one, most similar first."""
+        decoded = SketchField(self.field).decode([hit.get("fields", {}) for hit in hits], self.recipe)
+        known = [(hit, found) for hit, found in zip(hits, decoded, strict=True) if not isinstance(found, str)]
+        similarity = self.similarities(wanted, [found for _, found in known])
+        order = sorted(np.flatnonzero(similarity).tolist(), key=lambda i: -similarity[i])
+        return [Candidate(known[i][0]["_id"], known[i][0]["_index"], float(similarity[i])) for i in order]
+
+    def similarities(self, wanted: Sketch, others: Sequence[Sketch]) -> npt.NDArray[np.float64]:
+        """The resemblance to each of the others, 0.0 where it does not count; float64, shape (len(others),)."""
+        rows = rows_of([wanted, *others], self.recipe.k)
+        pairs = similar_pairs(rows, self.min_similarity)
+        pairs = pairs.where(pairs.first == 0)
+        options = CollapseOptions(min_similarity=self.min_similarity, min_shingles=self.min_shingles)
+        pairs = pairs.where(allowed(pairs, rows, [], lambda hit, field: None, options)["min_shingles"])
+        found = np.zeros(len(others))
+        found[pairs.second - 1] = pairs.similarity
+        return found
+
+
+def find_duplicates(
+    client: Any, index: str, document: str | npt.ArrayLike, *, size: int = 10, **settings: Any
+) -> list[Candidate]:
+    """The documents of an index that resemble a text or a sketch, most similar first; at most `size`.
+
+    client:   of elasticsearch-py or opensearch-py, synchronous. index: must have keys, see index_templates/.
+    settings: of CandidateSearch: recipe, field, keys, min_similarity, min_shingles, examined.
+    A document that is in the index finds itself too. Documents indexed a moment ago are found after the next refresh.
+    """
+    search = CandidateSearch(**settings)
+    wanted = sketch(document, search.recipe) if isinstance(document, str) else np.asarray(document, np.int32)
+    if not len(wanted):
+        return []
+    response = client.search(index=index, body=search.body(wanted))
+    return search.verified(wanted, response["hits"]["hits"])[:size]
+
+
+def shared_keys(keys: int, min_similarity: float) -> int:
+    """How many of its keys a document must share with another to be worth comparing, 1..keys.
+
+    Two documents of resemblance J have each of their smallest values in common with probability 2J / (1 + J); the
+    number returned is the largest that at most 1 % of the documents at the bar fall short of.
+    """
+    share = 2 * min_similarity / (1 + min_similarity)
+    short = 0.0
+    for needed in range(1, keys + 1):
+        short += comb(keys, needed - 1) * share ** (needed - 1) * (1 - share) ** (keys - needed + 1)
+        if short > _MISSED:
+            return max(needed - 1, 1)
+    return keys

@@ -1,0 +1,275 @@
+"""Actions go through with_sketches: what gets a sketch, what does not, in what order and with how much read ahead."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import logging
+import tracemalloc
+from collections.abc import AsyncIterator, Iterator
+from datetime import date
+from itertools import count, islice
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search.documents import text_of
+
+FIELDS = ["title", "body"]
+TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+DOCUMENT = {"title": "Steel", "body": TEXT, "year": 2031}
+STALE = {"sketch": [], "recipe": "stale"}
+
+
+def stored(text: str, recipe: ndd.Recipe | None = None) -> dict[str, Any]:
+    recipe = recipe or ndd.Recipe()
+    return {"sketch": ndd.sketch(text, recipe).tolist(), "recipe": recipe.id}
+
+
+WHOLE = stored(f"Steel\n{TEXT}")
+
+
+def through(*actions: Any, **settings: Any) -> list[Any]:
+    before = copy.deepcopy(actions)
+    done = list(ndd.with_sketches(actions, **{"fields": FIELDS, **settings}))
+    assert actions == before, "the caller's actions were changed"
+    return done
+
+
+def test_plain_documents_and_documents_under_source_get_the_sketch_of_their_joined_fields() -> None:
+    plain, inside = {"_id": "1", **DOCUMENT}, {"_op_type": "create", "_id": "2", "_source": DOCUMENT}
+    assert through(plain, inside) == [
+        {**plain, "ndd": WHOLE},
+        {"_op_type": "create", "_id": "2", "_source": {**DOCUMENT, "ndd": WHOLE}},
+    ]
+
+
+def test_one_sketch_per_named_field_and_keys_beside_each() -> None:
+    (done,) = through(DOCUMENT, fields={"title_ndd": "title", "ndd": FIELDS}, keys=2)
+    assert done["title_ndd"] == stored("Steel")
+    assert done["ndd"] == WHOLE
+    assert done["ndd_keys"] == [f"{value:08x}" for value in WHOLE["sketch"][:2]]
+    assert len(done["title_ndd_keys"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("doc", "expected"),
+    [
+        ({"title": "Steel", "body": TEXT}, WHOLE),
+        ({"title": "Steel", "body": TEXT, "year": 2032}, WHOLE),
+        ({"title": None, "body": None}, {"sketch": [], "recipe": ndd.Recipe().id}),
+        ({"body": TEXT}, STALE),
+        ({"title": None}, STALE),
+        ({"title": "Steel", "body": {"en": TEXT}}, STALE),
+        ({"year": 2032}, None),
+        ({}, None),
+    ],
+)
+def test_a_partial_update_recomputes_marks_stale_or_leaves_alone(doc: dict, expected: dict | None) -> None:
+    for action in ({"_op_type": "update", "doc": doc}, {"_op_type": "update", "_source": {"doc": doc}}):
+        (done,) = through({"_id": "1", **action})
+        assert done.get("_source", done)["doc"].get("ndd") == expected
+
+
+@pytest.mark.parametrize(
+    ("doc", "expected"),
+    [
+        ({"page": {"body": TEXT}}, stored(TEXT)),
+        ({"page.body": TEXT}, stored(TEXT)),
+        ({"page": None}, {"sketch": [], "recipe": ndd.Recipe().id}),
+        ({"page": [{"body": TEXT}]}, stored(TEXT)),
+        ({"page": {"url": "x"}}, None),
+    ],
+)
+def test_a_partial_update_of_a_field_inside_an_object(doc: dict, expected: dict | None) -> None:
+    (done,) = through({"_op_type": "update", "_id": "1", "doc": doc}, fields="page.body")
+    assert done["doc"].get("ndd") == expected
+
+
+def test_an_upsert_is_a_whole_document_and_a_script_is_left_alone() -> None:
+    upsert = {"_op_type": "update", "_id": "1", "doc": {"body": TEXT}, "upsert": DOCUMENT}
+    scripted = {"_op_type": "update", "_id": "2", "script": {"source": "ctx._source.n += 1"}}
+    wanted = {"_op_type": "update", "_id": "3", "_source": ["title"], "doc": {"year": 1}}
+    actions = ndd.with_sketches([upsert, scripted, wanted], FIELDS)
+    first, second, third = actions
+    assert (first["doc"]["ndd"], first["upsert"]["ndd"]) == (STALE, WHOLE)
+    assert (second, third) == (scripted, wanted)
+    assert (actions.report.sketched, actions.report.stale, actions.report.unchanged) == (1, 1, {"script": 1})
+
+
+@pytest.mark.parametrize(
+    ("action", "reason"),
+    [
+        ({"_op_type": "delete", "_id": "1"}, "delete"),
+        ({"_op_type": "frobnicate", "_id": "1", "body": TEXT}, "unknown operation"),
+        (json.dumps(DOCUMENT), "raw"),
+        (json.dumps(DOCUMENT).encode(), "raw"),
+        ({"_id": "1", "_source": json.dumps(DOCUMENT)}, "raw"),
+        ({"_id": "1", "_source": None}, "raw"),
+        (object(), "not a document"),
+        (None, "not a document"),
+        ({"_op_type": "update", "_id": "1", "doc": None}, "not a document"),
+        ({"_id": "1", "year": 2031}, "no text"),
+        ({"_id": "1", "title": None, "body": []}, "no text"),
+    ],
+)
+def test_what_cannot_be_sketched_goes_through_as_it_is_and_is_counted(action: Any, reason: str) -> None:
+    actions = ndd.with_sketches([action, DOCUMENT], FIELDS)
+    first, second = actions
+    assert first is action
+    assert second["ndd"] == WHOLE
+    assert actions.report.unchanged == {reason: 1}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        7,
+        2.5,
+        True,
+        ["a", ["b", None, 3]],
+        {"en": "one", "de": {"x": "eins"}},
+        date(2031, 5, 1),
+        "\x00\ud800 odd",
+        "-- !! --",
+        "",
+        b"bytes",
+    ],
+)
+def test_values_that_are_no_text_are_joined_as_documented_and_keep_their_place_in_the_document(value: Any) -> None:
+    document = {"body": value}
+    (done,) = through(document, fields="body")
+    assert {key: done[key] for key in document} == document
+    assert done["ndd"] == stored(text_of(document, ["body"]) or "")
+
+
+class Explosive:
+    def __str__(self) -> str:
+        raise RuntimeError("no text of mine")
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = ["deep"]
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value", [Explosive(), nested(100_000)], ids=["a value whose text fails", "100,000 lists deep"]
+)
+def test_a_document_that_breaks_is_passed_on_and_logged_once(value: Any, caplog: pytest.LogCaptureFixture) -> None:
+    bad = {"_id": "7", "body": value}
+    with caplog.at_level(logging.WARNING, "ndd_search"):
+        actions = ndd.with_sketches([bad, DOCUMENT, bad, bad], FIELDS)
+        first, second, *_ = actions
+    assert first is bad
+    assert second["ndd"] == WHOLE
+    assert actions.report.unchanged == {"unreadable": 3}
+    (line,) = caplog.messages
+    assert line.startswith("document 7 cannot be sketched")
+
+
+def test_order_is_kept_and_the_look_ahead_is_bounded_by_count_and_by_text() -> None:
+    taken = 0
+
+    def endless() -> Iterator[dict[str, Any]]:
+        nonlocal taken
+        for taken in count(1):
+            yield {"_id": taken, "body": "x " * 500}
+
+    first = list(islice(ndd.with_sketches(endless(), "body", batch_size=10), 25))
+    assert [one["_id"] for one in first] == list(range(1, 26))
+    assert taken == 30
+    assert next(iter(ndd.with_sketches(endless(), "body", batch_characters=5_000)))["_id"] == 1
+    assert taken == 5
+
+
+def test_memory_stays_flat_for_an_endless_stream() -> None:
+    actions = iter(ndd.with_sketches(({"body": f"{i} {TEXT}"} for i in count()), "body", batch_size=50))
+    for _ in islice(actions, 500):
+        pass
+    tracemalloc.start()
+    for _ in islice(actions, 500):
+        pass
+    early = tracemalloc.get_traced_memory()[0]
+    for _ in islice(actions, 5_000):
+        pass
+    late = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert late - early < 200_000
+
+
+def test_an_object_for_the_helper_alone_is_handed_on_without_waiting_for_a_full_batch() -> None:
+    flush = object()
+
+    def trickle() -> Iterator[Any]:
+        yield DOCUMENT
+        yield flush
+        pytest.fail("read beyond the flush")
+
+    done = iter(ndd.with_sketches(trickle(), FIELDS))
+    assert next(done)["ndd"] == WHOLE
+    assert next(done) is flush
+
+
+@given(
+    st.lists(st.sampled_from([DOCUMENT, "raw", {"_op_type": "delete", "_id": "1"}, {"body": "b"}])), st.integers(1, 5)
+)
+def test_the_size_of_a_batch_changes_nothing(actions: list[Any], size: int) -> None:
+    assert through(*actions, batch_size=size) == through(*actions)
+
+
+def test_asynchronous_iterators_and_plain_ones_can_be_iterated_with_async_for() -> None:
+    async def source() -> AsyncIterator[dict[str, Any]]:
+        for number in range(600):
+            yield {"_id": number, "body": TEXT}
+
+    async def run(actions: Any) -> list[Any]:
+        return [one async for one in ndd.with_sketches(actions, "body")]
+
+    expected = through(*({"_id": number, "body": TEXT} for number in range(600)), fields="body")
+    assert asyncio.run(run(source())) == asyncio.run(run([{"_id": n, "body": TEXT} for n in range(600)])) == expected
+    with pytest.raises(TypeError, match="async for"):
+        list(ndd.with_sketches(source(), "body"))
+
+
+def test_sketch_fields_returns_a_copy_of_one_document() -> None:
+    before = copy.deepcopy(DOCUMENT)
+    assert ndd.sketch_fields(DOCUMENT, FIELDS) == {**DOCUMENT, "ndd": WHOLE}
+    assert before == DOCUMENT
+    assert ndd.sketch_fields({"year": 1}, FIELDS) == {"year": 1}
+    assert ndd.sketch_fields({**DOCUMENT, "_op_type": "delete"}, FIELDS)["ndd"] == WHOLE
+    with pytest.raises(TypeError, match="a document is a mapping, got str"):
+        ndd.sketch_fields("text", FIELDS)  # type: ignore[arg-type]
+
+
+def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
+    (done,) = through({"body": "one two three four five six seven " * 1_500_000}, fields="body")
+    assert done["ndd"] == stored("one two three four five six seven one two three")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"fields": []}, "at least one text field"),
+        ({"fields": {}}, "at least one text field"),
+        ({"fields": {"ndd": []}}, "at least one text field"),
+        ({"fields": {"a.b": ["title"]}}, "without dots"),
+        ({"fields": {"_ndd": ["title"]}}, "leading underscore"),
+        ({"fields": ["ndd"]}, "no text field"),
+        ({"fields": ["ndd.sketch"]}, "no text field"),
+        ({"fields": [3]}, "no text field"),
+        ({"fields": {f"ndd{i}": "title" for i in range(17)}}, "may have 16 sketches, got 17"),
+        ({"keys": -1}, "keys must be 0..64"),
+        ({"batch_size": 0}, "at least 1"),
+        ({"duplicates": ndd.DuplicatePolicy("mark", client=None)}, "pass keys=8"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_before_anything_is_read(settings: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ndd.with_sketches([], **{"fields": FIELDS, **settings})
