@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -66,6 +66,14 @@ def check_client(release: Release) -> None:
         raise Unavailable(f"refuses the newer elasticsearch-py {client} (400, media type); test it with an older one")
 
 
+def is_spoken(release: Release) -> bool:
+    """Whether the client in this environment can talk to the release."""
+    with suppress(Unavailable):
+        check_client(release)
+        return True
+    return False
+
+
 def variable(name: str) -> str:
     """The environment variable that may hold a release's address."""
     return f"NDD_TEST_{name.upper()}"
@@ -108,8 +116,9 @@ class Engines:
                 self._found[each] = self._pool.submit(self._find, RELEASES[each])
         try:
             engine = self._found[name].result()
-        except Unavailable as reason:
-            self.report[name] = f"skipped: {reason}"
+        except Exception as error:
+            how = "not tested" if isinstance(error, Unavailable) else "failed"
+            self.report[name] = f"{how}: {str(error).splitlines()[0]}"
             raise
         client = f"{DISTRIBUTIONS[engine.family]} {client_version(engine.family)}"
         self.report[name] = f"{engine.source}, {client}"
@@ -135,7 +144,7 @@ class Engines:
 
     def _start_docker(self) -> dict[str, str]:
         """Start containers of the expected releases that have no address; returns theirs, {} without Docker."""
-        names = [name for name in self._expected if not os.environ.get(variable(name))]
+        names = [name for name in self._expected if not os.environ.get(variable(name)) and is_spoken(RELEASES[name])]
         if not names or not docker_answers():
             return {}
         for name, port in zip(names, free_ports(len(names)), strict=True):
@@ -146,7 +155,7 @@ class Engines:
             setup = [f"up --wait {' '.join(names)}"]
             services = self._running.enter_context(get_docker_services(*command, setup, docker_cleanup=[]))
         except Exception as error:  # pytest-docker raises nothing narrower
-            self.report["docker"] = f"compose failed, so jars are tried: {str(error)[-300:]}"
+            self.report["docker"] = f"compose failed, so jars are tried: {' '.join(str(error).split())[-300:]}"
             return {}
         return {name: f"http://{get_docker_ip()}:{services.port_for(name, 9200)}" for name in names}
 

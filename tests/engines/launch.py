@@ -31,9 +31,10 @@ from tests.engines.jars import RELEASES, Release, Unavailable, find_java, prepar
 START_SECONDS = 120.0
 
 
-def java_command(release: Release, folder: Path, heap: str) -> list[str]:
-    """The command line up to the settings."""
+def java_command(release: Release, heap: str) -> list[str]:
+    """The command line up to the data folder and the settings."""
     java = find_java(release.java)
+    folder = prepare(release)
     # The module is an incubator's, and only makes vectors faster: some runtimes come without it.
     modules = [f"--add-modules={name}" for name in ("jdk.incubator.vector",) if name in java.modules]
     flags = [f"-Xms{heap}", f"-Xmx{heap}", "--enable-native-access=ALL-UNNAMED", *modules]
@@ -51,7 +52,7 @@ class Server:
     def __init__(self, release: Release, *, heap: str = "512m", **settings: str) -> None:
         self.release = release
         self.url = ""
-        command = java_command(release, prepare(release), heap)
+        command = java_command(release, heap)
         self._folder = Path(tempfile.mkdtemp(prefix=f"ndd-search-{release.name}-"))
         self._log = self._folder / "server.log"
         merged = {
