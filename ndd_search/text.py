@@ -36,7 +36,7 @@ _UNSPACED = (
 def normalise(text: str, recipe: Recipe) -> str:
     """The text as it is cut into tokens: markup and URLs dealt with, NFKC, case folded, ignorable characters gone."""
     if recipe.markup == "html":
-        text = _without_markup(text)
+        text = strip_markup(text)
     if recipe.urls == "drop":
         text = _URL.sub(" ", text)
     if text.isascii():
@@ -93,7 +93,7 @@ def character_classes() -> npt.NDArray[np.uint8]:
     return classes
 
 
-def _without_markup(text: str) -> str:
+def strip_markup(text: str) -> str:
     try:
         from selectolax.lexbor import LexborHTMLParser
     except ModuleNotFoundError:

@@ -178,16 +178,15 @@ class Index:
         options = collapse_options(options, **changes)
         self._index.reload()
         searcher, wanted = self._index.searcher(), self._query(query)
-        reader = _Reader(self.recipe)
+        reader, engine = _Reader(self.recipe), _Engine(searcher, wanted)
         stream, known = self._grow(
             cache_key(self._generation(), query, repr(replace(options, keep=("score",)))),  # keep changes no stream
             lambda stream: is_filled(stream, from_, size, options),
-            lambda stream: run(
-                fill(stream, from_, size, reader, options, self._pairs), lambda wish: _fetch(searcher, wanted, wish)
-            ),
+            lambda stream: run(fill(stream, from_, size, reader, options, self._pairs), engine.fetch),
         )
         page = cut(stream, from_, size, reader, options)
-        page = replace(page, info=replace(page.info, cache="hit" if known else "miss"))
+        own = perf_counter() - began - engine.seconds
+        page = replace(page, info=replace(page.info, took=own, cache="hit" if known else "miss"))
         return {
             "took": round((perf_counter() - began) * 1000),
             "timed_out": False,
@@ -286,10 +285,21 @@ class _Reader:
         return value_of(_document(hit.source), field)
 
 
-def _fetch(searcher: tantivy.Searcher, query: tantivy.Query, wish: Fetch) -> Fetched:
-    result = searcher.search(query, max(wish.size, 1), offset=wish.start)
-    total: int = result.count  # type: ignore[attr-defined]  # missing from the package's stub
-    return Fetched([_stored(searcher, *found) for found in result.hits[: wish.size]], total)
+@dataclass
+class _Engine:
+    """One query on one state of the index; seconds: spent in tantivy so far."""
+
+    searcher: tantivy.Searcher
+    query: tantivy.Query
+    seconds: float = 0.0
+
+    def fetch(self, wish: Fetch) -> Fetched:
+        began = perf_counter()
+        result = self.searcher.search(self.query, max(wish.size, 1), offset=wish.start)
+        hits = [_stored(self.searcher, *found) for found in result.hits[: wish.size]]
+        total: int = result.count  # type: ignore[attr-defined]  # missing from the package's stub
+        self.seconds += perf_counter() - began
+        return Fetched(hits, total)
 
 
 def _stored(searcher: tantivy.Searcher, score: float, address: tantivy.DocAddress) -> StoredHit:

@@ -1,0 +1,83 @@
+"""ndd-search: search results without near-duplicates, from the command line.
+
+Each command is a module of this package with a sentence at its head, `configure(parser)` and `run(arguments)`, which
+returns the exit code; only the module of the command that is called is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+
+from ndd_search.errors import NDDError
+
+DONE, NO, FAILED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 130
+
+COMMANDS = {
+    "demo": "the same searches on a small collection, without and with ndd_search",
+    "index": "put documents into an index folder",
+    "search": "search an index folder",
+    "sketch": "print the sketches of texts",
+    "compare": "say how alike two texts are",
+    "dedupe": "read a ranked list, print a page of it without near-duplicates",
+}
+
+_EXAMPLES = """\
+examples:
+  ndd-search demo
+  ndd-search index articles.jsonl.gz news.idx --text title,body
+  ndd-search search news.idx "climate summit"
+  ndd-search compare old.txt new.txt
+
+exit codes: 0 done; 1 the answer is no (nothing found, not alike); 2 wrong usage or failure; 3 done in part (standard
+error says which lines were left out); 130 interrupted
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line (sys.argv by default). Returns the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if words and words[0] in COMMANDS:
+            return _run(words[0], words[1:])
+        _overview().parse_args(words or ["--help"])  # ends the program: help, version, or what is wrong
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has enough; nothing more can be written, not even at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (NDDError, OSError, ValueError) as error:
+        print(f"ndd-search: {error}", file=sys.stderr)
+        return FAILED
+    return DONE
+
+
+def _run(name: str, words: Sequence[str]) -> int:
+    command = import_module(f"ndd_search.cli.{name}")
+    summary, _, epilog = (command.__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        f"ndd-search {name}", description=summary, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    command.configure(parser)
+    code: int = command.run(parser.parse_args(words))
+    sys.stdout.flush()
+    return code
+
+
+def _overview() -> argparse.ArgumentParser:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        "ndd-search",
+        usage="ndd-search COMMAND ...",
+        description=f"Search results without near-duplicates.\n\ncommands (ndd-search COMMAND --help):\n{commands}",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"ndd-search {version('ndd-search')}")
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS)
+    return parser

@@ -1,0 +1,75 @@
+"""Say how alike two texts are: resemblance and containment as their sketches tell, and as all shingles tell.
+
+examples:
+  ndd-search compare old.txt new.txt
+  ndd-search compare - other.txt --recipe c5-k128-v1 < one.txt
+
+The exit code is 0 for near-duplicates and 1 for others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from ndd_search.cli import DONE, NO
+from ndd_search.cli.output import add_json, add_recipe, console, print_json, shorten, table
+from ndd_search.cli.sources import read_text
+from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.shingles import shingle_texts
+from ndd_search.similarity import estimate_containment, estimate_resemblance
+from ndd_search.sketch import sketch_many
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help='a text in UTF-8, "-" for standard input')
+    parser.add_argument("b", metavar="B", help="another one")
+    parser.add_argument("--min-similarity", type=float, default=CollapseOptions().min_similarity, help="the bar (0.5)")
+    parser.add_argument("--shared", type=int, default=10, help="shared shingles to show (10)")
+    add_recipe(parser)
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    recipe = arguments.recipe or Recipe()
+    bar = CollapseOptions(min_similarity=arguments.min_similarity).min_similarity
+    texts = [read_text(name, sys.stdin) for name in (arguments.a, arguments.b)]
+    a, b = sketch_many(texts, recipe)
+    first, second = (dict.fromkeys(shingle_texts(text, recipe)) for text in texts)
+    shared = [shingle for shingle in first if shingle in second]
+    resemblance, containment = estimate_resemblance(a, b, recipe.k), estimate_containment(a, b, recipe.k)
+    union, smaller = len(first) + len(second) - len(shared), min(len(first), len(second))
+    facts = {
+        "recipe": recipe.id,
+        "near_duplicates": resemblance.value >= bar,
+        "resemblance": resemblance.value,
+        "standard_error": resemblance.standard_error,
+        "exact_resemblance": len(shared) / union if union else 0.0,
+        "containment": containment.value,
+        "exact_containment": len(shared) / smaller if smaller else 0.0,
+        "shingles": [len(first), len(second)],
+        "shared": len(shared),
+        "shared_shingles": shared[: arguments.shared],
+    }
+    if arguments.json:
+        print_json(facts)
+    else:
+        _show(facts, bar)
+    return DONE if facts["near_duplicates"] else NO
+
+
+def _show(facts: dict[str, Any], bar: float) -> None:
+    figures = table("", ">from the sketches", ">from all shingles")
+    figures.add_row(
+        "resemblance",
+        f"{facts['resemblance']:.3f} ± {facts['standard_error']:.3f}",
+        f"{facts['exact_resemblance']:.3f}",
+    )
+    figures.add_row("containment", f"{facts['containment']:.3f}", f"{facts['exact_containment']:.3f}")
+    console().print(figures)
+    verdict = "near-duplicates" if facts["near_duplicates"] else "no near-duplicates"
+    sizes = " and ".join(map(str, facts["shingles"]))
+    print(f"{verdict} at {bar:.2f} ({facts['recipe']}); {facts['shared']} shingles shared, of {sizes}")
+    for shingle in facts["shared_shingles"]:
+        print(f"  {shorten(shingle)}")

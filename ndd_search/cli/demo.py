@@ -1,0 +1,127 @@
+"""Show the same searches on a small collection without and with ndd_search, side by side.
+
+The collection comes with the package: sections of the CIA World Factbook (public domain), each as it was crawled in
+July and in October 2022. It is indexed into a folder that is removed at the end.
+
+examples:
+  ndd-search demo
+  ndd-search demo --query "fishing fleet and ports"
+  ndd-search demo --svg demo.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import json
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from ndd_search.cli import DONE
+from ndd_search.cli.output import console, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ndd_search.engines.embedded import Index
+
+QUERIES = (
+    "coral reefs and overfishing",
+    "languages spoken by minorities",
+    "liquefied natural gas exports",
+    "compulsory military service for women",
+    "earthquakes and volcanoes",
+)
+SIZE = 8
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--query", action="append", help="search for this instead; may be given several times")
+    parser.add_argument("--svg", type=Path, help="write the first search as a picture to this file, too")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ndd_search.engines.embedded import Index
+
+    screen = console()
+    packed = (files("ndd_search") / "demo_data" / "factbook.jsonl.gz").read_bytes()
+    documents = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
+    with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "demo", text=["title", "text"]) as index:
+        began = perf_counter()
+        index.add(documents)
+        seconds = perf_counter() - began
+        screen.print(f"{len(documents)} documents sketched and indexed in {seconds:.1f} s\n")
+        for number, query in enumerate(arguments.query or QUERIES):
+            shown = compare(index, query)
+            screen.print(shown)
+            if arguments.svg and number == 0:
+                _picture(shown, arguments.svg)
+        show_times(index, arguments.query or QUERIES, screen)
+    return DONE
+
+
+def compare(index: Index, query: str) -> Table:
+    """The first page of a search as the engine gives it and as it is collapsed."""
+    before = index.search(query, size=SIZE, mode="annotate")
+    after = index.search(query, size=SIZE)
+    places = {hit["_id"]: place for place, hit in enumerate(before["hits"]["hits"], 1)}
+    copies = sum("fields" in hit for hit in before["hits"]["hits"])
+    ndd = after["ndd"]
+    found = table(
+        "",
+        "as the engine ranks",
+        "with ndd_search",
+        title=f"{query!r}: {copies} of the first {SIZE} hits repeat another",
+        caption=f"{ndd['examined']} hits examined, {ndd['kept']} kept, {ndd['hidden']} shown under another; "
+        f"{ndd['took_ms']:.2f} ms of our own work",
+        title_justify="left",
+        caption_justify="left",
+    )
+    for place in range(max(len(before["hits"]["hits"]), len(after["hits"]["hits"]))):
+        found.add_row(str(place + 1), _before(before, place, places), _after(after, place))
+    return found
+
+
+def show_times(index: Index, queries: tuple[str, ...], screen: Console) -> None:
+    """How long the searches take when they are repeated."""
+    times = []
+    for query in queries:
+        began = perf_counter()
+        index.search(query, size=SIZE)
+        times.append((perf_counter() - began) * 1000)
+    screen.print(f"each search again, from the cache: {median(times):.2f} ms (median)")
+
+
+def _before(response: dict[str, Any], place: int, places: dict[str, int]) -> str:
+    hits = response["hits"]["hits"]
+    if place >= len(hits):
+        return ""
+    hit = hits[place]
+    if "fields" not in hit:
+        return str(hit["_source"]["title"])
+    leader = places[hit["fields"]["ndd.duplicate_of"][0]]
+    return f"[red]{hit['_source']['title']}[/red] [dim]{hit['fields']['ndd.similarity'][0]:.0%} like {leader}[/dim]"
+
+
+def _after(response: dict[str, Any], place: int) -> str:
+    hits = response["hits"]["hits"]
+    if place >= len(hits):
+        return ""
+    hit = hits[place]
+    copies = hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {}).get("hits", [])
+    also = "".join(
+        f"\n[dim]  + {copy['_id']}, {copy['fields']['ndd.similarity'][0]:.0%} alike[/dim]" for copy in copies
+    )
+    return f"{hit['_source']['title']}{also}"
+
+
+def _picture(shown: Table, path: Path) -> None:
+    recorder = console(record=True, width=110, file=io.StringIO())
+    recorder.print(shown)
+    recorder.save_svg(str(path), title="ndd-search demo")

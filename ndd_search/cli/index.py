@@ -1,0 +1,58 @@
+"""Put documents into an index folder, which is made if it is not there; the same id again replaces a document.
+
+examples:
+  ndd-search index articles.jsonl.gz news.idx --text title,body
+  ndd-search index products.csv shop.idx --number-lines
+  ndd-search index notes/ notes.idx --language german
+
+A line that cannot be taken is named on standard error, the rest is indexed, and the exit code is 3.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+from ndd_search.cli import DONE, PARTLY
+from ndd_search.cli.output import add_json, add_recipe, counted, print_json, progress, warn
+from ndd_search.cli.sources import read_documents, text_fields
+from ndd_search.errors import IndexUnusable
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=Path, help=".jsonl, .ndjson, .csv (also .gz), or a folder of .txt, .md, .html")
+    parser.add_argument("folder", type=Path, help="the index")
+    parser.add_argument("--text", help="fields to search and compare, with commas (those that usually hold text)")
+    parser.add_argument("--language", help="whose word stems searches use, or none (english)")
+    parser.add_argument("--number-lines", action="store_true", help="a document without id gets its line's number")
+    add_recipe(parser)
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ndd_search.engines.embedded import Index
+
+    left_out: Counter[str] = Counter()
+
+    def report(sentence: str) -> None:
+        left_out["lines"] += 1
+        warn(f"{arguments.source}: {sentence}")
+
+    if not arguments.source.exists():
+        raise IndexUnusable(arguments.source, "there is no such file or folder", "see to its name")
+    documents = read_documents(arguments.source, report, arguments.number_lines)
+    fields = arguments.text.split(",") if arguments.text else None
+    if fields is None and not (arguments.folder / "ndd.json").exists():
+        fields, documents = text_fields(documents)
+    with (
+        Index.open(arguments.folder, fields, language=arguments.language, recipe=arguments.recipe) as index,
+        progress("indexing", None, arguments.json) as advance,
+    ):
+        added = index.add(counted(documents, advance))
+        facts = {"added": added, "left_out": left_out["lines"], "documents": len(index), "text": index.meta.text}
+    if arguments.json:
+        print_json(facts)
+    else:
+        print(f"{added:,} documents added to {arguments.folder}, which holds {facts['documents']:,} now")
+    return PARTLY if left_out else DONE

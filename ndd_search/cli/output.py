@@ -1,0 +1,112 @@
+"""What commands share: options, tables for people, JSON for programs, progress."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ndd_search.config import Recipe
+from ndd_search.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def add_recipe(parser: argparse.ArgumentParser) -> None:
+    """--recipe."""
+    parser.add_argument("--recipe", type=_recipe, default=None, metavar="ID", help=f"a recipe id ({Recipe().id})")
+
+
+def add_page(parser: argparse.ArgumentParser) -> None:
+    """--size, --from and the options of a collapse."""
+    parser.add_argument("--size", type=int, default=10, help="hits on the page (10)")
+    parser.add_argument("--from", type=int, default=0, dest="from_", help="where the page starts (0)")
+    parser.add_argument(
+        "--min-similarity", type=float, help="resemblance from which two hits are near-duplicates (0.5)"
+    )
+    parser.add_argument("--mode", choices=("group", "drop", "demote", "annotate"), help="what happens to them (group)")
+    parser.add_argument("--window", type=int, help="hits examined at first (100)")
+
+
+def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings of add_page that were given, as arguments of a search or collapse."""
+    settings = {name: getattr(arguments, name) for name in ("size", "from_", "min_similarity", "mode", "window")}
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on a line of its own."""
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def warn(sentence: str) -> None:
+    """A sentence on standard error."""
+    print(f"ndd-search: {sentence}", file=sys.stderr)
+
+
+def console(**settings: Any) -> Console:
+    """Where tables are printed. Raises MissingExtra without rich."""
+    return _rich("console").Console(**settings)  # type: ignore[no-any-return]
+
+
+def table(*columns: str, **settings: Any) -> Table:
+    """A table with these columns; names that start with ">" are numbers."""
+    made: Table = _rich("table").Table(**{"header_style": "bold", "box": _rich("box").SIMPLE_HEAD, **settings})
+    for name in columns:
+        made.add_column(name.removeprefix(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
+    return made
+
+
+@contextmanager
+def progress(what: str, total: int | None, quiet: bool) -> Iterator[Any]:
+    """A callable(advance) that moves a progress bar on standard error; total None: the end is not known."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda advance: None
+        return
+    bars = _rich("progress")
+    columns = [bars.TextColumn(what), bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeElapsedColumn()]
+    bar: Progress
+    with bars.Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda advance: bar.update(task, advance=advance)
+
+
+def shorten(text: str, length: int = 100) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def counted(items: Iterable[Any], advance: Any, step: int = 100) -> Iterator[Any]:
+    """The items, telling a progress bar of every `step` of them."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % step == 0:
+            advance(step)
+
+
+def _recipe(name: str) -> Recipe:
+    try:
+        return Recipe.parse(name)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _rich(module: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(f"rich.{module}")
+    except ModuleNotFoundError:
+        raise MissingExtra("output for people (--json works without it)", "rich", "cli") from None

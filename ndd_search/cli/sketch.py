@@ -1,0 +1,40 @@
+"""Print the sketches of texts: a file each, or the lines of standard input.
+
+examples:
+  ndd-search sketch old.txt new.txt
+  cut -f 2 titles.tsv | ndd-search sketch --recipe c5-k64-v1 --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ndd_search.cli import DONE
+from ndd_search.cli.output import add_json, add_recipe, print_json
+from ndd_search.cli.sources import read_text
+from ndd_search.config import Recipe
+from ndd_search.sketch import sketch_many
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="texts in UTF-8; without any, each line of standard input"
+    )
+    add_recipe(parser)
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    recipe = arguments.recipe or Recipe()
+    if arguments.files:
+        names, texts = arguments.files, [read_text(name, sys.stdin) for name in arguments.files]
+    else:
+        texts = sys.stdin.read().splitlines()
+        names = [f"line {number}" for number in range(1, len(texts) + 1)]
+    for name, sketch in zip(names, sketch_many(texts, recipe), strict=True):
+        if arguments.json:
+            print_json({"text": name, "recipe": recipe.id, "sketch": sketch.tolist()})
+        else:
+            print(f"{name}\t{recipe.id}\t{' '.join(map(str, sketch.tolist()))}")
+    return DONE

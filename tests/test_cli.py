@@ -1,0 +1,192 @@
+"""The command line as a user types it: real processes, real files."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ndd_search.cli import COMMANDS
+
+pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+pytest.importorskip("rich", reason="tables need rich")
+
+CLIMATE = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+FOOTBALL = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
+NEWS = [CLIMATE, FOOTBALL, "LONDON (Wire) - " + CLIMATE]
+
+
+def ndd(*words: object, stdin: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "import sys; from ndd_search.cli import main; sys.exit(main())", *map(str, words)]
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def articles(tmp_path: Path) -> Path:
+    path = tmp_path / "articles.jsonl"
+    path.write_text(
+        "".join(json.dumps({"id": f"n{i}", "title": "news", "body": one}) + "\n" for i, one in enumerate(NEWS))
+    )
+    return path
+
+
+def test_without_a_command_it_says_which_there_are() -> None:
+    shown = ndd().stdout
+    assert all(f"  {name}" in shown for name in COMMANDS)
+    assert "exit codes" in shown
+    assert ndd("--version").stdout.startswith("ndd-search ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command: str) -> None:
+    assert f"ndd-search {command}" in ndd(command, "--help").stdout.partition("examples:")[2]
+
+
+def test_an_unknown_command_is_a_wrong_usage() -> None:
+    assert "invalid choice: 'serch'" in ndd("serch", code=2).stderr
+
+
+def test_documents_are_indexed_and_searched(tmp_path: Path, articles: Path) -> None:
+    folder = tmp_path / "news.idx"
+    assert "3 documents added" in ndd("index", articles, folder).stdout
+    shown = ndd("search", folder, "final emissions").stdout
+    assert "n0" in shown
+    assert "3 hits examined, 1 of them shown under another; 2 different ones in all" in shown
+    response = json.loads(ndd("search", folder, "final emissions", "--json", "--mode", "drop").stdout)
+    assert sorted(hit["_id"] for hit in response["hits"]["hits"]) == ["n0", "n1"]
+    assert ndd("search", folder, "volcano", code=1).stdout == "nothing found\n"
+
+
+def test_a_gzip_file_and_a_csv_file_are_read(tmp_path: Path, articles: Path) -> None:
+    packed = tmp_path / "articles.jsonl.gz"
+    packed.write_bytes(gzip.compress(articles.read_bytes()))
+    assert json.loads(ndd("index", packed, tmp_path / "a", "--json").stdout)["documents"] == 3
+    table = tmp_path / "shop.csv"
+    table.write_text('name,price\n"red shoes, new",10\nblue hat,5\ntoo,many,fields\n')
+    done = ndd("index", table, tmp_path / "b", "--number-lines", "--json", code=3)
+    assert json.loads(done.stdout) == {"added": 2, "left_out": 1, "documents": 2, "text": ["name"]}
+    assert "line 4 is left out, it has more fields" in done.stderr
+
+
+def test_a_folder_of_texts_is_read_and_markup_is_stripped(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    (notes / "deep").mkdir(parents=True)
+    (notes / "one.txt").write_text("a volcano erupts")
+    (notes / "deep" / "two.html").write_text("<h1>Volcano</h1><script>ignored()</script><p>erupts &amp; smokes</p>")
+    (notes / "photo.jpg").write_bytes(b"\xff\xd8")
+    assert json.loads(ndd("index", notes, tmp_path / "idx", "--json").stdout)["added"] == 2
+    found = json.loads(ndd("search", tmp_path / "idx", "smokes", "--json").stdout)["hits"]["hits"]
+    assert [hit["_id"] for hit in found] == ["deep/two.html"]
+    assert "ignored" not in found[0]["_source"]["body"]
+
+
+def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tmp_path: Path, articles: Path) -> None:
+    with articles.open("a") as file:
+        file.write('{"id": "broken"\n\n["no object"]\n{"body": "no id"}\n{"id": "good", "body": "after"}\n')
+    done = ndd("index", articles, tmp_path / "idx", "--json", code=3)
+    assert json.loads(done.stdout)["added"] == 4
+    assert "line 4 is left out, it is no JSON: " in done.stderr
+    assert "line 6 is left out, it is no JSON object but list" in done.stderr
+    assert "line 7 is left out, it has no id" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["search", "{tmp}/nowhere", "x"], "there is no index here"),
+        (["search", "{tmp}", "x"], "it is no index of ndd-search"),
+        (["index", "{tmp}/absent.jsonl", "{tmp}/idx"], "there is no such file"),
+        (["index", "{tmp}/articles.jsonl", "{tmp}/articles.jsonl"], "it is no index of ndd-search"),
+        (["index", "{tmp}/photo.jpg", "{tmp}/idx"], "expected .jsonl, .ndjson, .csv"),
+        (["compare", "{tmp}/photo.jpg", "{tmp}/photo.jpg"], "it is no UTF-8 text"),
+        (["compare", "{tmp}/absent", "{tmp}/absent"], "No such file"),
+        (["compare", "-", "-", "--min-similarity", "2"], "min_similarity must be in 0..1"),
+        (["dedupe", "--recipe", "nonsense"], "is no recipe id"),
+        (["dedupe", "--window", "0"], "window must be at least 1"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(
+    tmp_path: Path, articles: Path, words: list[str], sentence: str
+) -> None:
+    (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8\xff")
+    done = ndd(*(word.replace("{tmp}", str(tmp_path)) for word in words), code=2)
+    assert sentence in done.stderr
+    assert done.stdout == ""
+
+
+def test_two_texts_are_compared(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(NEWS[0])
+    (tmp_path / "b").write_text(NEWS[2])
+    shown = ndd("compare", tmp_path / "a", tmp_path / "b").stdout
+    assert "near-duplicates at 0.50" in shown
+    assert "ministers agreed on" in shown
+    facts = json.loads(ndd("compare", tmp_path / "a", "-", "--json", stdin=FOOTBALL, code=1).stdout)
+    assert facts["near_duplicates"] is False
+    assert facts["resemblance"] == facts["exact_resemblance"] < 0.1
+
+
+def test_sketches_are_printed() -> None:
+    shown = ndd("sketch", "--recipe", "w2-k4-v1", stdin="one two three\nfour five six seven eight nine\n").stdout
+    rows = [line.split("\t") for line in shown.splitlines()]
+    assert [row[:2] for row in rows] == [["line 1", "w2-k4-v1"], ["line 2", "w2-k4-v1"]]
+    assert [len(row[2].split()) for row in rows] == [2, 4]
+
+
+def test_a_ranked_list_is_deduplicated_line_by_line() -> None:
+    assert ndd("dedupe", stdin="\n".join(NEWS)).stdout.splitlines() == NEWS[:2]
+    lines = [json.dumps({"body": one, "score": 1}) for one in NEWS]
+    assert ndd("dedupe", "--text", "body", stdin="\n".join(lines)).stdout.splitlines() == lines[:2]
+    found = [json.loads(line) for line in ndd("dedupe", "--json", stdin="\n".join(NEWS)).stdout.splitlines()]
+    assert [one["duplicates"] for one in found] == [
+        [{"line": 3, "similarity": found[0]["duplicates"][0]["similarity"]}],
+        [],
+    ]
+    assert ndd("dedupe", stdin="", code=1).stdout == ""
+    assert ndd("dedupe", "--text", "body", stdin='{"body": "x y z"}\nbroken\n', code=3).stdout == '{"body": "x y z"}\n'
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+    lines = "\n".join(f"line {i} says something of its own, number {i * 7919}" for i in range(20_000))
+    (tmp_path / "lines").write_text(lines)
+    code = "import sys; from ndd_search.cli import main; sys.exit(main())"
+    line = f"'{sys.executable}' -c '{code}' sketch < '{tmp_path}/lines' | head -1"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_ctrl_c_is_told_and_keeps_what_was_committed(tmp_path: Path) -> None:
+    source = tmp_path / "endless.jsonl"
+    os.mkfifo(source)
+    code = "import sys; from ndd_search.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "index", str(source), str(tmp_path / "idx"), "--text", "body"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
+        source.open("w") as pipe,
+    ):
+        for number in range(12_000):
+            pipe.write(json.dumps({"id": number, "body": f"story {number}"}) + "\n")
+        pipe.flush()
+        time.sleep(0.5)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert told.strip() == "interrupted"
+    assert "story" in ndd("search", tmp_path / "idx", "story").stdout
+
+
+def test_the_demo_shows_every_search_twice(tmp_path: Path) -> None:
+    shown = ndd("demo", "--query", "coral reefs and overfishing", "--svg", tmp_path / "demo.svg").stdout
+    assert "4 of the first 8 hits repeat another" in shown
+    assert "from the cache" in shown
+    assert (tmp_path / "demo.svg").read_text().startswith("<svg")
