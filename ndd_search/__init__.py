@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ndd_search.candidates import CandidateSearch, find_duplicates
     from ndd_search.duplicate_policy import DuplicatePolicy
     from ndd_search.engines.embedded import Index
+    from ndd_search.engines.hook import options
+    from ndd_search.engines.wrap import unwrap, wrap
     from ndd_search.ingest import sketch_fields, with_sketches
 
 # Imported when first used: they need an extra, or only some programs want them.
@@ -25,8 +27,11 @@ _LATER = {
     "DuplicatePolicy": "ndd_search.duplicate_policy",
     "Index": "ndd_search.engines.embedded",
     "find_duplicates": "ndd_search.candidates",
+    "options": "ndd_search.engines.hook",
     "sketch_fields": "ndd_search.ingest",
+    "unwrap": "ndd_search.engines.wrap",
     "with_sketches": "ndd_search.ingest",
+    "wrap": "ndd_search.engines.wrap",
 }
 
 __all__ = [
@@ -48,11 +53,14 @@ __all__ = [
     "estimate_resemblance",
     "find_duplicates",
     "leaders",
+    "options",
     "resemblance",
     "sketch",
     "sketch_fields",
     "sketch_many",
+    "unwrap",
     "with_sketches",
+    "wrap",
 ]
 
 

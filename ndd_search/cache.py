@@ -42,6 +42,9 @@ class Cache(Protocol):
     def put(self, key: bytes, value: bytes) -> None:
         """Remember a value for a while; one that is too large for the cache is not kept."""
 
+    def clear(self) -> None:
+        """Forget everything."""
+
     def stats(self) -> CacheStats:
         """The counters."""
 

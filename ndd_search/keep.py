@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import isnan
 from typing import Any
 
-from ndd_search.config import Keep
+from ndd_search.config import CollapseOptions, Keep
 from ndd_search.guards import Value, seconds_since_1970
 
 
@@ -23,6 +23,12 @@ def order_of_preference(
     if len(members) == 1 or list(keep) == ["score"]:
         return list(members)
     return sorted(members, key=lambda rank: [*(_wish(wish, rank, hits[rank], shingles, value) for wish in keep), rank])
+
+
+def fields_of(options: CollapseOptions) -> tuple[str, ...]:
+    """The fields of documents that `keep` and the guards read."""
+    wishes = [wish.partition(":")[2].partition("=")[0] for wish in options.keep if isinstance(wish, str)]
+    return tuple(filter(None, dict.fromkeys((*options.must_match, *wishes, options.time_field or ""))))
 
 
 def _wish(wish: Keep, rank: int, hit: Any, shingles: Callable[[int], float], value: Value) -> Any:

@@ -156,16 +156,16 @@ def fill(
 
     find: similar_pairs, or a PairCache.
     """
-    while not is_filled(stream, start, size, options):
-        asked = _window(stream, start + size, options) - stream.fetched
-        fetched = yield Fetch(stream.fetched, asked)
-        stream = stream.extend(fetched.hits, asked, reader, options, total=fetched.total, find=find)
+    while (wish := next_fetch(stream, start, size, options)) is not None:
+        fetched = yield wish
+        stream = stream.extend(fetched.hits, wish.size, reader, options, total=fetched.total, find=find)
     return stream
 
 
-def is_filled(stream: Stream, start: int, size: int, options: CollapseOptions) -> bool:
-    """Whether the page [start, start + size) can be cut out of a stream without asking for more hits."""
-    return stream.exhausted or _window(stream, start + size, options) <= stream.fetched
+def next_fetch(stream: Stream, start: int, size: int, options: CollapseOptions) -> Fetch | None:
+    """The hits to ask for next, None when the page [start, start + size) can be cut out of the stream as it is."""
+    asked = _window(stream, start + size, options) - stream.fetched
+    return None if stream.exhausted or asked <= 0 else Fetch(stream.fetched, asked)
 
 
 def cut(stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions) -> Page:

@@ -82,11 +82,14 @@ def test_the_public_names_are_these() -> None:
         "estimate_resemblance",
         "find_duplicates",
         "leaders",
+        "options",
         "resemblance",
         "sketch",
         "sketch_fields",
         "sketch_many",
+        "unwrap",
         "with_sketches",
+        "wrap",
     }
     assert all(getattr(ndd_search, name) is not None for name in ndd_search.__all__)
 

@@ -24,7 +24,7 @@ from ndd_search.config import CollapseOptions, Recipe, collapse_options
 from ndd_search.documents import text_of, value_of
 from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.errors import IndexUnusable, InvalidDocument, MissingExtra, NDDError, RecipeMismatch
-from ndd_search.page import Fetch, Fetched, cut, fill, is_filled, run
+from ndd_search.page import Fetch, Fetched, cut, fill, next_fetch, run
 from ndd_search.sketch import Sketch, sketch_many
 from ndd_search.stream import Stream
 
@@ -181,7 +181,7 @@ class Index:
         reader, engine = _Reader(self.recipe), _Engine(searcher, wanted)
         stream, known = self._grow(
             cache_key(self._generation(), query, repr(replace(options, keep=("score",)))),  # keep changes no stream
-            lambda stream: is_filled(stream, from_, size, options),
+            lambda stream: next_fetch(stream, from_, size, options) is None,
             lambda stream: run(fill(stream, from_, size, reader, options, self._pairs), engine.fetch),
         )
         page = cut(stream, from_, size, reader, options)

@@ -1,0 +1,101 @@
+"""elasticsearch-py 8 and 9: the hook on its transport.
+
+Elasticsearch(..., transport_class=Transport)                             # for libraries that make their own client
+AsyncElasticsearch(..., transport_class=AsyncTransport.using(window=50))  # with settings of ndd_search.wrap
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from ndd_search.engines.hook import Hook, Hooked
+from ndd_search.engines.middleware import Answer
+from ndd_search.engines.request import Request
+from ndd_search.errors import MissingExtra
+
+try:
+    import elastic_transport
+    from elastic_transport import ApiResponseMeta, HttpHeaders, NodePool, TransportApiResponse
+except ModuleNotFoundError:
+    raise MissingExtra("wrapping Elasticsearch", "elasticsearch", "elasticsearch") from None
+
+
+class Transport(Hooked, elastic_transport.Transport):
+    """elastic_transport.Transport whose searches are collapsed."""
+
+    def perform_request(self, method: str, target: str, **others: Any) -> TransportApiResponse:
+        """As in elastic_transport.Transport."""
+        return perform(self.ndd, super().perform_request, self.node_pool, method, target, **others)
+
+
+class AsyncTransport(Hooked, elastic_transport.AsyncTransport):
+    """elastic_transport.AsyncTransport whose searches are collapsed."""
+
+    async def perform_request(self, method: str, target: str, **others: Any) -> TransportApiResponse:  # type: ignore[override]
+        """As in elastic_transport.AsyncTransport."""
+        return await perform_async(self.ndd, super().perform_request, self.node_pool, method, target, **others)
+
+
+def perform(
+    hook: Hook, inner: Callable[..., TransportApiResponse], pool: NodePool, method: str, target: str, **others: Any
+) -> TransportApiResponse:
+    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    original = _request(method, target, **others)
+
+    def send(request: Request) -> Answer:
+        return _answer(inner(*_call(request, original, target), **_others(request, original, others)))
+
+    return _given(hook.handle(original, send), pool)
+
+
+async def perform_async(
+    hook: Hook,
+    inner: Callable[..., Awaitable[TransportApiResponse]],
+    pool: NodePool,
+    method: str,
+    target: str,
+    **others: Any,
+) -> TransportApiResponse:
+    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    original = _request(method, target, **others)
+
+    async def send(request: Request) -> Answer:
+        return _answer(await inner(*_call(request, original, target), **_others(request, original, others)))
+
+    return _given(await hook.handle_async(original, send), pool)
+
+
+def _request(method: str, target: str, *, body: Any = None, headers: Any = None, **_: Any) -> Request:
+    parts = urlsplit(target)
+    named = headers if isinstance(headers, Mapping) else {}
+    return Request(method, parts.path, dict(parse_qsl(parts.query, keep_blank_values=True)), named, body)
+
+
+def _call(request: Request, original: Request, target: str) -> tuple[str, str]:
+    """Method and target; what is left alone goes out as it came, byte for byte."""
+    if request is original:
+        return request.method, target
+    query = urlencode(request.params, quote_via=quote, safe=",*")
+    return request.method, f"{request.path}?{query}" if query else request.path
+
+
+def _others(request: Request, original: Request, others: Mapping[str, Any]) -> dict[str, Any]:
+    if request is original:
+        return dict(others)
+    timeout = {} if request.timeout is None else {"request_timeout": request.timeout}
+    return {**others, "body": request.body, **timeout}
+
+
+def _answer(response: TransportApiResponse) -> Answer:
+    return Answer(response.body, response.meta.status, response)
+
+
+def _given(answer: Answer, pool: NodePool) -> TransportApiResponse:
+    """What the client expects: the engine's own answer, or ours with the facts of the first round."""
+    raw = answer.raw
+    if raw is not None:
+        return TransportApiResponse(raw.meta, answer.body)
+    headers = HttpHeaders({"content-type": "application/json", "x-elastic-product": "Elasticsearch"})
+    return TransportApiResponse(ApiResponseMeta(200, "1.1", headers, 0.0, pool.all()[0].config), answer.body)

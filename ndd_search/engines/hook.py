@@ -1,0 +1,144 @@
+"""Between a client and its transport: which requests are ours, and the two short loops that carry out a conversation.
+
+The loops differ by an `await`. Each has its own `Flights`: a thread that waits for a coroutine of its own loop would
+wait for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Self
+
+from ndd_search.cache import Flights
+from ndd_search.config import collapse_options
+from ndd_search.engines.middleware import Answer, Conversation, Settings, conversation, settings_of
+from ndd_search.engines.multi import MultiConversation, multi_conversation
+from ndd_search.engines.request import Request, is_write, stripped
+
+Send = Callable[[Request], Answer]
+AsyncSend = Callable[[Request], Awaitable[Answer]]
+
+_WAIT = 30.0  # seconds for somebody else's computation of the same page, before we do it as well
+_changes: ContextVar[Mapping[str, Any] | None] = ContextVar("ndd_search.options", default={})  # noqa: B039 - never changed
+
+
+@contextmanager
+def options(enabled: bool = True, **changes: Any) -> Iterator[None]:
+    """Other options for the searches inside the block, through any wrapped client, in this thread or task.
+
+    enabled: False lets searches through as if clients were not wrapped.
+    changes: CollapseOptions by name, and `cache=False` to neither read nor fill the cache.
+    Raises TypeError for an unknown option, ValueError for a value that cannot be.
+    """
+    collapse_options(**{name: value for name, value in changes.items() if name != "cache"})
+    token = _changes.set({**(_changes.get() or {}), **changes} if enabled else None)
+    try:
+        yield
+    finally:
+        _changes.reset(token)
+
+
+class Hook:
+    """What a wrapped client asks before each request."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._flights, self._async_flights = Flights(), Flights()
+
+    def handle(self, request: Request, send: Send) -> Answer:
+        """Answer a request, sending what is needed."""
+        talk = self._conversation(request)
+        if talk is None:
+            answer = send(stripped(request))
+            self._after(request)
+            return answer
+        if (known := talk.remembered()) is not None:
+            return known
+        if talk.key is None:
+            return _drive(talk, send)
+        if (other := self._flights.board(talk.key)) is not None:
+            other.result(_WAIT)
+            return talk.remembered() or _drive(talk, send)
+        try:
+            return _drive(talk, send)
+        finally:
+            self._flights.land(talk.key)
+
+    async def handle_async(self, request: Request, send: AsyncSend) -> Answer:
+        """Answer a request, sending what is needed."""
+        talk = self._conversation(request)
+        if talk is None:
+            answer = await send(stripped(request))
+            self._after(request)
+            return answer
+        if (known := talk.remembered()) is not None:
+            return known
+        if talk.key is None:
+            return await _drive_async(talk, send)
+        if (other := self._async_flights.board(talk.key)) is not None:
+            await asyncio.wait([asyncio.wrap_future(other)], timeout=_WAIT)
+            return talk.remembered() or await _drive_async(talk, send)
+        try:
+            return await _drive_async(talk, send)
+        finally:
+            self._async_flights.land(talk.key)
+
+    def _conversation(self, request: Request) -> Conversation | MultiConversation | None:
+        changes = _changes.get()
+        return conversation(request, self.settings, changes) or multi_conversation(request, self.settings, changes)
+
+    def _after(self, request: Request) -> None:
+        """Who writes through this client reads what he wrote."""
+        if self.settings.cache is not None and is_write(request):
+            self.settings.cache.clear()
+
+
+class Hooked:
+    """What our transport classes add to a client's own."""
+
+    _settings: Mapping[str, Any] = {}
+
+    def __init__(self, *arguments: Any, **others: Any) -> None:
+        super().__init__(*arguments, **others)
+        self.ndd = Hook(settings_of(**self._settings))
+
+    @classmethod
+    def using(cls, **settings: Any) -> type[Self]:
+        """This class with settings of `ndd_search.wrap`."""
+        settings_of(**settings)  # to refuse here what cannot be
+        return type(cls.__name__, (cls,), {"_settings": settings})
+
+
+def _drive(talk: Conversation | MultiConversation, send: Send) -> Answer:
+    flow = talk.flow()
+    try:
+        request = next(flow)
+        while True:
+            try:
+                answer = send(request)
+            except Exception as error:
+                request = flow.throw(error)
+            else:
+                request = flow.send(answer)
+    except StopIteration as finished:
+        made: Answer = finished.value
+        return made
+
+
+async def _drive_async(talk: Conversation | MultiConversation, send: AsyncSend) -> Answer:
+    flow = talk.flow()
+    try:
+        request = next(flow)
+        while True:
+            try:
+                answer = await send(request)
+            except Exception as error:
+                request = flow.throw(error)
+            else:
+                request = flow.send(answer)
+    except StopIteration as finished:
+        made: Answer = finished.value
+        return made

@@ -1,0 +1,383 @@
+"""One search on its way to an engine and back, without any I/O: requests come out, answers are sent in.
+
+An exception of the client is thrown into the flow at the place where its request came out. On the first request it
+passes through untouched; later it ends the search for more hits, and the caller gets the page made of what is there.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import re
+import uuid
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from time import monotonic, perf_counter
+from typing import Any
+
+from ndd_search.cache import Cache, MemoryCache, PairCache, cache_key
+from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.documents import value_of
+from ndd_search.engines.filter_path import filtered
+from ndd_search.engines.request import Request, Search, asked_for, read_search, widened
+from ndd_search.engines.response import block_of, hits_of, total_of
+from ndd_search.field import SketchField
+from ndd_search.keep import fields_of
+from ndd_search.page import Fetch, cut, next_fetch
+from ndd_search.sketch import Sketch
+from ndd_search.stream import Stream
+
+log = logging.getLogger("ndd_search")
+
+MAX_RESULT_WINDOW = 10_000  # the engines' default
+_TRACING = {"traceparent", "tracestate", "x-opaque-id", "user-agent", "x-elastic-client-meta", "content-length"}
+_WINDOW_LIMIT = re.compile(r"less than or equal to: \[(\d+)\]")
+
+Hit = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back. body: parsed JSON. raw: the client's own object, None for what we made."""
+
+    body: Any
+    status: int = 200
+    raw: Any = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the engine did what it was asked."""
+        return 200 <= self.status < 300
+
+
+Flow = Generator[Request, Answer, Answer]
+
+
+@dataclass(kw_only=True)
+class Settings:
+    """Of a wrapped client, with what it has learnt about its indexes.
+
+    options:     how pages are collapsed, unless a request or the surrounding `ndd_search.options` says otherwise.
+    recipe:      whose sketches are compared. sketch_field: where in a document they are.
+    cache:       where finished pages and streams are remembered, None for nowhere.
+    time_budget: seconds after which a search asks for no more hits, None for no limit.
+    plain_for:   seconds during which an index without sketches is searched as if we were not there.
+    clock:       seconds that never go back.
+    """
+
+    options: CollapseOptions = field(default_factory=CollapseOptions)
+    recipe: Recipe = field(default_factory=Recipe)
+    sketch_field: SketchField = field(default_factory=SketchField)
+    cache: Cache | None = field(default_factory=MemoryCache)
+    time_budget: float | None = None
+    plain_for: float = 60.0
+    clock: Callable[[], float] = monotonic
+
+    def __post_init__(self) -> None:
+        self.scope = uuid.uuid4().hex  # two clients may be two users, even where no header says so
+        self.pairs = PairCache()
+        self.plain_until: dict[str, float] = {}
+        self.window_limit: dict[str, int] = {}
+        self.warned: set[tuple[str, str]] = set()
+
+    def degrade(self, path: str, reason: str) -> str:
+        """Log a reason once for each index. Returns it."""
+        if (path, reason) not in self.warned:
+            self.warned.add((path, reason))
+            log.warning("%s: near-duplicates may be shown: %s", path, reason)
+        return reason
+
+
+def conversation(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Conversation | None:
+    """How to answer a request, None when it is left alone.
+
+    changes: options of the surrounding `ndd_search.options`; None switches us off.
+    Raises TypeError or ValueError for options that cannot be.
+    """
+    search = None if changes is None else read_search(request)
+    if search is None or changes is None:
+        return None
+    path = search.request.path
+    wishes = {**changes, **search.changes}
+    remember = bool(wishes.pop("cache", True))
+    options = collapse_options(settings.options, **wishes)
+    if settings.clock() < settings.plain_until.get(path, 0):
+        return None
+    wanted = search.start + search.size
+    most = min(
+        options.max_window, settings.window_limit.get(path, MAX_RESULT_WINDOW), search.limit or MAX_RESULT_WINDOW
+    )
+    if search.one_window:
+        most = min(most, max(options.window, wanted))
+        options = replace(options, window=most, max_window=most)
+    if wanted > most:
+        return None  # so deep that the engine itself has to say what it can do
+    return Conversation(search, replace(options, window=min(options.window, most), max_window=most), settings, remember)
+
+
+class Conversation:
+    """What is said to the engine for one search, and what the caller gets."""
+
+    def __init__(self, search: Search, options: CollapseOptions, settings: Settings, remember: bool) -> None:
+        self.search, self.options, self.settings = search, options, settings
+        self._began, self._waited = perf_counter(), 0.0
+        self._values = fields_of(options)
+        self.key: bytes | None = None
+        self._stream_key: bytes | None = None
+        if remember and settings.cache is not None:
+            self._stream_key = self._make_key(replace(options, keep=("score",)))
+            if not any(map(callable, options.keep)):
+                self.key = self._make_key(options, search.start, search.size)
+
+    def remembered(self) -> Answer | None:
+        """The finished page, if it is in the cache."""
+        value = self._get(self.key)
+        if value is None:
+            return None
+        body = pickle.loads(value)
+        if "ndd" in body:
+            body["ndd"]["cache"] = "hit"
+        return Answer(body)
+
+    def flow(self) -> Flow:
+        """Ask for hits until the page is full; the generator's value is the answer for the caller."""
+        state, fresh = self._known_state() or _State(), False
+        while (wish := next_fetch(state.stream, self.search.start, self.search.size, self.options)) is not None:
+            first = state.envelope is None
+            if not first and self._seconds_left() <= 0:
+                state = self._degraded(state, "out of time, the page is made of the first hits")
+                break
+            answer = yield from self._ask(wish, first)
+            if first and not _is_response(answer):
+                return (yield from self._as_asked(answer))
+            if not _is_response(answer):
+                state = self._degraded(state, "a later round failed, the page is made of the first hits")
+                break
+            state, fresh = self._extended(state, answer, wish), True
+            if first and state.stream.lacking and set(state.stream.lacking) == {"missing"}:
+                self.settings.plain_until[self.path] = self.settings.clock() + self.settings.plain_for
+                return self._without_us(state)
+        if fresh and state.lasting:
+            self._put(self._stream_key, state)
+        body = self._response(state)
+        if state.lasting:
+            self._put(self.key, body)
+        return Answer(body, raw=state.raw)
+
+    @property
+    def path(self) -> str:
+        """What is searched, as the URL says it: what is learnt about an index is kept under it."""
+        return self.search.request.path
+
+    def _ask(self, wish: Fetch, first: bool) -> Generator[Request, Answer, Answer]:
+        """One round. The client's exceptions become failed answers, except where the user would have got them, too."""
+        request = widened(self.search, wish.start, wish.size, self.settings.sketch_field, self._values)
+        began = perf_counter()
+        try:
+            return (yield request if first else replace(request, timeout=self._timeout()))
+        except Exception as error:
+            status = getattr(error, "status_code", None)
+            if first and status != HTTPStatus.BAD_REQUEST:
+                raise
+            return Answer(str(error), status if isinstance(status, int) else HTTPStatus.SERVICE_UNAVAILABLE)
+        finally:
+            self._waited += perf_counter() - began
+
+    def _as_asked(self, refused: Answer) -> Flow:
+        """The engine would not have the wider request: make it narrower if that helps, else send what the user sent."""
+        if refused.status != HTTPStatus.BAD_REQUEST and refused.raw is not None:
+            return refused
+        limit = _WINDOW_LIMIT.search(str(refused.body))
+        if limit and self.search.start + self.search.size <= int(limit[1]) < self.options.max_window:
+            most = self.settings.window_limit[self.path] = int(limit[1])
+            self.options = replace(self.options, window=min(self.options.window, most), max_window=most)
+            return (yield from self.flow())
+        answer = yield self.search.request
+        if answer.ok:
+            self.settings.plain_until[self.path] = self.settings.clock() + self.settings.plain_for
+            self.settings.degrade(self.path, f"the engine refused the wider request: {str(refused.body)[:300]}")
+        return answer
+
+    def _extended(self, state: _State, answer: Answer, wish: Fetch) -> _State:
+        """The state after a round."""
+        hits = answer.body["hits"]["hits"]
+        sketches = self.settings.sketch_field.decode([hit.get("fields") or {} for hit in hits], self.settings.recipe)
+        reader = _Reader(self.settings.recipe, sketches, state.stream.fetched)
+        stream = state.stream.extend(
+            [self._without_sketch(hit) for hit in hits],
+            wish.size,
+            reader,
+            self.options,
+            total=_total(answer.body),
+            find=self.settings.pairs,
+        )
+        envelope = _envelope(answer.body) if state.envelope is None else _joined(state.envelope, answer.body)
+        return replace(
+            state,
+            stream=stream,
+            envelope=envelope,
+            raw=state.raw or answer.raw,
+            lasting=state.lasting and not _is_partial(answer.body),
+        )
+
+    def _degraded(self, state: _State, reason: str) -> _State:
+        return replace(state, degraded=self.settings.degrade(self.path, reason), lasting=False)
+
+    def _response(self, state: _State) -> dict[str, Any]:
+        """The answer in the engine's own shape, with our page and block."""
+        page = cut(state.stream, self.search.start, self.search.size, _Reader(self.settings.recipe), self.options)
+        cache = "miss" if self._stream_key else "off"
+        took = perf_counter() - self._began - self._waited
+        page = replace(page, info=replace(page.info, took=took, cache=cache, degraded=state.degraded))
+        body = dict(state.envelope or {})
+        body["hits"] = {**body["hits"], "hits": hits_of(page, self._plain)}
+        if "total" in body["hits"]:
+            body["hits"]["total"] = total_of(page, body["hits"]["total"])
+        body["ndd"] = block_of(page, self._plain)
+        return self._filtered(body)
+
+    def _without_us(self, state: _State) -> Answer:
+        """The page as the engine ranks it, for a window that holds no sketch."""
+        body, stop = dict(state.envelope or {}), self.search.start + self.search.size
+        hits = [self._plain(hit) for hit in state.stream.hits[self.search.start : stop]]
+        body["hits"] = {**body["hits"], "hits": hits}
+        return Answer(self._filtered(body), raw=state.raw)
+
+    def _filtered(self, body: dict[str, Any]) -> dict[str, Any]:
+        paths = self.search.request.params.get("filter_path")
+        return filtered(body, f"{paths},ndd" if paths and not paths.startswith("-") else paths) if paths else body
+
+    def _without_sketch(self, hit: Hit) -> Hit:
+        """The hit without the doc values that we asked for."""
+        ours = (self.settings.sketch_field.sketch, self.settings.sketch_field.recipe)
+        return self._without_fields(hit, ours)
+
+    def _plain(self, hit: Hit) -> Hit:
+        """A new dict: the hit as the user would have got it."""
+        return self._without_fields(hit, self._values)
+
+    def _without_fields(self, hit: Hit, names: Sequence[str]) -> Hit:
+        fields = hit.get("fields")
+        if not fields:
+            return dict(hit)
+        left = {name: value for name, value in fields.items() if name not in names or asked_for(self.search, name)}
+        rest = {name: value for name, value in hit.items() if name != "fields"}
+        return {**rest, "fields": left} if left else rest
+
+    def _seconds_left(self) -> float:
+        budget = self.settings.time_budget
+        return float("inf") if budget is None else budget - (perf_counter() - self._began)
+
+    def _timeout(self) -> float | None:
+        return None if self.settings.time_budget is None else self._seconds_left()
+
+    def _make_key(self, *parts: Any) -> bytes:
+        request = self.search.request
+        caller = {name.lower(): value for name, value in request.headers.items() if name.lower() not in _TRACING}
+        body = {key: value for key, value in self.search.body.items() if key not in ("from", "size")}
+        params = {name: value for name, value in request.params.items() if name not in ("from", "size")}
+        settings = (self.settings.scope, self.settings.recipe.id, self.settings.sketch_field.name)
+        return cache_key(settings, caller, self.path, params, body, repr(parts))
+
+    def _known_state(self) -> _State | None:
+        value = self._get(self._stream_key)
+        return None if value is None else pickle.loads(value)
+
+    def _get(self, key: bytes | None) -> bytes | None:
+        return None if key is None or self.settings.cache is None else self.settings.cache.get(key)
+
+    def _put(self, key: bytes | None, value: Any) -> None:
+        if key is not None and self.settings.cache is not None:
+            if isinstance(value, _State):
+                value = replace(value, raw=None)
+            self.settings.cache.put(key, pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+
+
+@dataclass(frozen=True)
+class _State:
+    """What is known of a search. envelope: the first answer without its hits. raw: the client's own first answer.
+
+    lasting: whether it may be remembered: nothing timed out, failed or was cut short.
+    """
+
+    stream: Stream = field(default_factory=Stream)
+    envelope: dict[str, Any] | None = None
+    raw: Any = None
+    degraded: str = ""
+    lasting: bool = True
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Hits of an engine. found: the sketches of the hits from place `start` of the engine's list on."""
+
+    recipe: Recipe
+    found: Sequence[Sketch | str] = ()
+    start: int = 0
+
+    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | str]:
+        return [self.found[rank - self.start] for rank in ranks]
+
+    def identity(self, hit: Hit, rank: int) -> tuple[Any, Any]:
+        return hit.get("_index"), hit.get("_id")
+
+    def value(self, hit: Hit, field: str) -> Any:
+        found = (hit.get("fields") or {}).get(field)
+        if found is None:
+            return value_of(hit.get("_source") or {}, field)
+        return found[0] if isinstance(found, list) and len(found) == 1 else found
+
+
+def _is_response(answer: Answer) -> bool:
+    hits = answer.body.get("hits") if answer.ok and isinstance(answer.body, dict) else None
+    return isinstance(hits, dict) and isinstance(hits.get("hits"), list)
+
+
+def _envelope(body: dict[str, Any]) -> dict[str, Any]:
+    return {**body, "hits": {name: value for name, value in body["hits"].items() if name != "hits"}}
+
+
+def _joined(envelope: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+    """The first answer's envelope after another round: time adds up, and one that timed out is one that timed out."""
+    took = [one["took"] for one in (envelope, later) if isinstance(one.get("took"), int)]
+    joined = {**envelope, **({"took": sum(took)} if took else {})}
+    if later.get("timed_out"):
+        joined["timed_out"] = True
+    return joined
+
+
+def _is_partial(body: dict[str, Any]) -> bool:
+    shards = body.get("_shards") or {}
+    return bool(body.get("timed_out") or body.get("terminated_early") or shards.get("failed"))
+
+
+def _total(body: dict[str, Any]) -> int | None:
+    total = body["hits"].get("total")
+    value = total.get("value") if isinstance(total, dict) else total
+    return value if isinstance(value, int) else None
+
+
+def settings_of(
+    *,
+    recipe: Recipe | None = None,
+    field: str = "ndd",
+    cache: Cache | bool = True,
+    time_budget: float | None = None,
+    plain_for: float = 60.0,
+    options: CollapseOptions | None = None,
+    **changes: Any,
+) -> Settings:
+    """The settings of `ndd_search.wrap`, as described there. Raises TypeError and ValueError for what cannot be."""
+    if time_budget is not None and not time_budget > 0:
+        raise ValueError(f"time_budget must be above 0 seconds, got {time_budget}")
+    if not plain_for >= 0:
+        raise ValueError(f"plain_for must be at least 0 seconds, got {plain_for}")
+    return Settings(
+        options=collapse_options(options, **changes),
+        recipe=recipe or Recipe(),
+        sketch_field=SketchField(field),
+        cache=MemoryCache() if cache is True else cache or None,
+        time_budget=time_budget,
+        plain_for=plain_for,
+    )

@@ -1,0 +1,93 @@
+"""opensearch-py 2 and 3: the hook on its transport.
+
+OpenSearch(..., transport_class=Transport)                             # for libraries that make their own client
+AsyncOpenSearch(..., transport_class=AsyncTransport.using(window=50))  # with settings of ndd_search.wrap
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from ndd_search.engines.hook import Hook, Hooked
+from ndd_search.engines.middleware import Answer
+from ndd_search.engines.request import Request
+from ndd_search.errors import MissingExtra
+
+try:
+    import opensearchpy
+except ModuleNotFoundError:
+    raise MissingExtra("wrapping OpenSearch", "opensearch-py", "opensearch") from None
+
+
+class Transport(Hooked, opensearchpy.Transport):
+    """opensearchpy.Transport whose searches are collapsed."""
+
+    def perform_request(self, method: str, url: str, *arguments: Any, **others: Any) -> Any:
+        """As in opensearchpy.Transport."""
+        return perform(self.ndd, super().perform_request, method, url, *arguments, **others)
+
+
+if hasattr(opensearchpy, "AsyncTransport"):  # opensearch-py has it only where aiohttp is installed
+
+    class AsyncTransport(Hooked, opensearchpy.AsyncTransport):
+        """opensearchpy.AsyncTransport whose searches are collapsed."""
+
+        async def perform_request(self, method: str, url: str, *arguments: Any, **others: Any) -> Any:
+            """As in opensearchpy.AsyncTransport."""
+            return await perform_async(self.ndd, super().perform_request, method, url, *arguments, **others)
+
+
+def perform(hook: Hook, inner: Callable[..., Any], method: str, url: str, *arguments: Any, **others: Any) -> Any:
+    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    named = _named(arguments, others)
+    original = _request(method, url, named)
+
+    def send(request: Request) -> Answer:
+        body = inner(request.method, request.path, **_others(request, original, named))
+        return Answer(body)
+
+    return hook.handle(original, send).body
+
+
+async def perform_async(
+    hook: Hook, inner: Callable[..., Awaitable[Any]], method: str, url: str, *arguments: Any, **others: Any
+) -> Any:
+    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    named = _named(arguments, others)
+    original = _request(method, url, named)
+
+    async def send(request: Request) -> Answer:
+        body = await inner(request.method, request.path, **_others(request, original, named))
+        return Answer(body)
+
+    return (await hook.handle_async(original, send)).body
+
+
+def _named(arguments: tuple[Any, ...], others: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of perform_request by name; None for none is what the transport takes as well."""
+    names = ("params", "body", "timeout", "ignore", "headers")
+    return {**dict(zip(names, arguments, strict=False)), **others}
+
+
+def _request(method: str, url: str, named: Mapping[str, Any]) -> Request:
+    params = {
+        name: value.decode() if isinstance(value, bytes) else str(value)
+        for name, value in (named.get("params") or {}).items()
+    }
+    return Request(method, url, params, named.get("headers") or {}, named.get("body"))
+
+
+def _others(request: Request, original: Request, named: Mapping[str, Any]) -> dict[str, Any]:
+    if request is original:
+        return dict(named)
+    kept = {name: value for name, value in (named.get("params") or {}).items() if name in _OF_THE_CLIENT}
+    timeout = {} if request.timeout is None else {"timeout": request.timeout}
+    return {**named, "params": {**request.params, **kept}, "body": request.body, **timeout}
+
+
+_OF_THE_CLIENT = (
+    "timeout",
+    "request_timeout",
+    "ignore",
+)  # parameters that the transport takes for itself, numbers or lists
