@@ -19,6 +19,7 @@ FLOW = [
     "shingles",
     "sketch",
     "similarity",
+    "decision",
     "field",
     "pairs",
     "groups",

@@ -1,0 +1,206 @@
+"""Which pairs count as near-duplicates: a plain bar on resemblance, or "auto".
+
+"auto" asks besides how much two texts share whether it is as specific as what sets them apart. Copies share what is
+their own and differ in counters, headers and advertisements; two texts in one frame or template share what many
+documents of the index hold and differ in what is theirs. With
+
+    j  resemblance in its KMV form (see similarity)
+    s  mean rareness of the values both sketches hold
+    d  mean rareness of the values only one of them holds
+    n  shingles of the shorter document, q the size of a shingle, N documents behind the table of common values
+
+two hits are near-duplicates when
+
+    j * min(1, s / d) ** 3  >=  0.30 + 2 * q / min(n, 40 + N)
+
+The left side never exceeds j: rareness can only part what resembles, never join what does not. The right side asks
+more of short texts, where two changed words (q shingles each) are a good part of what there is, and of an index that
+is not known: without a table s / d is 1 and N is 0, a plain bar of 0.45 for words. docs/quality.md has the evidence,
+and what half and double of each constant would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.config import Recipe
+from ndd_search.errors import RecipeMismatch
+from ndd_search.sketch import VALUES, Sketches
+
+Setting = float | Literal["auto", "identical", "high", "moderate"]
+Shares = npt.NDArray[np.float64]
+
+PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on plain resemblance
+SAMPLE = 10_000  # most documents behind a table: more say nothing new, and clusters of copies stay rare in a sample
+
+_LEAST = 0.30  # a third of what two texts hold: they have more apart than in common, so it takes the rest to be sure
+_POWER = 3  # how much s / d weighs: 0.8, the least that copies show, takes half; 0.6, usual in templates, four fifths
+_CHANGES = 2  # words changed in a text that are still nothing, each q shingles
+_UNKNOWN = 40  # an index nobody counted asks as much as a text of 40 shingles
+_HANDFUL = 4  # documents that may share a value before it counts as common: a text and some copies of it
+_ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the rounding
+
+
+@dataclass(frozen=True)
+class CommonValues:
+    """The sketch values that more than a handful of documents of an index hold: its frames, templates and phrases.
+
+    documents: how many sketches were counted, at least 0.
+    values:    int32, ascending.
+    counts:    int32, in how many of those sketches each value is; all above 4.
+    recipe:    the id of the recipe of the sketches.
+    """
+
+    version = 1  # of the stored form
+
+    documents: int
+    values: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int32]
+    recipe: str
+
+    @classmethod
+    def count(cls, sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe) -> Self:
+        """Count the values of some sketches, at best a random sample of SAMPLE documents of an index."""
+        if isinstance(sketches, Sketches):
+            values = np.sort(sketches.values)
+        else:
+            values = np.sort(np.concatenate([np.empty(0, np.int32), *(np.asarray(one, np.int32) for one in sketches)]))
+        starts = np.flatnonzero(np.diff(values, prepend=-1))
+        counts = np.diff(starts, append=len(values)).astype(np.int32)
+        common = counts > _HANDFUL
+        return cls(len(sketches), values[starts[common]], counts[common], recipe.id)
+
+    def rareness(self, values: npt.ArrayLike) -> Shares:
+        """How rare each value is: 1 for one that at most a handful of documents hold, falling to 0 for one in all.
+
+        That is ln(N / df) as a share of ln(N / 4). Same shape as values.
+        """
+        wanted = np.asarray(values)
+        if not self.telling:
+            return np.ones(wanted.shape)
+        place = np.minimum(np.searchsorted(self.values, wanted), max(len(self.values) - 1, 0))
+        counts = np.where(self.values[place] == wanted, self.counts[place], _HANDFUL) if len(self.values) else _HANDFUL
+        rare: Shares = np.log(self.documents / np.asarray(counts, np.float64)) / log(self.documents / _HANDFUL)
+        return np.broadcast_to(rare, wanted.shape)
+
+    @property
+    def telling(self) -> bool:
+        """Whether enough documents were counted to tell common from rare at all."""
+        return self.documents > _HANDFUL
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table for any JSON writer: at most a few thousand values of 4 + 4 bytes for an index of text pages."""
+        return {
+            "version": self.version,
+            "recipe": self.recipe,
+            "documents": self.documents,
+            "values": self.values.tolist(),
+            "counts": self.counts.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """The table that to_dict wrote. Raises ValueError for one of another version, or damaged."""
+        if stored.get("version") != cls.version:
+            raise ValueError(f"a table of common values has version {cls.version}, got {stored.get('version')!r}")
+        values, counts = (np.asarray(stored[name], np.int64) for name in ("values", "counts"))
+        documents = stored["documents"]
+        whole = values.shape == counts.shape == (len(values),) and isinstance(documents, int)
+        if not whole or (np.diff(values, prepend=-1) <= 0).any() or (values >= VALUES).any():
+            raise ValueError("the table of common values is damaged: count it again")
+        if ((counts <= _HANDFUL) | (counts > documents)).any():
+            raise ValueError("the table of common values is damaged: a count is not in 5..documents; count it again")
+        return cls(documents, values.astype(np.int32), counts.astype(np.int32), str(stored["recipe"]))
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """What the sketches of some pairs have in common; arrays of one length, one entry a pair.
+
+    shared:      values both hold, at least 1.
+    left, right: values of either up to the smaller limit of the two (see similarity).
+    shorter:     shingles of the shorter document, estimated; at least 1.
+    rare_shared, rare_left, rare_right: sums of the rareness of the same values; equal to the numbers without a table.
+    """
+
+    shared: npt.NDArray[np.int64]
+    left: npt.NDArray[np.int64]
+    right: npt.NDArray[np.int64]
+    shorter: Shares
+    rare_shared: Shares
+    rare_left: Shares
+    rare_right: Shares
+
+    @property
+    def resemblance(self) -> Shares:
+        """Shared / union, 0..1."""
+        share: Shares = self.shared / np.maximum(self.left + self.right - self.shared, 1)
+        return share
+
+    @property
+    def specificity(self) -> Shares:
+        """Mean rareness of what is shared / of what is not, at most 1; 1 where nothing sets the two apart."""
+        apart = self.left + self.right - 2 * self.shared
+        rare_apart = self.rare_left + self.rare_right - 2 * self.rare_shared
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = (self.rare_shared / self.shared) / (rare_apart / apart)
+        return np.where(rare_apart > _ROUNDING, np.minimum(ratio, 1.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A setting of min_similarity, ready to be asked about pairs.
+
+    bar:    resemblance from which two hits are near-duplicates, None for "auto".
+    size:   tokens in a shingle of the recipe.
+    common: the table of the index, or None.
+    """
+
+    bar: float | None
+    size: int
+    common: CommonValues | None = None
+
+    @classmethod
+    def of(cls, setting: Setting, recipe: Recipe, common: CommonValues | None = None) -> Self:
+        """Read a setting. Raises ValueError for an unknown one, RecipeMismatch for a table of another recipe."""
+        if common is not None and common.recipe != recipe.id:
+            raise RecipeMismatch("the table of common values", common.recipe, recipe.id)
+        if setting == "auto":
+            return cls(None, recipe.size, common if common and common.telling else None)
+        if isinstance(setting, str):
+            if setting not in PLAIN:
+                names = ", ".join(["auto", *PLAIN])
+                raise ValueError(f"min_similarity is one of {names} or a number above 0, at most 1, got {setting!r}")
+            return cls(PLAIN[setting], recipe.size)
+        if isinstance(setting, bool) or not 0 < setting <= 1:
+            raise ValueError(f"min_similarity must be above 0 and at most 1, got {setting!r}")
+        return cls(float(setting), recipe.size)
+
+    @property
+    def floor(self) -> float:
+        """The plain resemblance below which no pair can count, above 0."""
+        return _LEAST if self.bar is None else self.bar
+
+    def similarity(self, pairs: Overlaps) -> Shares:
+        """What is held against the bar, 0..1: resemblance, for "auto" less what common values pretend."""
+        if self.common is None:
+            return pairs.resemblance
+        discounted: Shares = pairs.resemblance * pairs.specificity**_POWER
+        return discounted
+
+    def bars(self, pairs: Overlaps) -> Shares:
+        """The bar of each pair."""
+        if self.bar is not None:
+            return np.full(len(pairs.shared), self.bar)
+        known = _UNKNOWN + (self.common.documents if self.common else 0)
+        return np.minimum(_LEAST + _CHANGES * self.size / np.minimum(np.maximum(pairs.shorter, 1), known), 1.0)
+
+    def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
+        """Whether each pair counts."""
+        return self.similarity(pairs) >= self.bars(pairs) - _ROUNDING

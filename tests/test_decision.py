@@ -1,0 +1,145 @@
+"""The default decision: what it asks of a pair, and what it never does."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ndd_search.config import Recipe
+from ndd_search.decision import CommonValues, Decision, Overlaps, Setting
+from ndd_search.errors import RecipeMismatch
+
+RECIPE = Recipe()
+
+
+def table(documents: int = 1000, **counts: int) -> CommonValues:
+    pairs = sorted((int(value[1:]), count) for value, count in counts.items())
+    values, numbers = np.array(pairs, np.int32).reshape(-1, 2).T
+    return CommonValues(documents, values, numbers, RECIPE.id)
+
+
+def overlap(
+    shared: int, left: int, right: int, shorter: float = 300, rare: tuple[float, float, float] = ()
+) -> Overlaps:
+    rare = rare or (shared, left, right)
+    return Overlaps(
+        *(np.array([number]) for number in (shared, left, right)),
+        np.array([float(shorter)]),
+        *(np.array([float(number)]) for number in rare),
+    )
+
+
+def test_counting_keeps_the_values_that_more_than_four_documents_hold() -> None:
+    sketches = [[1, 2, 10 + i] for i in range(5)] + [[2, 3], [3], [3], [3]]
+    counted = CommonValues.count(sketches, RECIPE)
+    assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (9, [1, 2], [5, 6])
+
+
+def test_rareness_falls_from_one_for_a_handful_of_documents_to_nothing_for_a_value_in_all() -> None:
+    common = table(documents=400, v7=40, v9=400)
+    assert common.rareness([5, 7, 9, 2**31 - 1]) == pytest.approx([1, 0.5, 0, 1])
+
+
+@pytest.mark.parametrize("documents", [0, 4])
+def test_a_table_of_a_handful_of_documents_tells_nothing(documents: int) -> None:
+    empty = CommonValues.count([[1, 2]] * documents, RECIPE)
+    assert empty.rareness([1, 2, 3]).tolist() == [1, 1, 1]
+    assert Decision.of("auto", RECIPE, empty) == Decision.of("auto", RECIPE)
+
+
+def test_a_table_survives_being_written_and_read() -> None:
+    common = table(v7=40, v9=400)
+    read = CommonValues.from_dict(json.loads(json.dumps(common.to_dict())))
+    assert (read.documents, read.recipe) == (1000, RECIPE.id)
+    assert (read.values.tolist(), read.counts.tolist()) == ([7, 9], [40, 400])
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"version": 2}, "version 1, got 2"),
+        ({"values": [9, 7]}, "damaged"),
+        ({"values": [7, 2**31]}, "damaged"),
+        ({"values": [7]}, "damaged"),
+        ({"counts": [4, 400]}, "not in 5..documents"),
+        ({"documents": 100}, "not in 5..documents"),
+    ],
+)
+def test_a_damaged_table_is_refused(change: dict[str, object], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        CommonValues.from_dict(table(v7=40, v9=400).to_dict() | change)
+
+
+def test_a_table_of_another_recipe_is_refused() -> None:
+    with pytest.raises(RecipeMismatch, match=r"w3-k64-v1.*c5-k64-v1"):
+        Decision.of("auto", Recipe.characters(), table())
+
+
+@pytest.mark.parametrize("setting", ["automatic", 0, 1.5, float("nan"), True])
+def test_an_unknown_setting_is_refused(setting: Setting) -> None:
+    with pytest.raises(ValueError, match="min_similarity"):
+        Decision.of(setting, RECIPE)
+
+
+@pytest.mark.parametrize(("setting", "bar"), [("identical", 1.0), ("high", 0.8), ("moderate", 0.5), (0.65, 0.65)])
+def test_names_and_numbers_are_plain_bars_that_no_table_moves(setting: Setting, bar: float) -> None:
+    decision = Decision.of(setting, RECIPE, table(v7=900))
+    shared = round(bar * 20)
+    assert decision.floor == bar
+    assert decision.accepts(overlap(shared, 20, shared, rare=(1, 18, 1))).tolist() == [True]
+    assert decision.accepts(overlap(shared - 1, 20, shared - 1)).tolist() == [False]
+
+
+def test_without_a_table_auto_is_a_plain_bar_of_forty_five_hundredths_for_words() -> None:
+    decision = Decision.of("auto", RECIPE)
+    assert decision.accepts(overlap(9, 14, 15)).tolist() == [True]
+    assert decision.accepts(overlap(8, 13, 15)).tolist() == [False]
+
+
+def test_a_table_lowers_the_bar_for_texts_that_share_what_is_theirs() -> None:
+    furniture = overlap(35, 64, 70, rare=(35, 50, 60))
+    assert Decision.of("auto", RECIPE).accepts(furniture).tolist() == [False]
+    assert Decision.of("auto", RECIPE, table()).accepts(furniture).tolist() == [True]
+
+
+def test_a_table_parts_texts_that_share_a_template() -> None:
+    template = overlap(50, 60, 58, rare=(25, 34, 32))
+    assert Decision.of("auto", RECIPE).accepts(template).tolist() == [True]
+    assert Decision.of("auto", RECIPE, table()).accepts(template).tolist() == [False]
+
+
+def test_short_texts_must_be_more_alike_than_long_ones() -> None:
+    decision = Decision.of("auto", RECIPE, table())
+    assert decision.accepts(overlap(20, 32, 32, shorter=300)).tolist() == [True]
+    assert decision.accepts(overlap(20, 32, 32, shorter=20)).tolist() == [False]
+
+
+counts = st.integers(1, 64)
+
+
+@given(
+    shared=counts,
+    more=st.tuples(st.integers(0, 64), st.integers(0, 64)),
+    shorter=st.floats(1, 1e6),
+    rareness=st.tuples(*[st.floats(0, 1)] * 3),
+    documents=st.integers(5, 10_000),
+)
+def test_auto_never_counts_more_than_the_resemblance_and_always_an_equal_sketch_of_eight_shingles(
+    shared: int, more: tuple[int, int], shorter: float, rareness: tuple[float, float, float], documents: int
+) -> None:
+    s, d, e = rareness
+    pair = overlap(
+        shared,
+        shared + more[0],
+        shared + more[1],
+        shorter,
+        (s * shared, s * shared + d * more[0], s * shared + e * more[1]),
+    )
+    decision = Decision.of("auto", RECIPE, table(documents))
+    assert 0 <= decision.similarity(pair)[0] <= pair.resemblance[0]
+    if decision.accepts(pair)[0]:
+        assert pair.resemblance[0] >= decision.floor
+    if more == (0, 0) and shorter >= 9:
+        assert decision.accepts(pair)[0]
