@@ -160,7 +160,7 @@ class Conversation:
                 return self._without_us(state)
         if fresh and state.lasting:
             self._put(self._stream_key, state)
-        body = self._response(state)
+        body = self._response(state, "off" if self._stream_key is None else "miss" if fresh else "hit")
         if state.lasting:
             self._put(self.key, body)
         return Answer(body, raw=state.raw)
@@ -224,10 +224,9 @@ class Conversation:
     def _degraded(self, state: _State, reason: str) -> _State:
         return replace(state, degraded=self.settings.degrade(self.path, reason), lasting=False)
 
-    def _response(self, state: _State) -> dict[str, Any]:
+    def _response(self, state: _State, cache: str) -> dict[str, Any]:
         """The answer in the engine's own shape, with our page and block."""
         page = cut(state.stream, self.search.start, self.search.size, _Reader(self.settings.recipe), self.options)
-        cache = "miss" if self._stream_key else "off"
         took = perf_counter() - self._began - self._waited
         page = replace(page, info=replace(page.info, took=took, cache=cache, degraded=state.degraded))
         body = dict(state.envelope or {})
