@@ -39,12 +39,25 @@ Shares = npt.NDArray[np.float64]
 PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on plain resemblance
 SAMPLE = 10_000  # most documents behind a table: more say nothing new, and clusters of copies stay rare in a sample
 
-_LEAST = 0.30  # a third of what two texts hold: they have more apart than in common, so it takes the rest to be sure
-_POWER = 3  # how much s / d weighs: 0.8, the least that copies show, takes half; 0.6, usual in templates, four fifths
-_CHANGES = 2  # words changed in a text that are still nothing, each q shingles
-_UNKNOWN = 40  # an index nobody counted asks as much as a text of 40 shingles
-_HANDFUL = 4  # documents that may share a value before it counts as common: a text and some copies of it
 _ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the rounding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """The five numbers that make "auto"; changed only to measure what they do (`ndd-search evaluate --sensitivity`).
+
+    least:   resemblance below which no pair counts: two texts with more than twice as much apart as in common.
+    power:   how much s / d weighs: 0.8, the least that copies show, takes half; 0.6, usual in templates, four fifths.
+    changes: words changed in a text that are still nothing, each of them q shingles.
+    unknown: an index nobody counted asks as much as a text of that many shingles.
+    handful: documents that may share a value before it is common: a text and some copies of it.
+    """
+
+    least: float = 0.30
+    power: float = 3.0
+    changes: float = 2.0
+    unknown: float = 40.0
+    handful: int = 4
 
 
 @dataclass(frozen=True)
@@ -53,8 +66,9 @@ class CommonValues:
 
     documents: how many sketches were counted, at least 0.
     values:    int32, ascending.
-    counts:    int32, in how many of those sketches each value is; all above 4.
+    counts:    int32, in how many of those sketches each value is; all above `handful`.
     recipe:    the id of the recipe of the sketches.
+    handful:   see Constants.
     """
 
     version = 1  # of the stored form
@@ -63,9 +77,12 @@ class CommonValues:
     values: npt.NDArray[np.int32]
     counts: npt.NDArray[np.int32]
     recipe: str
+    handful: int = Constants.handful
 
     @classmethod
-    def count(cls, sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe) -> Self:
+    def count(
+        cls, sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, handful: int = Constants.handful
+    ) -> Self:
         """Count the values of some sketches, at best a random sample of SAMPLE documents of an index."""
         if isinstance(sketches, Sketches):
             values = np.sort(sketches.values)
@@ -73,26 +90,28 @@ class CommonValues:
             values = np.sort(np.concatenate([np.empty(0, np.int32), *(np.asarray(one, np.int32) for one in sketches)]))
         starts = np.flatnonzero(np.diff(values, prepend=-1))
         counts = np.diff(starts, append=len(values)).astype(np.int32)
-        common = counts > _HANDFUL
-        return cls(len(sketches), values[starts[common]], counts[common], recipe.id)
+        common = counts > handful
+        return cls(len(sketches), values[starts[common]], counts[common], recipe.id, handful)
 
     def rareness(self, values: npt.ArrayLike) -> Shares:
         """How rare each value is: 1 for one that at most a handful of documents hold, falling to 0 for one in all.
 
-        That is ln(N / df) as a share of ln(N / 4). Same shape as values.
+        That is ln(N / df) as a share of ln(N / handful). Same shape as values.
         """
         wanted = np.asarray(values)
         if not self.telling:
             return np.ones(wanted.shape)
-        place = np.minimum(np.searchsorted(self.values, wanted), max(len(self.values) - 1, 0))
-        counts = np.where(self.values[place] == wanted, self.counts[place], _HANDFUL) if len(self.values) else _HANDFUL
-        rare: Shares = np.log(self.documents / np.asarray(counts, np.float64)) / log(self.documents / _HANDFUL)
-        return np.broadcast_to(rare, wanted.shape)
+        counts = np.full(wanted.shape, self.handful)
+        if len(self.values):
+            place = np.minimum(np.searchsorted(self.values, wanted), len(self.values) - 1)
+            counts = np.where(self.values[place] == wanted, self.counts[place], counts)
+        rare: Shares = np.log(self.documents / counts) / log(self.documents / self.handful)
+        return rare
 
     @property
     def telling(self) -> bool:
         """Whether enough documents were counted to tell common from rare at all."""
-        return self.documents > _HANDFUL
+        return self.documents > self.handful
 
     def to_dict(self) -> dict[str, Any]:
         """The table for any JSON writer: at most a few thousand values of 4 + 4 bytes for an index of text pages."""
@@ -100,6 +119,7 @@ class CommonValues:
             "version": self.version,
             "recipe": self.recipe,
             "documents": self.documents,
+            "handful": self.handful,
             "values": self.values.tolist(),
             "counts": self.counts.tolist(),
         }
@@ -110,13 +130,13 @@ class CommonValues:
         if stored.get("version") != cls.version:
             raise ValueError(f"a table of common values has version {cls.version}, got {stored.get('version')!r}")
         values, counts = (np.asarray(stored[name], np.int64) for name in ("values", "counts"))
-        documents = stored["documents"]
+        documents, handful = stored["documents"], stored["handful"]
         whole = values.shape == counts.shape == (len(values),) and isinstance(documents, int)
         if not whole or (np.diff(values, prepend=-1) <= 0).any() or (values >= VALUES).any():
             raise ValueError("the table of common values is damaged: count it again")
-        if ((counts <= _HANDFUL) | (counts > documents)).any():
-            raise ValueError("the table of common values is damaged: a count is not in 5..documents; count it again")
-        return cls(documents, values.astype(np.int32), counts.astype(np.int32), str(stored["recipe"]))
+        if ((counts <= handful) | (counts > documents)).any():
+            raise ValueError("the table of common values is damaged: a count is out of range; count it again")
+        return cls(documents, values.astype(np.int32), counts.astype(np.int32), str(stored["recipe"]), handful)
 
 
 @dataclass(frozen=True)
@@ -157,14 +177,16 @@ class Overlaps:
 class Decision:
     """A setting of min_similarity, ready to be asked about pairs.
 
-    bar:    resemblance from which two hits are near-duplicates, None for "auto".
-    size:   tokens in a shingle of the recipe.
-    common: the table of the index, or None.
+    bar:       resemblance from which two hits are near-duplicates, None for "auto".
+    size:      tokens in a shingle of the recipe.
+    common:    the table of the index, or None.
+    constants: of "auto".
     """
 
     bar: float | None
     size: int
     common: CommonValues | None = None
+    constants: Constants = Constants()
 
     @classmethod
     def of(cls, setting: Setting, recipe: Recipe, common: CommonValues | None = None) -> Self:
@@ -185,21 +207,22 @@ class Decision:
     @property
     def floor(self) -> float:
         """The plain resemblance below which no pair can count, above 0."""
-        return _LEAST if self.bar is None else self.bar
+        return self.constants.least if self.bar is None else self.bar
 
     def similarity(self, pairs: Overlaps) -> Shares:
         """What is held against the bar, 0..1: resemblance, for "auto" less what common values pretend."""
         if self.common is None:
             return pairs.resemblance
-        discounted: Shares = pairs.resemblance * pairs.specificity**_POWER
+        discounted: Shares = pairs.resemblance * pairs.specificity**self.constants.power
         return discounted
 
     def bars(self, pairs: Overlaps) -> Shares:
         """The bar of each pair."""
         if self.bar is not None:
             return np.full(len(pairs.shared), self.bar)
-        known = _UNKNOWN + (self.common.documents if self.common else 0)
-        return np.minimum(_LEAST + _CHANGES * self.size / np.minimum(np.maximum(pairs.shorter, 1), known), 1.0)
+        known = self.constants.unknown + (self.common.documents if self.common else 0)
+        evidence = np.minimum(np.maximum(pairs.shorter, 1), known)
+        return np.minimum(self.constants.least + self.constants.changes * self.size / evidence, 1.0)
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
         """Whether each pair counts."""
