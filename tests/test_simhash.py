@@ -1,0 +1,121 @@
+"""Simhash: what a fingerprint says, and that the tables find exactly what comparing all finds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ndd_search.groups import choose_leaders
+from ndd_search.simhash import (
+    Rarity,
+    Tables,
+    block_tokens,
+    distance,
+    fingerprint,
+    fingerprints,
+    from_block_tokens,
+    similar_prints,
+)
+
+prints = st.lists(st.integers(0, 2**64 - 1), max_size=12)
+flips = st.lists(st.tuples(st.integers(0, 11), st.sets(st.integers(0, 63), max_size=5)), max_size=20)
+
+
+def with_neighbours(originals: list[int], changes: list[tuple[int, set[int]]]) -> list[int]:
+    """The fingerprints, and copies of some of them with some bits turned."""
+    copies = [originals[i % len(originals)] ^ sum(1 << bit for bit in bits) for i, bits in changes if originals]
+    return originals + copies
+
+
+def brute_force(values: list[int], most: int) -> list[tuple[int, int]]:
+    return [
+        (i, j)
+        for i in range(len(values))
+        for j in range(i + 1, len(values))
+        if (values[i] ^ values[j]).bit_count() <= most
+    ]
+
+
+@given(prints, flips, st.sampled_from([(0, None), (1, 3), (3, None), (3, 6), (5, 7)]))
+def test_the_tables_find_what_comparing_all_pairs_finds(
+    originals: list[int], changes: list[tuple[int, set[int]]], shape: tuple[int, int | None]
+) -> None:
+    values = with_neighbours(originals, changes)
+    tables = Tables(np.array(values, np.uint64), *shape)
+    expected = brute_force(values, shape[0])
+    assert [(int(i), int(j)) for i, j in zip(*tables.pairs(), strict=True)] == expected
+    for place, value in enumerate(values):
+        near, differing = tables.near(value)
+        others = sorted({i for pair in expected if place in pair for i in pair} | {place})
+        assert near.tolist() == others
+        assert differing.tolist() == [(values[i] ^ value).bit_count() for i in others]
+
+
+def test_a_table_of_many_fingerprints_finds_planted_neighbours_online_and_in_one_batch() -> None:
+    generator = np.random.default_rng(7)
+    many = generator.integers(0, 2**64, 50_000, dtype=np.uint64)
+    planted = many[:200] ^ (np.uint64(1) << generator.integers(0, 64, 200, dtype=np.uint64))
+    tables = Tables(np.concatenate((many, planted)))
+    first, second = tables.pairs()
+    assert set(zip(first.tolist(), second.tolist(), strict=True)) >= {(i, 50_000 + i) for i in range(200)}
+    assert (distance(tables.prints[first], tables.prints[second]) <= 3).all()
+    assert all(50_000 + i in tables.near(many[i])[0] for i in range(200))
+
+
+@given(prints, flips)
+def test_a_page_of_fingerprints_gives_the_pairs_within_the_distance(
+    originals: list[int], changes: list[tuple[int, set[int]]]
+) -> None:
+    values = with_neighbours(originals, changes)
+    pairs = similar_prints(np.array(values, np.uint64))
+    assert list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)) == brute_force(values, 3)
+    leader, _ = choose_leaders(len(values), pairs)
+    assert all(leader[i] <= i for i in range(len(values)))
+
+
+@given(st.integers(0, 2**64 - 1), st.sampled_from([1, 2, 4, 8, 16]))
+def test_tokens_hold_the_fingerprint_in_any_order(value: int, blocks: int) -> None:
+    assert from_block_tokens(block_tokens(value, blocks)[::-1]) == value
+
+
+@given(st.integers(0, 2**64 - 1), st.sets(st.integers(0, 63), max_size=3))
+def test_documents_within_three_bits_share_a_token(value: int, bits: set[int]) -> None:
+    other = value ^ sum(1 << bit for bit in bits)
+    assert set(block_tokens(value)) & set(block_tokens(other))
+
+
+@pytest.mark.parametrize("stored", [["0:0000", "2:0000", "3:0000", "1:00"], ["0:0000"], ["x"]])
+def test_other_tokens_are_refused(stored: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"not the tokens|invalid literal"):
+        from_block_tokens(stored)
+
+
+def test_a_fingerprint_is_the_sign_of_the_weighted_bits_of_its_features() -> None:
+    alone = fingerprint({"tax": 1})
+    assert fingerprint({"tax": 5, "cat": 1, "dog": 1}) == alone
+    assert fingerprint({"tax": -1}) == alone ^ (2**64 - 1)
+    assert fingerprint({}) == 0
+    assert fingerprints(["tax tax tax cat"])[0] == fingerprint({"tax": 3, "cat": 1})
+
+
+TEXT = "The council has approved a new bridge over the river after a long debate about its cost and its place"
+
+
+def test_a_text_with_two_words_changed_is_nearer_than_another_text() -> None:
+    text, edited, other = fingerprints([TEXT, TEXT.replace("long", "short"), "Goals in the last minute won the match"])
+    assert distance(text, edited) < distance(text, other)
+
+
+def test_rare_words_weigh_more_by_tf_idf_and_by_a_weight_of_ones_own() -> None:
+    texts = [f"home news sport login weather video {name}" for name in ("amber", "basalt", "cobalt", "dolomite")]
+    rarity = Rarity.count(texts)
+    assert rarity("amber", 1) > rarity("home", 1) == 0
+    plain, weighed = fingerprints(texts), fingerprints(texts, weight=rarity)
+    assert distance(weighed[0], weighed[1:]).min() > distance(plain[0], plain[1:]).max()
+    assert (fingerprints(texts, weight=lambda feature, count: len(feature) * count) != plain).any()
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (9, 10), (-1, 2), (3, 17)])
+def test_impossible_tables_are_refused(shape: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="blocks above it"):
+        Tables(np.zeros(2, np.uint64), *shape)
