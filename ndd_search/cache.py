@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from cachetools import LRUCache, TTLCache
 
+from ndd_search.decision import Decision
 from ndd_search.pairs import Pairs, Rows, similar_pairs
 
 _OVERHEAD = 200  # bytes an entry costs beside its key and value: two objects, a link, a time
@@ -135,14 +136,14 @@ class PairCache:
         self._known: LRUCache[bytes, Pairs] = LRUCache(max_bytes, getsizeof=lambda pairs: 24 * len(pairs) + _OVERHEAD)
         self._lock = Lock()
 
-    def __call__(self, rows: Rows, min_similarity: float) -> Pairs:
+    def __call__(self, rows: Rows, decision: Decision) -> Pairs:
         """The pairs, see similar_pairs."""
         key = blake2b(rows.values.tobytes(), digest_size=16)
-        key.update(rows.offsets.tobytes() + repr((rows.k, min_similarity)).encode())
+        key.update(rows.offsets.tobytes() + repr((rows.k, decision.key)).encode())
         with self._lock:
             found = self._known.get(key.digest())
         if found is None:
-            found = similar_pairs(rows, min_similarity)
+            found = similar_pairs(rows, decision)
             with self._lock, suppress(ValueError):  # larger than the whole cache
                 self._known[key.digest()] = found
         return found

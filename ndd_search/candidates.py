@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.decision import Decision
 from ndd_search.field import SketchField, keys_of
 from ndd_search.guards import allowed
 from ndd_search.pairs import rows_of, similar_pairs
@@ -88,7 +89,7 @@ class CandidateSearch:
     def similarities(self, wanted: Sketch, others: Sequence[Sketch]) -> npt.NDArray[np.float64]:
         """The resemblance to each of the others, 0.0 where it does not count; float64, shape (len(others),)."""
         rows = rows_of([wanted, *others], self.recipe.k)
-        pairs = similar_pairs(rows, self.min_similarity)
+        pairs = similar_pairs(rows, Decision.of(self.min_similarity, self.recipe))
         pairs = pairs.where(pairs.first == 0)
         options = CollapseOptions(min_similarity=self.min_similarity, min_shingles=self.min_shingles)
         pairs = pairs.where(allowed(pairs, rows, [], lambda hit, field: None, options)["min_shingles"])

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.decision import CommonValues
 from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.page import Fetch, Fetched, Page, cut, fill, run
@@ -28,6 +29,7 @@ def collapse(
     text: Text | None = None,
     sketches: Sequence[npt.ArrayLike] | None = None,
     recipe: Recipe | None = None,
+    common: CommonValues | None = None,
     options: CollapseOptions | None = None,
     **changes: Any,
 ) -> Page:
@@ -38,6 +40,7 @@ def collapse(
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
     sketches: of the hits, where they are at hand already; `text` is not read then.
     recipe:   how texts are sketched, or how `sketches` were made.
+    common:   the table of values that many documents of the collection hold; "auto" decides better with it.
     options, changes: CollapseOptions, or single options of it by name (min_similarity=0.8).
     Raises InvalidDocument when no hit at all has the text, ValueError or TypeError for a setting that cannot be.
     """
@@ -49,7 +52,7 @@ def collapse(
     ranked, options = list(hits), collapse_options(options, **changes)
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
-    reader = _ListReader(recipe or Recipe(), text, sketches)
+    reader = _ListReader(recipe or Recipe(), text, sketches, common)
 
     def fetch(wish: Fetch) -> Fetched:
         return Fetched(ranked[wish.start : wish.start + wish.size], len(ranked))
@@ -68,6 +71,7 @@ class _ListReader:
     recipe: Recipe
     text: Text | None
     given: Sequence[npt.ArrayLike] | None
+    common: CommonValues | None
 
     def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | str]:
         if self.given is not None:

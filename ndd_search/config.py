@@ -121,7 +121,8 @@ class Recipe:
 class CollapseOptions:
     """How the hits of a request are collapsed.
 
-    min_similarity:   resemblance from which two hits are near-duplicates, 0 < x <= 1; 1 is identical.
+    min_similarity:   "auto" (see `decision`), the resemblance from which two hits are near-duplicates, 0 < x <= 1, or a
+                      name for one: "identical" (1.0), "high" (0.8), "moderate" (0.5).
     mode:             "group" shows leaders with their duplicates, "drop" leaders alone, "demote" puts duplicates after
                       everything else, "annotate" moves nothing and says of each hit whose duplicate it is.
     window:           how many of the engine's hits are examined at first, at least 1; doubled while the page is short.
@@ -140,7 +141,7 @@ class CollapseOptions:
                       time stands alone.
     """
 
-    min_similarity: float = 0.5
+    min_similarity: float | str = "auto"
     mode: Mode = "group"
     window: int = 100
     max_window: int = 10_000
@@ -153,7 +154,10 @@ class CollapseOptions:
     max_seconds_apart: float | None = None
 
     def __post_init__(self) -> None:
-        _share("min_similarity", self.min_similarity)
+        if isinstance(self.min_similarity, str):
+            _one_of("min_similarity", self.min_similarity, ("auto", "identical", "high", "moderate"))
+        else:
+            _share("min_similarity", self.min_similarity)
         if self.min_similarity == 0:
             raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
         _one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))

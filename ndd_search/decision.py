@@ -23,8 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 from math import log
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +35,7 @@ from ndd_search.config import Recipe
 from ndd_search.errors import RecipeMismatch
 from ndd_search.sketch import VALUES, Sketches
 
-Setting = float | Literal["auto", "identical", "high", "moderate"]
+Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1
 Shares = npt.NDArray[np.float64]
 
 PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on plain resemblance
@@ -107,6 +109,12 @@ class CommonValues:
             counts = np.where(self.values[place] == wanted, self.counts[place], counts)
         rare: Shares = np.log(self.documents / counts) / log(self.documents / self.handful)
         return rare
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells this table from another one, in a few bytes."""
+        table = self.values.tobytes() + self.counts.tobytes()
+        return blake2b(table, digest_size=8, key=str(self.documents).encode()).hexdigest()
 
     @property
     def telling(self) -> bool:
@@ -203,6 +211,11 @@ class Decision:
         if isinstance(setting, bool) or not 0 < setting <= 1:
             raise ValueError(f"min_similarity must be above 0 and at most 1, got {setting!r}")
         return cls(float(setting), recipe.size)
+
+    @property
+    def key(self) -> tuple[float | None, int, str]:
+        """What tells this decision from another one, in a few bytes."""
+        return self.bar, self.size, self.common.digest if self.common else ""
 
     @property
     def floor(self) -> float:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ndd_search.config import CollapseOptions
+from ndd_search.decision import Decision
 from ndd_search.guards import allowed
-from ndd_search.pairs import Pairs, rows_of
+from ndd_search.pairs import overlapping_pairs, rows_of
 from ndd_search.similarity import estimate_resemblance
 from ndd_search.stream import Reader, Stream
 
@@ -48,23 +47,31 @@ def explain(stream: Stream, rank: int, reader: Reader, options: CollapseOptions)
         return Explanation(rank, rank, None, 0.0, 0.0, "no leader with a sketch comes before it")
     estimates = {i: estimate_resemblance(stream.sketches[i], stream.sketches[index], reader.recipe.k) for i in above}
     nearest = leader if leader != index else max(above, key=lambda i: (estimates[i].value, -i))
-    found = estimates[nearest]
-    other = int(stream.ranks[nearest])
-    figures = f"{found.value:.2f} alike" + (
-        f" (standard error {found.standard_error:.2f})" if found.standard_error else ""
-    )
+    found, other = estimates[nearest], int(stream.ranks[nearest])
+    held, bar, keeps_apart = _verdict(stream, nearest, index, reader, options)
+    figures = f"{found.value:.2f} alike"
+    if found.standard_error:
+        figures += f" (standard error {found.standard_error:.2f})"
+    if held < found.value - 0.005:
+        figures += f", {held:.2f} without what many documents of the index have in common"
     if leader != index:
-        rule = f"{figures}, at least {options.min_similarity:.2f}"
-    elif found.value < options.min_similarity:
-        rule = f"the nearest leader, hit {other}, is {figures}, below {options.min_similarity:.2f}"
+        rule = f"{figures}, at least {bar:.2f}"
+    elif held < bar:
+        rule = f"the nearest leader, hit {other}, is {figures}, below {bar:.2f}"
     else:
-        rule = f"hit {other} is {figures}, but {_guard(stream, nearest, index, reader, options)} keeps them apart"
+        rule = f"hit {other} is {figures}, but {keeps_apart} keeps them apart"
     return Explanation(rank, int(stream.ranks[leader]), other, found.value, found.standard_error, rule)
 
 
-def _guard(stream: Stream, first: int, second: int, reader: Reader, options: CollapseOptions) -> str:
+def _verdict(
+    stream: Stream, first: int, second: int, reader: Reader, options: CollapseOptions
+) -> tuple[float, float, str]:
+    """What was held against the bar, the bar, and the guards that keep the two apart."""
+    decision = Decision.of(options.min_similarity, reader.recipe, reader.common)
     rows = rows_of([stream.sketches[first], stream.sketches[second]], reader.recipe.k)
-    similarity = estimate_resemblance(stream.sketches[first], stream.sketches[second], reader.recipe.k).value
-    pair = Pairs(np.array([0]), np.array([1]), np.array([similarity]))
-    verdicts = allowed(pair, rows, [stream.hits[first], stream.hits[second]], reader.value, options)
-    return ", ".join(name for name, verdict in verdicts.items() if not verdict.all())
+    pairs, overlaps = overlapping_pairs(rows, decision, floor=0.0)
+    if not len(pairs):
+        return 0.0, decision.floor, ""
+    verdicts = allowed(pairs, rows, [stream.hits[first], stream.hits[second]], reader.value, options)
+    refusing = ", ".join(name for name, verdict in verdicts.items() if not verdict.all())
+    return float(decision.similarity(overlaps)[0]), float(decision.bars(overlaps)[0]), refusing

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.decision import Decision
 from ndd_search.pairs import Pairs, Ranks, rows_of, similar_pairs
 
 
@@ -23,7 +24,7 @@ def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: i
     if not 0 < min_similarity <= 1:
         raise ValueError(f"min_similarity must be above 0 and at most 1, got {min_similarity}")
     rows = rows_of(sketches, k)
-    return choose_leaders(len(rows.lengths), similar_pairs(rows, min_similarity))[0]
+    return choose_leaders(len(rows.lengths), similar_pairs(rows, Decision(min_similarity, 1)))[0]
 
 
 def choose_leaders(count: int, pairs: Pairs) -> tuple[Ranks, npt.NDArray[np.float64]]:

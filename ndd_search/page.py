@@ -105,7 +105,7 @@ class Info:
     hidden: int
     exhausted: bool
     capped: bool
-    min_similarity: float
+    min_similarity: float | str
     recipe: str
     lacking: dict[str, int]
     unique: UniqueEstimate | None

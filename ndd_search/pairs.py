@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.decision import Decision, Overlaps
 from ndd_search.errors import InvalidSketch
-from ndd_search.similarity import check_sketch
+from ndd_search.similarity import check_sketch, estimated_shingles
 from ndd_search.sketch import VALUES, Sketches
 
 Ranks = npt.NDArray[np.int64]
 _ROUNDING = 1e-9  # a resemblance of exactly the bar counts, whatever the rounding of bar * size
+_FEW, _MANY = 2**18, 2**25  # multiplications: OpenBLAS starts threads above the first, and they pay above the second
 
 
 @dataclass(frozen=True)
@@ -88,14 +91,59 @@ def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
     return Rows(values, offsets, k)
 
 
-def similar_pairs(rows: Rows, min_similarity: float) -> Pairs:
-    """All pairs of a page whose resemblance, in its KMV form (see similarity), is at least min_similarity."""
-    code, shared = _shared_counts(rows, min_similarity)
-    count = len(rows.lengths)
-    first, second = np.divmod(code, max(count, 1))
-    left, right = _sizes_up_to_common_limit(rows, first, second)
+def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
+    """All pairs of a page that a decision accepts."""
+    pairs, overlaps = overlapping_pairs(rows, decision)
+    return pairs.where(decision.accepts(overlaps))
+
+
+def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
+    """The pairs whose resemblance is at least `floor`, or the decision's own, with what it asks about them."""
+    least = decision.floor if floor is None else floor
+    first, second, shared, left, right = count_shared(rows, least)
     similarity = shared / (left + right - shared)
-    return Pairs(first, second, similarity).where(similarity >= min_similarity - _ROUNDING)
+    wanted = similarity >= least - _ROUNDING
+    pairs = Pairs(first, second, similarity).where(wanted)
+    shared, left, right = shared[wanted], left[wanted], right[wanted]
+    sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
+    shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
+    if decision.common is None or not len(pairs):
+        numbers = [one.astype(np.float64) for one in (shared, left, right)]
+        return pairs, Overlaps(shared, left, right, shorter, *numbers)
+    rare = decision.common.rareness(rows.values)
+    sums = np.concatenate(([0.0], np.cumsum(rare)))
+    starts_left, starts_right = rows.offsets[pairs.first], rows.offsets[pairs.second]
+    rare_left = sums[starts_left + left] - sums[starts_left]
+    rare_right = sums[starts_right + right] - sums[starts_right]
+    rare_shared = shared - _common_shared(rows, pairs, 1 - rare)
+    return pairs, Overlaps(shared, left, right, shorter, rare_shared, rare_left, rare_right)
+
+
+def count_shared(rows: Rows, floor: float) -> tuple[Ranks, Ranks, Ranks, Ranks, Ranks]:
+    """first, second, shared, |A <= t| and |B <= t| (see similarity) of every pair that may resemble by `floor`.
+
+    Ordered by the first, then the second; pairs that surely stay below the floor may be missing.
+    """
+    code, shared = _shared_counts(rows, floor)
+    first, second = np.divmod(code, max(len(rows.lengths), 1))
+    return first, second, shared, *_sizes_up_to_common_limit(rows, first, second)
+
+
+def _common_shared(rows: Rows, pairs: Pairs, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The weights of the values that each pair shares, summed. weight: of each of rows.values, 0 for most of them."""
+    owner = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
+    involved = np.zeros(len(rows.lengths), dtype=bool)
+    involved[pairs.first] = involved[pairs.second] = True
+    chosen = np.flatnonzero((weight > 0) & involved[owner])
+    if not len(chosen):
+        return np.zeros(len(pairs))
+    order = chosen[np.argsort(rows.values[chosen], kind="stable")]
+    column = np.cumsum(np.diff(rows.values[order], prepend=-1) != 0) - 1
+    place = np.cumsum(involved) - 1
+    holds = np.zeros((int(involved.sum()), int(column[-1]) + 1))
+    holds[place[owner[order]], column] = np.sqrt(weight[order])
+    sums: npt.NDArray[np.float64] = _product(holds)[place[pairs.first], place[pairs.second]]
+    return sums
 
 
 def _check(values: npt.NDArray[np.int64], offsets: Ranks) -> None:
@@ -160,9 +208,19 @@ def _count_by_matrix(run: Ranks, members: Ranks, count: int) -> tuple[Ranks, Ran
     rows[who] = np.arange(len(who))
     holds = np.zeros((len(who), int(run[-1]) + 1), dtype=np.float32)
     holds[rows[members], run] = 1
-    shared = np.triu(holds @ holds.T, 1)
+    shared = np.triu(_product(holds), 1)
     first, second = np.nonzero(shared)
     return who[first] * count + who[second], shared[first, second].astype(np.int64)
+
+
+def _product(holds: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """holds @ holds.T, in pieces so small that the library does not wake its threads for them, unless it is a lot."""
+    rows, columns = holds.shape
+    if rows * rows * columns > _MANY:
+        everything: npt.NDArray[Any] = holds @ holds.T
+        return everything
+    step = max(_FEW // (rows * columns), 1)
+    return np.concatenate([holds[start : start + step] @ holds.T for start in range(0, rows, step)])
 
 
 def _sizes_up_to_common_limit(rows: Rows, first: Ranks, second: Ranks) -> tuple[Ranks, Ranks]:

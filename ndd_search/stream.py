@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.decision import CommonValues, Decision
 from ndd_search.groups import choose_leaders
 from ndd_search.guards import allowed
 from ndd_search.pairs import Pairs, Ranks, Rows, rows_of, similar_pairs
 from ndd_search.sketch import Sketch
 
-Find = Callable[[Rows, float], Pairs]
+Find = Callable[[Rows, Decision], Pairs]
 _NONE = np.empty(0, np.int32)
 
 
@@ -25,6 +26,10 @@ class Reader(Protocol):
     @property
     def recipe(self) -> Recipe:
         """The recipe whose sketches are compared."""
+
+    @property
+    def common(self) -> CommonValues | None:
+        """The table of values that many documents of the index hold, if there is one."""
 
     def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Sketch | str]:
         """The sketch of each hit, or why it has none to compare ("missing", "empty", "foreign", "malformed").
@@ -120,7 +125,7 @@ class Stream:
         old = np.flatnonzero(self.leader == np.arange(len(self.leader)))
         where = np.concatenate((old, np.arange(len(self.hits), len(self.hits) + len(fresh))))
         rows = rows_of([*(self.sketches[i] for i in old), *sketches], reader.recipe.k)
-        pairs = find(rows, options.min_similarity)
+        pairs = find(rows, Decision.of(options.min_similarity, reader.recipe, reader.common))
         pairs = pairs.where(pairs.second >= len(old))
         hits = [*(self.hits[i] for i in old), *fresh]
         verdicts = allowed(pairs, rows, hits, reader.value, options)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ndd_search.cache import Flights, MemoryCache, PairCache, cache_key
+from ndd_search.decision import Decision
 from ndd_search.pairs import rows_of, similar_pairs
 
 
@@ -103,9 +104,9 @@ def test_a_cancelled_coroutine_lets_the_others_go_on() -> None:
 
 
 def test_remembered_pairs_are_those_of_the_sketches() -> None:
-    cache, rng = PairCache(max_bytes=10_000), np.random.default_rng(1)
+    cache, rng, bar = PairCache(max_bytes=10_000), np.random.default_rng(1), Decision(0.5, 3)
     for _ in range(30):
         base = np.sort(rng.choice(2**31, 64, replace=False))
         rows = rows_of([base, base, np.sort(rng.choice(2**31, 64, replace=False))], 64)
         for _ in range(2):
-            assert cache(rows, 0.5).first.tolist() == similar_pairs(rows, 0.5).first.tolist() == [0]
+            assert cache(rows, bar).first.tolist() == similar_pairs(rows, bar).first.tolist() == [0]

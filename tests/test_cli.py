@@ -126,7 +126,7 @@ def test_two_texts_are_compared(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(NEWS[0])
     (tmp_path / "b").write_text(NEWS[2])
     shown = ndd("compare", tmp_path / "a", tmp_path / "b").stdout
-    assert "near-duplicates at 0.50" in shown
+    assert "near-duplicates: 0." in shown
     assert "ministers agreed on" in shown
     facts = json.loads(ndd("compare", tmp_path / "a", "-", "--json", stdin=FOOTBALL, code=1).stdout)
     assert facts["near_duplicates"] is False

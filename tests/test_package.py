@@ -20,6 +20,7 @@ FLOW = [
     "sketch",
     "similarity",
     "decision",
+    "decision",
     "field",
     "pairs",
     "groups",

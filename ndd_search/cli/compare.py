@@ -14,8 +14,9 @@ import sys
 from typing import Any
 
 from ndd_search.cli import DONE, NO
-from ndd_search.cli.output import add_json, add_recipe, console, print_json, shorten, table
+from ndd_search.cli.output import add_json, add_min_similarity, add_recipe, console, print_json, shorten, table
 from ndd_search.cli.sources import read_text
+from ndd_search.collapse import collapse
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.shingles import shingle_texts
 from ndd_search.similarity import estimate_containment, estimate_resemblance
@@ -25,7 +26,7 @@ from ndd_search.sketch import sketch_many
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help='a text in UTF-8, "-" for standard input')
     parser.add_argument("b", metavar="B", help="another one")
-    parser.add_argument("--min-similarity", type=float, default=CollapseOptions().min_similarity, help="the bar (0.5)")
+    add_min_similarity(parser)
     parser.add_argument("--shared", type=int, default=10, help="shared shingles to show (10)")
     add_recipe(parser)
     add_json(parser)
@@ -33,16 +34,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     recipe = arguments.recipe or Recipe()
-    bar = CollapseOptions(min_similarity=arguments.min_similarity).min_similarity
     texts = [read_text(name, sys.stdin) for name in (arguments.a, arguments.b)]
     a, b = sketch_many(texts, recipe)
     first, second = (dict.fromkeys(shingle_texts(text, recipe)) for text in texts)
     shared = [shingle for shingle in first if shingle in second]
+    options = CollapseOptions(min_similarity=arguments.min_similarity or "auto")
+    verdict = collapse(texts, sketches=[a, b], recipe=recipe, options=options).explain(1)
     resemblance, containment = estimate_resemblance(a, b, recipe.k), estimate_containment(a, b, recipe.k)
     union, smaller = len(first) + len(second) - len(shared), min(len(first), len(second))
     facts = {
         "recipe": recipe.id,
-        "near_duplicates": resemblance.value >= bar,
+        "near_duplicates": verdict.leader == 0,
+        "rule": verdict.rule,
         "resemblance": resemblance.value,
         "standard_error": resemblance.standard_error,
         "exact_resemblance": len(shared) / union if union else 0.0,
@@ -55,11 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(facts)
     else:
-        _show(facts, bar)
+        _show(facts)
     return DONE if facts["near_duplicates"] else NO
 
 
-def _show(facts: dict[str, Any], bar: float) -> None:
+def _show(facts: dict[str, Any]) -> None:
     figures = table("", ">from the sketches", ">from all shingles")
     figures.add_row(
         "resemblance",
@@ -70,6 +73,6 @@ def _show(facts: dict[str, Any], bar: float) -> None:
     console().print(figures)
     verdict = "near-duplicates" if facts["near_duplicates"] else "no near-duplicates"
     sizes = " and ".join(map(str, facts["shingles"]))
-    print(f"{verdict} at {bar:.2f} ({facts['recipe']}); {facts['shared']} shingles shared, of {sizes}")
+    print(f"{verdict}: {facts['rule']}\n{facts['shared']} shingles ({facts['recipe']}) shared, of {sizes}")
     for shingle in facts["shared_shingles"]:
         print(f"  {shorten(shingle)}")

@@ -32,11 +32,16 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     """--size, --from and the options of a collapse."""
     parser.add_argument("--size", type=int, default=10, help="hits on the page (10)")
     parser.add_argument("--from", type=int, default=0, dest="from_", help="where the page starts (0)")
-    parser.add_argument(
-        "--min-similarity", type=float, help="resemblance from which two hits are near-duplicates (0.5)"
-    )
+    add_min_similarity(parser)
     parser.add_argument("--mode", choices=("group", "drop", "demote", "annotate"), help="what happens to them (group)")
     parser.add_argument("--window", type=int, help="hits examined at first (100)")
+
+
+def add_min_similarity(parser: argparse.ArgumentParser) -> None:
+    """--min-similarity."""
+    parser.add_argument(
+        "--min-similarity", type=_similarity, help="auto, identical, high, moderate, or a resemblance in 0..1 (auto)"
+    )
 
 
 def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -101,6 +106,13 @@ def _recipe(name: str) -> Recipe:
         return Recipe.parse(name)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _similarity(given: str) -> float | str:
+    try:
+        return float(given)
+    except ValueError:
+        return given
 
 
 def _rich(module: str) -> Any:

@@ -21,6 +21,7 @@ import numpy as np
 
 from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.decision import CommonValues
 from ndd_search.documents import text_of, value_of
 from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.errors import IndexUnusable, InvalidDocument, MissingExtra, NDDError, RecipeMismatch
@@ -36,6 +37,7 @@ except ModuleNotFoundError:
 FORMAT = 1
 COMMIT_EVERY = 10_000  # documents; what a crash can lose of a long add
 _BATCH = 512  # documents sketched in one call
+_SAMPLE = 2_000  # documents whose sketch values are counted
 _HEAP = 64 * 2**20  # bytes the writer collects before it writes a segment
 # Words with their marks; one token per character in scripts that are written without spaces.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -71,6 +73,8 @@ class Index:
             self._index = tantivy.Index(_schema(meta), str(path))
         self._index.register_tokenizer("text", self._analyzer)
         self._cache, self._flights, self._pairs = cache, Flights(), PairCache()
+        self._common: CommonValues | None = None
+        self._common_written = 0
 
     @classmethod
     def open(
@@ -138,6 +142,7 @@ class Index:
                 if added % COMMIT_EVERY < _BATCH:
                     writer.commit()
             writer.commit()
+        self._count_common()
         return added
 
     def delete(self, ids: str | int | Iterable[str | int]) -> None:
@@ -178,9 +183,9 @@ class Index:
         options = collapse_options(options, **changes)
         self._index.reload()
         searcher, wanted = self._index.searcher(), self._query(query)
-        reader, engine = _Reader(self.recipe), _Engine(searcher, wanted)
+        reader, engine = _Reader(self.recipe, self.common), _Engine(searcher, wanted)
         stream, known = self._grow(
-            cache_key(self._generation(), query, repr(replace(options, keep=("score",)))),  # keep changes no stream
+            self._key(query, options),
             lambda stream: next_fetch(stream, from_, size, options) is None,
             lambda stream: run(fill(stream, from_, size, reader, options, self._pairs), engine.fetch),
         )
@@ -221,9 +226,47 @@ class Index:
         stream: Stream = Stream() if value is None else pickle.loads(value)
         return stream
 
-    def _generation(self) -> tuple[str, int]:
-        """What changes with every commit, whoever made it."""
-        return str(self.path), (self.path / "meta.json").stat().st_mtime_ns
+    def _key(self, query: str, options: CollapseOptions) -> bytes:
+        """Of the stream of a query: everything but `keep`, which changes no stream, and the state of the index."""
+        commit = (self.path / "meta.json").stat().st_mtime_ns
+        common = self.common.digest if self.common else ""
+        return cache_key(str(self.path), commit, common, query, repr(replace(options, keep=("score",))))
+
+    @property
+    def common(self) -> CommonValues | None:
+        """The values that many documents of the index hold, counted when it was last added to; None for a new index."""
+        path = self.path / "common.json"
+        try:
+            written = path.stat().st_mtime_ns
+            if written != self._common_written:
+                self._common = CommonValues.from_dict(json.loads(path.read_text("utf-8")))
+                self._common_written = written
+        except (OSError, ValueError):  # not there, or being replaced: decide without it
+            return None
+        return self._common
+
+    def _count_common(self) -> None:
+        """Count them in a sample of the documents, if the index has grown by a fifth since that was done."""
+        self._index.reload()
+        searcher = self._index.searcher()
+        known = self._documents_counted()
+        if known * 1.2 >= searcher.num_docs >= known * 0.8:
+            return
+        found = searcher.search(tantivy.Query.all_query(), max(searcher.num_docs, 1)).hits
+        chosen = np.random.default_rng(0).permutation(len(found))[:_SAMPLE]
+        hits = [_stored(searcher, *found[place]) for place in np.sort(chosen).tolist()]
+        sketches = [one for one in _Reader(self.recipe, None).sketches(hits, ()) if not isinstance(one, str)]
+        table = {**CommonValues.count(sketches, self.recipe).to_dict(), "of": searcher.num_docs}
+        with _told(self.path):
+            fresh = self.path / "common.json.new"
+            fresh.write_text(json.dumps(table), "utf-8")
+            fresh.replace(self.path / "common.json")
+
+    def _documents_counted(self) -> int:
+        try:
+            return int(json.loads((self.path / "common.json").read_text("utf-8"))["of"])
+        except (OSError, ValueError, KeyError):
+            return 0
 
     def _query(self, text: str) -> tantivy.Query:
         """Any of the words, in whichever field it scores best."""
@@ -272,6 +315,7 @@ class Index:
 @dataclass(frozen=True)
 class _Reader:
     recipe: Recipe
+    common: CommonValues | None
 
     def sketches(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[Sketch | str]:
         return [

@@ -18,9 +18,10 @@ from typing import Any
 
 from ndd_search.cache import Cache, MemoryCache, PairCache, cache_key
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.decision import CommonValues
 from ndd_search.documents import value_of
 from ndd_search.engines.filter_path import filtered
-from ndd_search.engines.request import Request, Search, asked_for, read_search, widened
+from ndd_search.engines.request import Request, Search, asked_for, read_search, sample, widened
 from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.field import SketchField
 from ndd_search.keep import fields_of
@@ -31,6 +32,7 @@ from ndd_search.stream import Stream
 log = logging.getLogger("ndd_search")
 
 MAX_RESULT_WINDOW = 10_000  # the engines' default
+_COUNT_AGAIN = 3600.0  # seconds
 _TRACING = {"traceparent", "tracestate", "x-opaque-id", "user-agent", "x-elastic-client-meta", "content-length"}
 _WINDOW_LIMIT = re.compile(r"less than or equal to: \[(\d+)\]")
 
@@ -63,6 +65,8 @@ class Settings:
     cache:       where finished pages and streams are remembered, None for nowhere.
     time_budget: seconds after which a search asks for no more hits, None for no limit.
     plain_for:   seconds during which an index without sketches is searched as if we were not there.
+    common:      the values that many documents hold, for min_similarity="auto": a table, or True to count them in a
+                 sample of each index, once an hour, with a request of our own; False to decide without.
     clock:       seconds that never go back.
     """
 
@@ -72,6 +76,7 @@ class Settings:
     cache: Cache | None = field(default_factory=MemoryCache)
     time_budget: float | None = None
     plain_for: float = 60.0
+    common: CommonValues | bool = True
     clock: Callable[[], float] = monotonic
 
     def __post_init__(self) -> None:
@@ -79,6 +84,7 @@ class Settings:
         self.pairs = PairCache()
         self.plain_until: dict[str, float] = {}
         self.window_limit: dict[str, int] = {}
+        self.counted: dict[str, tuple[float, CommonValues | None]] = {}
         self.warned: set[tuple[str, str]] = set()
 
     def degrade(self, path: str, reason: str) -> str:
@@ -148,12 +154,14 @@ class Conversation:
             if not first and self._seconds_left() <= 0:
                 state = self._degraded(state, "out of time, the page is made of the first hits")
                 break
-            answer = yield from self._ask(wish, first)
+            answer = yield from self._ask(widened(self.search, wish.start, wish.size, self._field, self._values), first)
             if first and not _is_response(answer):
                 return (yield from self._as_asked(answer))
             if not _is_response(answer):
                 state = self._degraded(state, "a later round failed, the page is made of the first hits")
                 break
+            if first:
+                yield from self._count_common(answer)
             state, fresh = self._extended(state, answer, wish), True
             if first and state.stream.lacking and set(state.stream.lacking) == {"missing"}:
                 self.settings.plain_until[self.path] = self.settings.clock() + self.settings.plain_for
@@ -170,9 +178,32 @@ class Conversation:
         """What is searched, as the URL says it: what is learnt about an index is kept under it."""
         return self.search.request.path
 
-    def _ask(self, wish: Fetch, first: bool) -> Generator[Request, Answer, Answer]:
-        """One round. The client's exceptions become failed answers, except where the user would have got them, too."""
-        request = widened(self.search, wish.start, wish.size, self.settings.sketch_field, self._values)
+    def _count_common(self, answer: Answer) -> Generator[Request, Answer, None]:
+        """Have the common values of what is searched counted, if the decision wants them and the index has sketches."""
+        until, _ = self.settings.counted.get(self.path, (0.0, None))
+        if self.options.min_similarity != "auto" or self.settings.common is not True or self.settings.clock() < until:
+            return
+        if not any(self._field.sketch in (hit.get("fields") or {}) for hit in answer.body["hits"]["hits"]):
+            return
+        sampled = yield from self._ask(sample(self.search, self._field, self.settings.recipe), first=False)
+        common = None
+        if _is_response(sampled):
+            stored = [hit.get("fields") or {} for hit in sampled.body["hits"]["hits"]]
+            found = self._field.decode(stored, self.settings.recipe)
+            common = CommonValues.count([one for one in found if not isinstance(one, str)], self.settings.recipe)
+        self.settings.counted[self.path] = self.settings.clock() + _COUNT_AGAIN, common
+
+    @property
+    def _common(self) -> CommonValues | None:
+        common = self.settings.common
+        return self.settings.counted.get(self.path, (0.0, None))[1] if isinstance(common, bool) else common
+
+    @property
+    def _field(self) -> SketchField:
+        return self.settings.sketch_field
+
+    def _ask(self, request: Request, first: bool) -> Generator[Request, Answer, Answer]:
+        """One request. Exceptions of the client become failed answers, except where the user would have got them."""
         began = perf_counter()
         try:
             return (yield request if first else replace(request, timeout=self._timeout()))
@@ -202,8 +233,8 @@ class Conversation:
     def _extended(self, state: _State, answer: Answer, wish: Fetch) -> _State:
         """The state after a round."""
         hits = answer.body["hits"]["hits"]
-        sketches = self.settings.sketch_field.decode([hit.get("fields") or {} for hit in hits], self.settings.recipe)
-        reader = _Reader(self.settings.recipe, sketches, state.stream.fetched)
+        sketches = self._field.decode([hit.get("fields") or {} for hit in hits], self.settings.recipe)
+        reader = _Reader(self.settings.recipe, self._common, sketches, state.stream.fetched)
         stream = state.stream.extend(
             [self._without_sketch(hit) for hit in hits],
             wish.size,
@@ -226,7 +257,9 @@ class Conversation:
 
     def _response(self, state: _State, cache: str) -> dict[str, Any]:
         """The answer in the engine's own shape, with our page and block."""
-        page = cut(state.stream, self.search.start, self.search.size, _Reader(self.settings.recipe), self.options)
+        page = cut(
+            state.stream, self.search.start, self.search.size, _Reader(self.settings.recipe, self._common), self.options
+        )
         took = perf_counter() - self._began - self._waited
         page = replace(page, info=replace(page.info, took=took, cache=cache, degraded=state.degraded))
         body = dict(state.envelope or {})
@@ -249,7 +282,7 @@ class Conversation:
 
     def _without_sketch(self, hit: Hit) -> Hit:
         """The hit without the doc values that we asked for."""
-        ours = (self.settings.sketch_field.sketch, self.settings.sketch_field.recipe)
+        ours = (self._field.sketch, self._field.recipe)
         return self._without_fields(hit, ours)
 
     def _plain(self, hit: Hit) -> Hit:
@@ -312,6 +345,7 @@ class _Reader:
     """Hits of an engine. found: the sketches of the hits from place `start` of the engine's list on."""
 
     recipe: Recipe
+    common: CommonValues | None
     found: Sequence[Sketch | str] = ()
     start: int = 0
 
@@ -364,6 +398,7 @@ def settings_of(
     cache: Cache | bool = True,
     time_budget: float | None = None,
     plain_for: float = 60.0,
+    common: CommonValues | bool = True,
     options: CollapseOptions | None = None,
     **changes: Any,
 ) -> Settings:
@@ -379,4 +414,5 @@ def settings_of(
         cache=MemoryCache() if cache is True else cache or None,
         time_budget=time_budget,
         plain_for=plain_for,
+        common=common,
     )

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from hashlib import blake2b
 from typing import Any
 
+from ndd_search.config import Recipe
 from ndd_search.field import SketchField
 
 _PATH = re.compile(r"(?:/[^/]+)?/_search")
@@ -32,6 +33,7 @@ _READS = {
 _BUSY_KEYS = ("pit", "search_after", "slice", "search_pipeline")  # others page, or work on every hit that comes back
 _BUSY_PARAMS = ("scroll", "search_pipeline", "search_after")
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile", "track_total_hits")
+SAMPLE = 1000  # documents whose sketch values are counted: more change hardly any decision
 MOST_CANDIDATES = 10_000  # of a kNN search; the engines' own limit
 
 
@@ -129,6 +131,20 @@ def widened(search: Search, start: int, size: int, field: SketchField, values: S
     ):  # rounds have to see the same copy of each shard: ties are broken differently on another
         params["preference"] = _preference(search)
     return replace(search.request, body=body, params=params)
+
+
+def sample(search: Search, field: SketchField, recipe: Recipe) -> Request:
+    """A request for the sketches of some documents of what is searched, chosen at random but the same every time."""
+    of_recipe = {"bool": {"filter": [{"term": {field.recipe: recipe.id}}]}}
+    chance = {"seed": 1, "field": "_seq_no"}
+    body = {
+        "size": SAMPLE,
+        "query": {"function_score": {"query": of_recipe, "random_score": chance, "boost_mode": "replace"}},
+        "docvalue_fields": [field.sketch, field.recipe],
+        "_source": False,
+        "track_total_hits": False,
+    }
+    return replace(search.request, method="POST", body=body, params={})
 
 
 def asked_for(search: Search, path: str) -> bool:

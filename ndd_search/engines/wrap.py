@@ -24,7 +24,9 @@ def wrap(client: Client, **settings: Any) -> Client:
     cache:       True: 64 MB in this process, ten seconds, emptied by writes through this client; False; or a Cache.
     time_budget: seconds after which a search asks for no more hits, None for no limit.
     plain_for:   seconds during which an index without sketches is searched as if the client were not wrapped (60).
-    others:      CollapseOptions by name: window=100, mode="group", min_similarity=0.5, ...
+    common:      for min_similarity="auto": True counts, once an hour, which sketch values many documents of an index
+                 hold, in a sample of 1,000; False decides without; or a CommonValues of your own.
+    others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...
     A search may bring its own options in its body, "ndd": {"mode": "annotate"}, or "ndd": false to be left alone; so
     does every search inside `with ndd_search.options(...)`.
     Raises TypeError for what is no such client and for an unknown setting, ValueError for a value that cannot be.
