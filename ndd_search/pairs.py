@@ -16,12 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.decision import Decision, Overlaps
+from ndd_search.decision import CommonValues, Decision, Overlaps
 from ndd_search.errors import InvalidSketch
 from ndd_search.similarity import check_sketch, estimated_shingles
 from ndd_search.sketch import VALUES, Sketches
 
 Ranks = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.int64]
+_NO_RANKS = np.empty(0, np.int64)
+_UNIT = 2**20  # of a weight
 _ROUNDING = 1e-9  # a resemblance of exactly the bar counts, whatever the rounding of bar * size
 _FEW, _MANY = 2**18, 2**25  # multiplications: OpenBLAS starts threads above the first, and they pay above the second
 
@@ -100,50 +103,39 @@ def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
     """The pairs whose resemblance is at least `floor`, or the decision's own, with what it asks about them."""
     least = decision.floor if floor is None else floor
-    first, second, shared, left, right = count_shared(rows, least)
+    weights = None if decision.common is None else _weights(rows, decision.common)
+    first, second, shared, left, right, commonness = count_shared(rows, least, weights)
     similarity = shared / (left + right - shared)
-    wanted = similarity >= least - _ROUNDING
-    pairs = Pairs(first, second, similarity).where(wanted)
-    shared, left, right = shared[wanted], left[wanted], right[wanted]
+    wanted = np.flatnonzero(similarity >= least - _ROUNDING)
+    pairs = Pairs(first[wanted], second[wanted], similarity[wanted])
+    shared, left, right, commonness = shared[wanted], left[wanted], right[wanted], commonness[wanted]
     sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
-    if decision.common is None or not len(pairs):
-        numbers = [one.astype(np.float64) for one in (shared, left, right)]
-        return pairs, Overlaps(shared, left, right, shorter, *numbers)
-    rare = decision.common.rareness(rows.values)
-    sums = np.concatenate(([0.0], np.cumsum(rare)))
-    starts_left, starts_right = rows.offsets[pairs.first], rows.offsets[pairs.second]
-    rare_left = sums[starts_left + left] - sums[starts_left]
-    rare_right = sums[starts_right + right] - sums[starts_right]
-    rare_shared = shared - _common_shared(rows, pairs, 1 - rare)
-    return pairs, Overlaps(shared, left, right, shorter, rare_shared, rare_left, rare_right)
+    if weights is None:
+        return pairs, Overlaps(shared, left, right, shorter, *(one.astype(np.float64) for one in (shared, left, right)))
+    sums = np.concatenate(([0], np.cumsum(weights)))
+    rare = [shared - commonness / _UNIT]
+    for starts, numbers in ((rows.offsets[pairs.first], left), (rows.offsets[pairs.second], right)):
+        rare.append(numbers - (sums[starts + numbers] - sums[starts]) / _UNIT)
+    return pairs, Overlaps(shared, left, right, shorter, *rare)
 
 
-def count_shared(rows: Rows, floor: float) -> tuple[Ranks, Ranks, Ranks, Ranks, Ranks]:
-    """first, second, shared, |A <= t| and |B <= t| (see similarity) of every pair that may resemble by `floor`.
+def count_shared(
+    rows: Rows, floor: float, weights: Weights | None
+) -> tuple[Ranks, Ranks, Ranks, Ranks, Ranks, Weights]:
+    """first, second, shared, |A <= t| and |B <= t| (see similarity), and the sum of the weights of what is shared.
 
-    Ordered by the first, then the second; pairs that surely stay below the floor may be missing.
+    Every pair that may resemble by `floor` is there, ordered by the first, then the second; others may be missing.
+    weights: whole numbers, one for each of rows.values, the same for equal values; None for zeros.
     """
-    code, shared = _shared_counts(rows, floor)
+    code, shared, weighed = _shared_counts(rows, floor, weights)
     first, second = np.divmod(code, max(len(rows.lengths), 1))
-    return first, second, shared, *_sizes_up_to_common_limit(rows, first, second)
+    return first, second, shared, *_sizes_up_to_common_limit(rows, first, second), weighed
 
 
-def _common_shared(rows: Rows, pairs: Pairs, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The weights of the values that each pair shares, summed. weight: of each of rows.values, 0 for most of them."""
-    owner = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
-    involved = np.zeros(len(rows.lengths), dtype=bool)
-    involved[pairs.first] = involved[pairs.second] = True
-    chosen = np.flatnonzero((weight > 0) & involved[owner])
-    if not len(chosen):
-        return np.zeros(len(pairs))
-    order = chosen[np.argsort(rows.values[chosen], kind="stable")]
-    column = np.cumsum(np.diff(rows.values[order], prepend=-1) != 0) - 1
-    place = np.cumsum(involved) - 1
-    holds = np.zeros((int(involved.sum()), int(column[-1]) + 1))
-    holds[place[owner[order]], column] = np.sqrt(weight[order])
-    sums: npt.NDArray[np.float64] = _product(holds)[place[pairs.first], place[pairs.second]]
-    return sums
+def _weights(rows: Rows, common: CommonValues) -> Weights:
+    """How common each value is, 0 for a rare one to _UNIT for one in every document; whole, so that sums are exact."""
+    return np.round((1 - common.rareness(rows.values)) * _UNIT).astype(np.int64)
 
 
 def _check(values: npt.NDArray[np.int64], offsets: Ranks) -> None:
@@ -159,23 +151,29 @@ def _check(values: npt.NDArray[np.int64], offsets: Ranks) -> None:
             raise InvalidSketch(f"hit {rank}: {error.args[0]}") from None
 
 
-def _shared_counts(rows: Rows, min_similarity: float) -> tuple[Ranks, Ranks]:
-    """Pairs that may reach the bar, as first * n + second in ascending order, and how many values each shares."""
+def _shared_counts(rows: Rows, floor: float, weights: Weights | None) -> tuple[Ranks, Ranks, Weights]:
+    """Pairs that may reach the floor, as first * n + second, ascending, what each shares, and what that weighs."""
     count = len(rows.lengths)
     owner = np.repeat(np.arange(count, dtype=np.uint64), rows.lengths)
-    keys = np.sort(rows.values.astype(np.uint64) << np.uint64(32) | owner)
-    keys = keys[_shared(keys >> np.uint64(32))]
-    members = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    # A pair shares at least bar * (values of either of the two), whichever of them ends first: see similarity.
-    enough = np.bincount(members, minlength=count) >= min_similarity * rows.lengths - _ROUNDING
-    keys, members = keys[enough[members]], members[enough[members]]
-    if not len(keys):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    run = np.cumsum(np.concatenate(([0], np.diff(keys >> np.uint64(32)) != 0)))
+    keys = rows.values.astype(np.uint64) << np.uint64(32) | owner
+    if weights is None:
+        keys = np.sort(keys)
+    else:
+        order = np.argsort(keys)
+        keys, weights = keys[order], weights[order]
+    chosen = np.flatnonzero(_shared(keys >> np.uint64(32)))
+    members = (keys[chosen] & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    # A pair shares at least floor * (values of either of the two), whichever of them ends first: see similarity.
+    enough = np.bincount(members, minlength=count) >= floor * rows.lengths - _ROUNDING
+    chosen, members = chosen[enough[members]], members[enough[members]]
+    if not len(chosen):
+        return _NO_RANKS, _NO_RANKS, _NO_RANKS
+    run = np.cumsum(np.diff(keys[chosen] >> np.uint64(32), prepend=keys[chosen[0]] >> np.uint64(32)) != 0)
+    weigh = None if weights is None else weights[chosen]
     sizes = np.bincount(run)
     if (sizes * (sizes - 1)).sum() > 4 * count * count:
-        return _count_by_matrix(run, members, count)
-    return _count_by_meetings(run, members, count)
+        return _count_by_matrix(run, members, count, weigh)
+    return _count_by_meetings(run, members, count, weigh)
 
 
 def _shared(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
@@ -185,42 +183,50 @@ def _shared(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
     return marks[1:] | marks[:-1]
 
 
-def _count_by_meetings(run: Ranks, members: Ranks, count: int) -> tuple[Ranks, Ranks]:
+def _count_by_meetings(run: Ranks, members: Ranks, count: int, weigh: Weights | None) -> tuple[Ranks, Ranks, Weights]:
     """List every meeting of two documents in a run, then count equal ones."""
-    meetings = []
+    meetings, weights = [_NO_RANKS], [_NO_RANKS]
     for apart in range(1, len(run)):
-        together = run[apart:] == run[:-apart]
-        if not together.any():
+        together = np.flatnonzero(run[apart:] == run[:-apart])
+        if not len(together):
             break
-        meetings.append(members[:-apart][together] * count + members[apart:][together])
-    if not meetings:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    codes = np.sort(np.concatenate(meetings))
-    starts = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
-    return codes[starts], np.diff(np.append(starts, len(codes)))
+        meetings.append(members[together] * count + members[together + apart])
+        weights.append(_NO_RANKS if weigh is None else weigh[together])
+    codes = np.concatenate(meetings)
+    order = np.argsort(codes, kind="stable")
+    codes = codes[order]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    shared = np.diff(starts, append=len(codes))
+    if weigh is None or not len(codes):
+        return codes[starts], shared, np.zeros(len(starts), np.int64)
+    return codes[starts], shared, np.add.reduceat(np.concatenate(weights)[order], starts)
 
 
-def _count_by_matrix(run: Ranks, members: Ranks, count: int) -> tuple[Ranks, Ranks]:
+def _count_by_matrix(run: Ranks, members: Ranks, count: int, weigh: Weights | None) -> tuple[Ranks, Ranks, Weights]:
     """Count the meetings of all pairs at once; exact, as float32 holds every whole number up to 2**24."""
-    present, rows = np.zeros(count, dtype=bool), np.zeros(count, dtype=np.int64)
+    present = np.zeros(count, dtype=bool)
     present[members] = True
     who = np.flatnonzero(present)
-    rows[who] = np.arange(len(who))
+    place = np.cumsum(present) - 1
     holds = np.zeros((len(who), int(run[-1]) + 1), dtype=np.float32)
-    holds[rows[members], run] = 1
-    shared = np.triu(_product(holds), 1)
+    holds[place[members], run] = 1
+    shared = np.triu(_product(holds, holds), 1)
     first, second = np.nonzero(shared)
-    return who[first] * count + who[second], shared[first, second].astype(np.int64)
+    weighed = np.zeros(len(first), np.int64)
+    if weigh is not None and weigh.any():
+        of_run = np.zeros(holds.shape[1])
+        of_run[run] = weigh
+        heavy = np.flatnonzero(of_run)
+        part = holds[:, heavy].astype(np.float64)
+        weighed = _product(part * of_run[heavy], part)[first, second].astype(np.int64)
+    return who[first] * count + who[second], shared[first, second].astype(np.int64), weighed
 
 
-def _product(holds: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """holds @ holds.T, in pieces so small that the library does not wake its threads for them, unless it is a lot."""
-    rows, columns = holds.shape
-    if rows * rows * columns > _MANY:
-        everything: npt.NDArray[Any] = holds @ holds.T
-        return everything
-    step = max(_FEW // (rows * columns), 1)
-    return np.concatenate([holds[start : start + step] @ holds.T for start in range(0, rows, step)])
+def _product(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """a @ b.T, in pieces so small that the library does not wake its threads for them, unless it is a lot."""
+    rows, columns = a.shape
+    step = rows if rows * len(b) * columns > _MANY else max(_FEW // (len(b) * columns), 1)
+    return np.concatenate([a[start : start + step] @ b.T for start in range(0, rows, step)])
 
 
 def _sizes_up_to_common_limit(rows: Rows, first: Ranks, second: Ranks) -> tuple[Ranks, Ranks]:
