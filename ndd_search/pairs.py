@@ -24,6 +24,7 @@ from ndd_search.sketch import VALUES, Sketches
 Ranks = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.int64]
 _NO_RANKS = np.empty(0, np.int64)
+_BINS = 2**16  # pairs of a page, up to which counting them all in a table beats sorting those that met
 _UNIT = 2**20  # of a weight
 _ROUNDING = 1e-9  # a resemblance of exactly the bar counts, whatever the rounding of bar * size
 _FEW, _MANY = 2**18, 2**25  # multiplications: OpenBLAS starts threads above the first, and they pay above the second
@@ -186,13 +187,20 @@ def _shared(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
 def _count_by_meetings(run: Ranks, members: Ranks, count: int, weigh: Weights | None) -> tuple[Ranks, Ranks, Weights]:
     """List every meeting of two documents in a run, then count equal ones."""
     meetings, weights = [_NO_RANKS], [_NO_RANKS]
+    place = np.arange(len(run) - 1)
     for apart in range(1, len(run)):
-        together = np.flatnonzero(run[apart:] == run[:-apart])
-        if not len(together):
+        place = place[run[place] == run[place + apart]]
+        if not len(place):
             break
-        meetings.append(members[together] * count + members[together + apart])
-        weights.append(_NO_RANKS if weigh is None else weigh[together])
+        meetings.append(members[place] * count + members[place + apart])
+        weights.append(_NO_RANKS if weigh is None else weigh[place])
+        place = place[: np.searchsorted(place, len(run) - 1 - apart)]
     codes = np.concatenate(meetings)
+    if count * count <= _BINS:
+        counted = np.bincount(codes, minlength=1)
+        found = np.flatnonzero(counted)
+        weighed = None if weigh is None else np.bincount(codes, np.concatenate(weights))[found].astype(np.int64)
+        return found, counted[found], np.zeros(len(found), np.int64) if weighed is None else weighed
     order = np.argsort(codes, kind="stable")
     codes = codes[order]
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
