@@ -151,7 +151,7 @@ class CommonValues:
 class Overlaps:
     """What the sketches of some pairs have in common; arrays of one length, one entry a pair.
 
-    shared:      values both hold, at least 1.
+    shared:      values both hold.
     left, right: values of either up to the smaller limit of the two (see similarity).
     shorter:     shingles of the shorter document, estimated; at least 1.
     rare_shared, rare_left, rare_right: sums of the rareness of the same values; equal to the numbers without a table.
@@ -177,7 +177,7 @@ class Overlaps:
         apart = self.left + self.right - 2 * self.shared
         rare_apart = self.rare_left + self.rare_right - 2 * self.rare_shared
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = (self.rare_shared / self.shared) / (rare_apart / apart)
+            ratio = (self.rare_shared / np.maximum(self.shared, 1)) / (rare_apart / apart)
         return np.where(rare_apart > _ROUNDING, np.minimum(ratio, 1.0), 1.0)
 
 

@@ -110,6 +110,12 @@ def test_a_table_parts_texts_that_share_a_template() -> None:
     assert Decision.of("auto", RECIPE, table()).accepts(template).tolist() == [False]
 
 
+def test_texts_that_share_nothing_are_not_alike() -> None:
+    decision = Decision.of("auto", RECIPE, table())
+    assert decision.similarity(overlap(0, 64, 60)).tolist() == [0]
+    assert decision.accepts(overlap(0, 64, 60)).tolist() == [False]
+
+
 def test_short_texts_must_be_more_alike_than_long_ones() -> None:
     decision = Decision.of("auto", RECIPE, table())
     assert decision.accepts(overlap(20, 32, 32, shorter=300)).tolist() == [True]

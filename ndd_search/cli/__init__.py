@@ -24,6 +24,7 @@ COMMANDS = {
     "sketch": "print the sketches of texts",
     "compare": "say how alike two texts are",
     "dedupe": "read a ranked list, print a page of it without near-duplicates",
+    "evaluate": "compare the methods on labelled pairs",
 }
 
 _EXAMPLES = """\

@@ -1,0 +1,60 @@
+"""Compare every method on labelled pairs, or look at the similar pairs of documents without labels.
+
+A FOLDER holds documents.jsonl[.gz] and, where there are any, pairs, clusters and results (see ndd_search.evaluation).
+
+examples:
+  ndd-search evaluate labelled/news labelled/shop --report report.html
+  ndd-search evaluate labelled/news --methods auto,min-k,simhash
+  ndd-search evaluate labelled/news --sensitivity
+
+Prints Markdown tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ndd_search.cli import DONE
+from ndd_search.cli.output import warn
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a collection")
+    parser.add_argument("--methods", metavar="NAMES", help="some of them, joined by commas (all)")
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="write tables, curves and samples to this HTML file"
+    )
+    parser.add_argument("--fields", default="title,text,body,fields", help="fields that hold the text, in this order")
+    parser.add_argument("--sensitivity", action="store_true", help="the default, with each constant at half and double")
+    parser.add_argument("--no-speed", action="store_true", help="leave out the times, which differ from run to run")
+    parser.add_argument("--quiet", action="store_true", help="do not tell what is being computed")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ndd_search.config import Recipe
+    from ndd_search.evaluation.collection import read_collection
+    from ndd_search.evaluation.report import page
+    from ndd_search.evaluation.study import all_methods, halved_and_doubled, study
+    from ndd_search.evaluation.tables import tables
+
+    known = all_methods()
+    names = arguments.methods.split(",") if arguments.methods else list(known)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"no method is called {', '.join(unknown)}: there are {', '.join(known)}")
+    methods = [known[name] for name in names]
+    if arguments.sensitivity:
+        methods = [known["auto"], *halved_and_doubled(Recipe())]
+    fields = tuple(arguments.fields.split(","))
+    collections = [read_collection(folder, fields) for folder in arguments.folders]
+    found = study(collections, methods, (lambda step: None) if arguments.quiet else warn)
+    if found.results:
+        for title, table in tables(found, speed=not arguments.no_speed):
+            print(f"\n## {title}\n\n{table}")
+    if arguments.report:
+        arguments.report.write_text(page(found), "utf-8")
+    elif found.unlabelled:
+        names = ", ".join(collection.name for collection in found.unlabelled)
+        warn(f"{names} has no labelled pairs: write a --report to see how alike its documents are")
+    return DONE

@@ -1,0 +1,211 @@
+"""The methods of this package on given pairs: sketches with both estimators, the default decision, simhash.
+
+A method makes something of the texts of a collection once, then answers for any pairs. The methods of others are in
+`classics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from ndd_search.config import Recipe
+from ndd_search.decision import SAMPLE, CommonValues, Constants, Decision
+from ndd_search.evaluation.collection import Places
+from ndd_search.evaluation.sets import Shares, interned, overlaps, rows_of_sets, shared_sums, shared_values
+from ndd_search.pairs import Rows, rows_of
+from ndd_search.shingles import shingle_texts
+from ndd_search.simhash import BITS, Rarity, Weight, distance, fingerprints
+from ndd_search.sketch import sketch_many
+
+
+class Prepared(Protocol):
+    """What a method made of a collection. bytes: of everything stored for all its documents."""
+
+    @property
+    def bytes(self) -> int: ...
+
+    def scores(self, first: Places, second: Places) -> Shares:
+        """How alike the pairs are, 0..1, to be held against a bar; shape as given."""
+        ...
+
+
+@dataclass(frozen=True)
+class Method:
+    """name, what it is in a line, the bar its authors or we would set, and how it prepares texts."""
+
+    name: str
+    about: str
+    bar: float
+    prepare: Callable[[Sequence[str]], Prepared]
+
+
+@dataclass(frozen=True)
+class Sketched:
+    """Sketches, and how to judge pairs of them."""
+
+    rows: Rows
+    judge: Callable[[Rows, Places, Places], Shares]
+    bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bytes", 4 * len(self.rows.values))
+
+    def scores(self, first: Places, second: Places) -> Shares:
+        return self.judge(self.rows, first, second)
+
+
+def sketched(judge: Callable[[Rows, Places, Places], Shares], recipe: Recipe) -> Callable[[Sequence[str]], Prepared]:
+    """Prepare by sketching with a recipe."""
+    return lambda texts: Sketched(rows_of(sketch_many(texts, recipe), recipe.k), judge)
+
+
+def kmv(rows: Rows, first: Places, second: Places) -> Shares:
+    """Resemblance in its KMV form."""
+    return overlaps(rows, first, second, None).resemblance
+
+
+def broder(rows: Rows, first: Places, second: Places) -> Shares:
+    """Broder's estimate: of the k smallest values of the union, the share that both hold."""
+    shares = np.empty(len(first))
+    for i, (one, other) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        a, b = (rows.values[rows.offsets[row] : rows.offsets[row + 1]] for row in (one, other))
+        both = np.sort(np.concatenate((a, b)))
+        repeats = np.flatnonzero(both[1:] == both[:-1])
+        union = np.delete(both, repeats)[: rows.k]
+        shared = int(np.searchsorted(both[repeats], union[-1], side="right")) if len(union) else 0
+        shares[i] = shared / max(len(union), 1)
+    return shares
+
+
+def automatic(
+    recipe: Recipe, constants: Constants | None = None, with_table: bool = True
+) -> Callable[[Sequence[str]], Prepared]:
+    """Prepare for the default decision: sketches, and the table that an index of these texts would have."""
+    constants = constants or Constants()
+
+    def prepare(texts: Sequence[str]) -> Prepared:
+        sketches = sketch_many(texts, recipe)
+        chosen = np.random.default_rng(0).permutation(len(texts))[: SAMPLE if with_table else 0].tolist()
+        table = CommonValues.count([sketches[i] for i in chosen], recipe, constants.handful)
+        decision = Decision(None, recipe.size, table if table.telling else None, constants)
+        return Sketched(rows_of(sketches, recipe.k), partial(above_floor, decision))
+
+    return prepare
+
+
+def above_floor(decision: Decision, rows: Rows, first: Places, second: Places) -> Shares:
+    """The decision's similarity less what the bar of a pair asks above the floor: the floor is the bar for all."""
+    pairs = overlaps(rows, first, second, decision.common)
+    return np.clip(decision.similarity(pairs) - decision.bars(pairs) + decision.floor, 0, 1)
+
+
+@dataclass(frozen=True)
+class Exact:
+    """All shingles of every document, as whole sets."""
+
+    rows: Rows
+    counts: Shares
+    cosine: bool
+    bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bytes", 8 * len(self.rows.values))
+
+    def scores(self, first: Places, second: Places) -> Shares:
+        if not self.cosine:
+            shared = shared_sums(self.rows, first, second)
+            resemblance: Shares = shared / np.maximum(self.rows.lengths[first] + self.rows.lengths[second] - shared, 1)
+            return resemblance
+        products = np.zeros(len(first))
+        for one in shared_values(self.rows, first, second):
+            products += np.bincount(one.pair, self.counts[one.left] * self.counts[one.right], len(first))
+        squares = np.concatenate(([0.0], np.cumsum(self.counts**2)))
+        norms = np.sqrt(np.diff(squares[self.rows.offsets]))
+        cosine: Shares = np.minimum(products / np.maximum(norms[first] * norms[second], 1e-12), 1)
+        return cosine
+
+
+def exact(recipe: Recipe, cosine: bool = False) -> Callable[[Sequence[str]], Prepared]:
+    """Prepare all shingles of a recipe; cosine over their frequencies (Charikar's measure) or resemblance."""
+
+    def prepare(texts: Sequence[str]) -> Prepared:
+        bags = interned(shingle_texts(text, recipe) for text in texts)
+        counted = [np.unique(np.array(bag, np.int64), return_counts=True) for bag in bags]
+        rows = rows_of_sets(values.tolist() for values, _ in counted)
+        return Exact(rows, np.concatenate([counts for _, counts in counted]).astype(np.float64), cosine)
+
+    return prepare
+
+
+@dataclass(frozen=True)
+class Printed:
+    """Simhash fingerprints; the score is the share of equal bits."""
+
+    prints: np.ndarray[tuple[int], np.dtype[np.uint64]]
+    bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bytes", self.prints.nbytes)
+
+    def scores(self, first: Places, second: Places) -> Shares:
+        equal: Shares = 1 - distance(self.prints[first], self.prints[second]) / BITS
+        return equal
+
+
+def printed(weight: Callable[[Sequence[str]], Weight | None]) -> Callable[[Sequence[str]], Prepared]:
+    """Prepare simhash with the weights that `weight` makes of the texts."""
+    return lambda texts: Printed(fingerprints(texts, weight=weight(texts)))
+
+
+@dataclass(frozen=True)
+class Both:
+    """One method after the other: a pair has the score of the second if the first calls it a duplicate, else 0."""
+
+    first: Prepared
+    bar: float
+    then: Prepared
+
+    @property
+    def bytes(self) -> int:
+        return self.first.bytes + self.then.bytes
+
+    def scores(self, first: Places, second: Places) -> Shares:
+        passed = self.first.scores(first, second) >= self.bar
+        return np.where(passed, self.then.scores(first, second), 0.0)
+
+
+def one_after_the_other(first: Method, then: Method) -> Callable[[Sequence[str]], Prepared]:
+    """Prepare two methods, the second to judge what the first lets through (Henzinger 2006)."""
+    return lambda texts: Both(first.prepare(texts), first.bar, then.prepare(texts))
+
+
+def own_methods() -> list[Method]:
+    """The methods of this package."""
+    words = Recipe.words()
+    resembling = Method("min-k", f"resemblance in its KMV form, {words.id}", 0.5, sketched(kmv, words))
+    counted = Method("simhash", "64 bits, words weighed by their count", 1 - 3 / BITS, printed(lambda texts: None))
+    rare = Method("simhash-tfidf", "64 bits, words weighed by tf-idf", 1 - 3 / BITS, printed(Rarity.count))
+    return [
+        Method("auto", "the default, with the table of common values", Constants.least, automatic(words)),
+        Method("auto-128", "the same from 128 values a document", Constants.least, automatic(Recipe.words(k=128))),
+        Method("auto-alone", "the default without a table", Constants.least, automatic(words, with_table=False)),
+        Method("exact", "resemblance over all 3-word shingles", 0.5, exact(words)),
+        Method("cosine", "cosine over the frequencies of words", 0.9, exact(Recipe.words(size=1), cosine=True)),
+        resembling,
+        Method("min-k-128", "the same from 128 values a document", 0.5, sketched(kmv, Recipe.words(k=128))),
+        Method("broder", f"Broder's estimate, {words.id}", 0.5, sketched(broder, words)),
+        Method("characters", "5-character shingles, c5-k64", 0.5, sketched(kmv, Recipe.characters())),
+        counted,
+        rare,
+        Method(
+            "min-k+simhash",
+            "simhash of what min-k lets through",
+            56 / BITS,
+            one_after_the_other(resembling, counted),
+        ),
+    ]

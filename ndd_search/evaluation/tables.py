@@ -1,0 +1,117 @@
+"""A study as Markdown tables: what the command prints and docs/quality.md shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ndd_search.evaluation.study import Study
+
+Cells = Sequence[str]
+
+
+def tables(study: Study, speed: bool = True) -> Iterator[tuple[str, str]]:
+    """Titles and tables; figures without times are the same on every machine and run."""
+    yield "F1 at the default bar", f1_table(study)
+    yield "Best F1 with its bar, average precision", best_table(study)
+    if len(study.collections) > 1:
+        yield "F1 at the bar that suits all other collections best (leave one out)", left_out_table(study)
+    if any(result.pages for result in study.results):
+        yield "Result pages: top 20, first 10 shown", pages_table(study)
+    yield "Share called near-duplicates, by kind of pair", kinds_table(study)
+    if any(result.languages for result in study.results):
+        yield "F1 by language at the default bar", languages_table(study)
+    if speed:
+        yield "Bytes per document and speed", speed_table(study)
+
+
+def markdown(heads: Cells, rows: Sequence[Cells]) -> str:
+    """A table whose first column is text and whose others are numbers."""
+    rule = ["---", *["---:"] * (len(heads) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, rule, *rows))
+
+
+def f1_table(study: Study) -> str:
+    """F1 with precision and recall."""
+    heads = ["method", "bar", *(collection.name for collection in study.collections), "mean"]
+    rows = []
+    for method in study.methods:
+        found = [result.quality for result in study.of(method)]
+        cells = [f"{one.f1:.3f} ({one.precision:.2f}/{one.recall:.2f})" for one in found]
+        rows.append([method.name, f"{method.bar:.2f}", *cells, f"{np.mean([one.f1 for one in found]):.3f}"])
+    return markdown(heads, rows)
+
+
+def best_table(study: Study) -> str:
+    """What a bar chosen for each collection would reach."""
+    heads = ["method", *(collection.name for collection in study.collections)]
+    rows = []
+    for method in study.methods:
+        curves = [result.curve for result in study.of(method)]
+        cells = [f"{one.best[0]:.3f} @ {one.best[1]:.2f}, {one.average_precision:.3f}" for one in curves]
+        rows.append([method.name, *cells])
+    return markdown(heads, rows)
+
+
+def left_out_table(study: Study) -> str:
+    """What a bar chosen without a collection reaches on it."""
+    heads = ["method", *(collection.name for collection in study.collections), "mean"]
+    rows = []
+    for method in study.methods:
+        figures = study.left_out(method)
+        rows.append([method.name, *(f"{one:.3f}" for one in figures), f"{np.mean(figures):.3f}"])
+    return markdown(heads, rows)
+
+
+def pages_table(study: Study) -> str:
+    """What the reader of a page sees."""
+    heads = ["collection, method", "dup@10 before", "dup@10", "missed", "lost", "lost, -1 forgiven", "fill"]
+    rows = []
+    for result in study.results:
+        if result.pages:
+            page = result.pages
+            shares = (page.repeated_before, page.repeated, page.missed, page.lost, page.lost_hard, page.fill)
+            rows.append([f"{result.collection.name}, {result.method.name}", *(f"{share:.4f}" for share in shares)])
+    return markdown(heads, rows)
+
+
+def kinds_table(study: Study) -> str:
+    """Recall for kinds labelled 1, wrong calls for 0, for -1 only what happens."""
+    heads = ["collection, kind (label, pairs)", *(method.name for method in study.methods)]
+    rows = []
+    for collection in study.collections:
+        results = [result for result in study.results if result.collection.name == collection.name]
+        for place, kind in enumerate(results[0].kinds):
+            name = f"{collection.name}, {kind.name} ({kind.label}, {kind.count})"
+            rows.append([name, *(f"{result.kinds[place].called:.3f}" for result in results)])
+    return markdown(heads, rows)
+
+
+def languages_table(study: Study) -> str:
+    """One row a language of a collection."""
+    heads = ["collection, language", *(method.name for method in study.methods)]
+    rows = []
+    for collection in study.collections:
+        results = [result for result in study.results if result.collection.name == collection.name]
+        for language in results[0].languages:
+            cells = (f"{result.languages[language].f1:.3f}" for result in results)
+            rows.append([f"{collection.name}, {language}", *cells])
+    return markdown(heads, rows)
+
+
+def speed_table(study: Study) -> str:
+    """Means over all collections; the speed of a pair in a batch of all pairs, not of a page."""
+    heads = ["method", "bytes a document", "documents a second", "MB a second", "thousand pairs a second"]
+    rows = []
+    for method in study.methods:
+        results = study.of(method)
+        documents = sum(len(result.collection.texts) for result in results)
+        size = sum(len(text.encode("utf-8", "replace")) for result in results for text in result.collection.texts)
+        prepare = sum(result.prepare_seconds for result in results)
+        check = sum(result.check_seconds for result in results)
+        pairs = sum(len(result.scores) for result in results)
+        stored = np.mean([result.bytes for result in results])
+        figures = (documents / prepare, size / prepare / 1e6, pairs / max(check, 1e-9) / 1e3)
+        rows.append([method.name, f"{stored:.0f}", *(f"{figure:,.0f}" for figure in figures)])
+    return markdown(heads, rows)
