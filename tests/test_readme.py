@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines.find import Engine
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(?P<kind>[a-z ]+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -48,8 +50,23 @@ def shell(command: str) -> None:
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def pages_with(*kinds: str) -> list[Path]:
+    return [page for page in PAGES if any(block["kind"].strip() in kinds for block in BLOCK.finditer(page.read_text()))]
+
+
+@pytest.mark.parametrize("page", pages_with("python", "console"), ids=lambda page: page.name)
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    if not run(page, {"python", "console"}):
-        pytest.skip(f"{page.name} has no examples that run without an engine")
+    assert run(page, {"python", "console"})
+
+
+@pytest.mark.parametrize("page", pages_with("python engine"), ids=lambda page: page.name)
+def test_the_examples_for_an_engine_run(
+    page: Path, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine.family != "elasticsearch":
+        pytest.skip("the examples show the client of Elasticsearch")
+    monkeypatch.chdir(tmp_path)
+    assert run(page, {"python engine"}, engine.url)
+    with engine.client() as client:
+        client.indices.delete(index="articles")

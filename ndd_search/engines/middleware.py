@@ -227,8 +227,13 @@ class Conversation:
         answer = yield self.search.request
         if answer.ok:
             self.settings.plain_until[self.path] = self.settings.clock() + self.settings.plain_for
-            self.settings.degrade(self.path, f"the engine refused the wider request: {str(refused.body)[:300]}")
+            self.settings.degrade(self.path, f"the engine refused the wider request: {self._why(str(refused.body))}")
         return answer
+
+    def _why(self, refusal: str) -> str:
+        if f"[{self._field.recipe}]" in refusal and "ielddata" in refusal:
+            return f"{self._field.recipe} is a text field: put the template or mapping in before the first document"
+        return refusal[:300]
 
     def _extended(self, state: _State, answer: Answer, wish: Fetch) -> _State:
         """The state after a round."""
