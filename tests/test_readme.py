@@ -67,6 +67,7 @@ def test_the_examples_for_an_engine_run(
     if engine.family != "elasticsearch":
         pytest.skip("the examples show the client of Elasticsearch")
     monkeypatch.chdir(tmp_path)
-    assert run(page, {"python engine"}, engine.url)
     with engine.client() as client:
+        client.indices.delete(index="articles", ignore_unavailable=True)
+        assert run(page, {"python engine"}, engine.url)
         client.indices.delete(index="articles")
