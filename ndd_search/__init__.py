@@ -14,6 +14,7 @@ from ndd_search.similarity import containment, estimate_containment, estimate_re
 from ndd_search.sketch import Sketches, sketch, sketch_many
 
 if TYPE_CHECKING:
+    from ndd_search.backfill import Backfill
     from ndd_search.candidates import CandidateSearch, find_duplicates
     from ndd_search.duplicate_policy import DuplicatePolicy
     from ndd_search.engines.embedded import Index
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 # Imported when first used: they need an extra, or only some programs want them.
 _LATER = {
+    "Backfill": "ndd_search.backfill",
     "CandidateSearch": "ndd_search.candidates",
     "DuplicatePolicy": "ndd_search.duplicate_policy",
     "Index": "ndd_search.engines.embedded",
@@ -35,6 +37,7 @@ _LATER = {
 }
 
 __all__ = [
+    "Backfill",
     "CandidateSearch",
     "CollapseOptions",
     "DuplicatePolicy",

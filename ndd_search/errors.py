@@ -4,7 +4,7 @@
     ├── InvalidSketch      (ValueError)   a sketch is unsorted, repeats a value or leaves its range
     ├── RecipeMismatch     (ValueError)   two sketches were made by different recipes
     ├── InvalidDocument    (ValueError)   a document cannot be taken as it is
-    ├── IndexUnusable                     a folder is no index of ours, or one this version cannot read
+    ├── IndexUnusable                     an index, in a folder or on a server, cannot be used as it is
     └── MissingExtra       (ImportError)  an optional dependency is not installed
 
 A plain mistake in an argument is a ValueError or TypeError. The errors of a search client pass through untouched.

@@ -122,8 +122,9 @@ def _check_object(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
     yield from _check_sketch(where, found["properties"].get("sketch"))
     recipe = found["properties"].get("recipe", {}).get("type")
     if recipe != "keyword":
-        remedy = "make a new index from the template and reindex into it"
-        yield Finding("error", "mapping", f"{where.recipe} is {recipe or 'not mapped'}, not keyword", remedy)
+        what = f"{where.recipe} is {recipe or 'not mapped'}, not keyword (dynamic mapping makes it text)"
+        remedy = "put the template first next time; here use another name (--field ndd_2) and run backfill"
+        yield Finding("error", "mapping", what, remedy)
     if (keys := fields.get(where.keys)) and keys.get("type") != "keyword":
         yield Finding("error", "mapping", f"{where.keys} is {keys.get('type')}, not keyword", "reindex with keys")
 

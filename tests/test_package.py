@@ -32,9 +32,6 @@ FLOW = [
     "collapse",
     "cache",
     "templates",
-    "candidates",
-    "duplicate_policy",
-    "ingest",
 ]
 NO_IO = set(FLOW)
 ALLOWED = {"numpy", "cachetools", "selectolax", "Stemmer"}
@@ -66,6 +63,7 @@ def test_the_core_does_no_io_and_needs_no_more_than_numpy_and_cachetools(module:
 
 def test_the_public_names_are_these() -> None:
     assert set(ndd_search.__all__) == {
+        "Backfill",
         "CandidateSearch",
         "CollapseOptions",
         "DuplicatePolicy",

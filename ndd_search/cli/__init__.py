@@ -25,6 +25,8 @@ COMMANDS = {
     "compare": "say how alike two texts are",
     "dedupe": "read a ranked list, print a page of it without near-duplicates",
     "evaluate": "compare the methods on labelled pairs",
+    "template": "print or install the index template of Elasticsearch or OpenSearch",
+    "backfill": "give the documents of a live index their sketches",
 }
 
 _EXAMPLES = """\
@@ -33,6 +35,7 @@ examples:
   ndd-search index articles.jsonl.gz news.idx --text title,body
   ndd-search search news.idx "climate summit"
   ndd-search compare old.txt new.txt
+  ndd-search backfill http://localhost:9200 news --fields title,body
 
 exit codes: 0 done; 1 the answer is no (nothing found, not alike); 2 wrong usage or failure; 3 done in part (standard
 error says which lines were left out); 130 interrupted

@@ -75,16 +75,32 @@ def table(*columns: str, **settings: Any) -> Table:
 
 @contextmanager
 def progress(what: str, total: int | None, quiet: bool) -> Iterator[Any]:
-    """A callable(advance) that moves a progress bar on standard error; total None: the end is not known."""
+    """A callable(advance, total) that moves a progress bar on standard error, with its rate and remaining time.
+
+    total: None when the end is not known; a call may tell it, and tell another one later.
+    """
     if quiet or not sys.stderr.isatty():
-        yield lambda advance: None
+        yield lambda advance, total=None: None
         return
     bars = _rich("progress")
-    columns = [bars.TextColumn(what), bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeElapsedColumn()]
+    times = [bars.TextColumn("{task.fields[rate]}"), bars.TimeElapsedColumn(), bars.TimeRemainingColumn()]
     bar: Progress
-    with bars.Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda advance: bar.update(task, advance=advance)
+    with bars.Progress(
+        bars.TextColumn(what),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        *times,
+        console=console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task(what, total=total, rate="")
+
+        def move(advance: int, total: int | None = None) -> None:
+            seconds = bar.tasks[0].elapsed or 0.0
+            rate = f"{(bar.tasks[0].completed + advance) / seconds:,.0f}/s" if seconds > 1 else ""
+            bar.update(task, advance=advance, rate=rate, total=total)
+
+        yield move
 
 
 def shorten(text: str, length: int = 100) -> str:

@@ -1,0 +1,308 @@
+"""Sketches for an index that was filled without them, while it is searched and written to.
+
+What is left to do is what the index says: documents that have no sketch of this recipe. So a second run does nothing,
+and a run that was killed is continued by running it again. Documents without any text in the source fields get an
+empty sketch, to count as done.
+
+A document that is changed while we work is met again in a later pass. Written as a whole, it lacks the recipe. When its
+text alone was changed, by an update that knows nothing of sketches, the recipe still stands there; but then more
+sequence numbers of the index were used up than we used, and every sketch written since the start is compared with its
+text once more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ndd_search.config import Recipe
+from ndd_search.documents import text_of
+from ndd_search.errors import IndexUnusable
+from ndd_search.field import SketchField
+from ndd_search.indexes import IndexFacts, look_up
+from ndd_search.patience import Patience
+from ndd_search.rewrite import Job, Rewriter, Tally
+from ndd_search.scan import Hits, status_of
+from ndd_search.sketch import Sketch, sketch_many
+from ndd_search.templates import check_mapping, kept_out_of_source, properties
+
+_PAGE = 500  # documents
+_PAGE_BYTES = 8 * 2**20  # of an index's average documents
+_PAGE_SECONDS = 120.0  # at a rate: a page must be done before the server forgets our place
+_ROUNDS = 5  # of looking for what others changed meanwhile
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What a backfill found to do in one index. problem: why it does nothing there, "" when it works."""
+
+    index: str
+    documents: int
+    waiting: int
+    problem: str = ""
+    facts: IndexFacts = dataclasses.field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class BackfillReport:
+    """What a backfill did.
+
+    work:      what there was to do, by index.
+    tally:     what became of the documents.
+    corrected: of those written, how many had a sketch that no longer fitted their text.
+    remaining: documents that still have no sketch of the recipe (or still have one, when it was to be removed).
+    notes:     what the user should know, in sentences.
+    """
+
+    work: tuple[Work, ...]
+    tally: Tally
+    corrected: int
+    remaining: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backfill:
+    """A backfill, or with `remove` the opposite.
+
+    index:   an index, alias, data stream, pattern, or several joined by commas.
+    fields:  the text fields that make the sketch, in the order with_sketches has them; none to remove.
+    recipe, field, keys: of the sketches to make, as in with_sketches.
+    remove:  take away what is stored under `field`, and its keys, instead.
+    query:   only documents that match it, in the engine's own query language.
+    rate:    documents a second, None for as many as the server takes.
+    slices:  threads that work side by side on an index, 1..64.
+    recheck: compare all sketches that are there with their texts, too: after a run that was killed while others wrote.
+    """
+
+    index: str
+    fields: Sequence[str] = ()
+    recipe: Recipe = dataclasses.field(default_factory=Recipe)
+    field: str = "ndd"
+    keys: int = 0
+    remove: bool = False
+    query: Mapping[str, Any] | None = None
+    rate: float | None = None
+    slices: int = 1
+    recheck: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.fields, str):
+            raise TypeError(f"fields must be a list of names, got {self.fields!r}")
+        if bool(self.fields) == self.remove:
+            raise ValueError("say of which fields the sketch is made, fields=[...]; and none to remove it")
+        if not 1 <= self.slices <= 64 or not 0 <= self.keys <= 64:
+            raise ValueError(f"slices must be 1..64 and keys 0..64, got {self.slices} and {self.keys}")
+        Patience(self.rate)  # checks it
+
+    def plan(self, client: Any) -> list[Work]:
+        """What there is to do, without doing any of it. client: synchronous."""
+        return [self._plan(client, facts) for facts in look_up(client, self.index)]
+
+    def run(self, client: Any, on_progress: Progress | None = None) -> BackfillReport:
+        """Do it. on_progress: called with the documents done and to do, as far as known.
+
+        Raises IndexUnusable when nothing can be done in any of the indexes, or the server refuses to write. The
+        client's own errors pass through. Whatever ends it, what was written stays, and the next run continues.
+        """
+        work = self.plan(client)
+        able = [one for one in work if not one.problem]
+        if not able:
+            first = work[0]
+            raise IndexUnusable(first.index, first.problem, "nothing was changed")
+        total, done, patience = sum(one.waiting for one in able), 0, Patience(self.rate)
+
+        def advance(documents: int) -> None:
+            nonlocal done, total
+            done += documents
+            total = max(total, done)
+            if on_progress:
+                on_progress(done, total)
+
+        tally, corrected = Tally(), 0
+        for one in able:
+            single = _Single(self, client, one.facts, patience, advance)
+            corrected += single.run(tally)
+        remaining = sum(self._count(client, one.facts) for one in able)
+        return BackfillReport(tuple(work), tally, corrected, remaining, tuple(self._notes(work)))
+
+    def waiting(self, facts: IndexFacts) -> dict[str, Any]:
+        """The query for the documents still to do."""
+        where = SketchField(self.field)
+        only = [query for query in (self.query, facts.filter) if query is not None]
+        if self.remove:
+            stored = [{"exists": {"field": path}} for path in (where.recipe, where.sketch)]
+            return {"bool": {"should": stored, "minimum_should_match": 1, "filter": only}}
+        return {"bool": {"must_not": [{"term": {where.recipe: self.recipe.id}}], "filter": only}}
+
+    def _plan(self, client: Any, facts: IndexFacts) -> Work:
+        problem = self._problem(facts)
+        waiting = 0 if problem else self._count(client, facts)
+        return Work(index=facts.name, documents=facts.documents, waiting=waiting, problem=problem, facts=facts)
+
+    def _problem(self, facts: IndexFacts) -> str:
+        if facts.not_writable:
+            return f"{facts.not_writable}, so its documents cannot be changed"
+        if lost := kept_out_of_source(facts.mapping, self.field):
+            return f"_source leaves out {', '.join(lost)}, which every update of a document would lose"
+        if self.remove:
+            return ""
+        mapping = {**facts.mapping, "properties": {**self._missing(facts), **facts.mapping.get("properties", {})}}
+        return next((str(one) for one in check_mapping(mapping, self.field) if one.level == "error"), "")
+
+    def _missing(self, facts: IndexFacts) -> dict[str, Any]:
+        """What of our mapping the index does not have."""
+        known = facts.mapping.get("properties", {})
+        return {name: one for name, one in properties(self.field, self.keys > 0).items() if name not in known}
+
+    def _count(self, client: Any, facts: IndexFacts) -> int:
+        client.indices.refresh(index=facts.name)
+        return int(client.count(index=facts.name, body={"query": self.waiting(facts)})["count"])
+
+    def _notes(self, work: Sequence[Work]) -> list[str]:
+        notes = [f"{one.index} was left as it is: {one.problem}" for one in work if one.problem]
+        streams = {one.facts.data_stream for one in work if one.facts.data_stream and self._missing(one.facts)}
+        if self.remove:
+            notes.append(f"the mapping of {self.field} stays: the engine cannot take a field out of a mapping")
+        elif streams:
+            names = ", ".join(sorted(map(str, streams)))
+            notes.append(
+                f"the next backing index of {names} will not know the field {self.field}: "
+                "add it to the index template (ndd-search template ... --add-to)"
+            )
+        return notes
+
+
+class _Single:
+    """One index."""
+
+    def __init__(
+        self, settings: Backfill, client: Any, facts: IndexFacts, patience: Patience, advance: Callable[[int], None]
+    ) -> None:
+        self.settings, self.client, self.facts = settings, client, facts
+        average = max(facts.bytes / facts.documents, 1.0) if facts.documents else 1.0
+        size = min(_PAGE, _PAGE_BYTES / average, (settings.rate or float("inf")) * _PAGE_SECONDS)
+        self._rewriter = Rewriter(
+            client,
+            facts.name,
+            size=max(int(size), 1),
+            slices=settings.slices,
+            patience=patience,
+            on_progress=advance,
+        )
+
+    def run(self, tally: Tally) -> int:
+        """Do what there is to do, adding to the tally; returns how many sketches had to be corrected."""
+        if self.settings.remove:
+            tally.add(self._rewriter.repeat(_Remove(self.settings, self.facts, self._scripts())))
+            return 0
+        if missing := self.settings._missing(self.facts):
+            self.client.indices.put_mapping(index=self.facts.name, body={"properties": missing})
+        since = self._position()
+        ours = self._rewriter.repeat(_Sketch(self.settings, self.settings.waiting(self.facts)))
+        tally.add(ours)
+        corrected = self._recheck(None, tally) if self.settings.recheck else 0
+        used = ours.written - ours.noops + corrected
+        for _ in range(_ROUNDS):
+            now = self._position()
+            if since is not None and now is not None and sum(now) - sum(since) <= used:
+                break
+            again = self._rewriter.repeat(_Sketch(self.settings, self.settings.waiting(self.facts)))
+            tally.add(again)
+            fixed = self._recheck(since, tally)
+            corrected += fixed
+            since, used = now, again.written - again.noops + fixed
+        return corrected
+
+    def _recheck(self, since: Sequence[int] | None, tally: Tally) -> int:
+        """Compare sketches with their texts. since: only of documents written after these sequence numbers."""
+        where = SketchField(self.settings.field)
+        only: list[Mapping[str, Any]] = [{"term": {where.recipe: self.settings.recipe.id}}]
+        only += [query for query in (self.settings.query, self.facts.filter) if query is not None]
+        if since:
+            only.append({"range": {"_seq_no": {"gt": min(since)}}})
+        found = self._rewriter.repeat(_Sketch(self.settings, {"bool": {"filter": only}}, compare=True))
+        tally.add(found)
+        return found.written - found.noops
+
+    def _position(self) -> list[int] | None:
+        """The last sequence number of each shard, None where the server does not tell."""
+        try:
+            stats = self.client.indices.stats(index=self.facts.name, level="shards")
+        except Exception as error:
+            if status_of(error) in (403, 404, 405):
+                return None
+            raise
+        shards = stats["indices"][self.facts.name]["shards"].values()
+        return [copy["seq_no"]["max_seq_no"] for shard in shards for copy in shard if copy["routing"]["primary"]]
+
+    def _scripts(self) -> bool:
+        """Whether the server runs scripts that come with a request."""
+        query = {"script": {"script": {"lang": "painless", "source": "return true"}}}
+        try:
+            self.client.search(index=self.facts.name, body={"query": query, "size": 0})
+        except Exception as error:
+            if status_of(error) in (400, 403, 500):
+                return False
+            raise
+        return True
+
+
+class _Sketch(Job):
+    """Give documents the sketch of their text. compare: only where the stored one is another."""
+
+    def __init__(self, settings: Backfill, query: Mapping[str, Any], compare: bool = False) -> None:
+        self._settings, self._query, self._compare = settings, query, compare
+        self._where = SketchField(settings.field)
+
+    @property
+    def search(self) -> Mapping[str, Any]:
+        stored = [self._where.sketch, self._where.recipe] if self._compare else []
+        return {"query": self._query, "_source": list(self._settings.fields), "docvalue_fields": stored}
+
+    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | None]:
+        settings = self._settings
+        texts = [text_of(hit.get("_source", {}), settings.fields) or "" for hit in hits]
+        stored: list[Sketch | str] = [""] * len(hits)
+        if self._compare:
+            stored = self._where.decode([hit.get("fields", {}) for hit in hits], settings.recipe)
+        return [
+            None if self._same(made, known) else {"doc": self._where.parts(made, settings.recipe, settings.keys)}
+            for made, known in zip(sketch_many(texts, settings.recipe), stored, strict=True)
+        ]
+
+    def _same(self, made: Sketch, known: Sketch | str) -> bool:
+        if isinstance(known, str):
+            return known == "empty" and not len(made)
+        return bool(known.tolist() == made.tolist())
+
+
+class _Remove(Job):
+    """Take the stored sketch and its keys away.
+
+    With a script where the server runs them, so that no trace is left. Else each becomes null, which frees its space
+    and leaves the names in _source. Never by writing back whole documents: that would send them through the ingest
+    pipelines of the index, and numbers through a JSON parser that need not keep their digits.
+    """
+
+    def __init__(self, settings: Backfill, facts: IndexFacts, scripts: bool) -> None:
+        where = SketchField(settings.field)
+        mapped = facts.mapping.get("properties", {})
+        self._names = [name for name in (where.name, where.keys) if name in mapped]
+        self._query = settings.waiting(facts)
+        self._scripts = scripts
+
+    @property
+    def search(self) -> Mapping[str, Any]:
+        return {"query": self._query, "_source": False}
+
+    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | None]:
+        if self._scripts:
+            source = "for (def name : params.names) { ctx._source.remove(name) }"
+            script = {"lang": "painless", "source": source, "params": {"names": self._names}}
+            return [{"script": script}] * len(hits)
+        return [{"doc": dict.fromkeys(self._names)}] * len(hits)

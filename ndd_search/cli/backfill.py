@@ -1,0 +1,117 @@
+"""Give the documents of a live index their sketches, or take them away.
+
+examples:
+  ndd-search backfill http://localhost:9200 news --fields title,body
+  ndd-search backfill https://USER:PASSWORD@HOST news --fields title,body --rate 2000 --slices 4
+  ndd-search backfill http://localhost:9200 news --fields title,body --field ndd_next --recipe w5-k128-v1
+  ndd-search backfill http://localhost:9200 news --remove ndd
+
+The index is searched and written to all the while; a document that somebody changes meanwhile is never overwritten. A
+run that was ended in any way is continued by running it again: the index itself knows what is left. The exit code is 3
+when documents are left without a sketch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from typing import Any
+
+from ndd_search.backfill import Backfill, BackfillReport, Work
+from ndd_search.cli import DONE, PARTLY
+from ndd_search.cli.cluster import add_cluster, comma_list, connected
+from ndd_search.cli.output import add_json, add_recipe, console, print_json, progress, table, warn
+from ndd_search.config import Recipe
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_cluster(parser)
+    parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
+    parser.add_argument("--fields", type=comma_list, default=[], help="the text fields that make the sketch, in order")
+    parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
+    add_recipe(parser)
+    parser.add_argument("--keys", type=int, default=0, help="keys to store for whole-index candidates (none)")
+    parser.add_argument("--remove", metavar="FIELD", help="take away the sketches of this object instead")
+    parser.add_argument("--query", type=_query, help="only documents that match: JSON, as in a search request")
+    parser.add_argument("--rate", type=float, help="documents a second (as many as the server takes)")
+    parser.add_argument("--slices", type=int, default=2, help="threads side by side (2)")
+    parser.add_argument(
+        "--recheck",
+        "--resume",
+        action="store_true",
+        help="also compare sketches that are there with their texts: after a run that was killed while others wrote",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what there is to do")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settings = Backfill(
+        index=arguments.index,
+        fields=tuple(arguments.fields),
+        recipe=arguments.recipe or Recipe(),
+        field=arguments.remove or arguments.field,
+        keys=arguments.keys,
+        remove=arguments.remove is not None,
+        query=arguments.query,
+        rate=arguments.rate,
+        slices=arguments.slices,
+        recheck=arguments.recheck,
+    )
+    with connected(arguments, arguments.url) as client:
+        if arguments.dry_run:
+            return _plan(settings.plan(client), arguments.json)
+        told = 0
+        with progress("backfill", None, arguments.json) as move:
+
+            def on_progress(done: int, total: int) -> None:
+                nonlocal told
+                move(done - told, total)
+                told = done
+
+            report = settings.run(client, on_progress)
+    return _report(report, arguments.json)
+
+
+def _plan(work: list[Work], as_json: bool) -> int:
+    if as_json:
+        print_json([_work(one) for one in work])
+        return DONE
+    shown = table("index", ">documents", ">to do", "")
+    for one in work:
+        shown.add_row(one.index, f"{one.documents:,}", f"{one.waiting:,}", one.problem)
+    console().print(shown)
+    return DONE
+
+
+def _report(report: BackfillReport, as_json: bool) -> int:
+    tally = report.tally
+    for note in report.notes:
+        warn(note)
+    for reason, count in tally.refused.most_common(5):
+        warn(f"the server refused {count} documents: {reason}")
+    if as_json:
+        facts: dict[str, Any] = {**dataclasses.asdict(tally), "corrected": report.corrected}
+        print_json({"work": [_work(one) for one in report.work], **facts, "remaining": report.remaining})
+    else:
+        print(
+            f"{tally.written - tally.noops:,} documents written, {report.corrected:,} of them corrected; "
+            f"{tally.conflicts:,} met again after others had changed them, {tally.gone:,} deleted meanwhile; "
+            f"{report.remaining:,} left"
+        )
+    return PARTLY if report.remaining or any(one.problem for one in report.work) else DONE
+
+
+def _work(one: Work) -> dict[str, Any]:
+    return {"index": one.index, "documents": one.documents, "waiting": one.waiting, "problem": one.problem}
+
+
+def _query(text: str) -> dict[str, Any]:
+    try:
+        query = json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"no JSON: {error}") from None
+    if not isinstance(query, dict) or len(query) != 1:
+        raise argparse.ArgumentTypeError('expected one query, {"term": {...}}, as under "query" of a search request')
+    return dict(query.get("query", query))

@@ -1,0 +1,139 @@
+"""What the commands that talk to a cluster share: its address, the right client for it, its errors in a sentence."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from ndd_search.errors import IndexUnusable, MissingExtra
+from ndd_search.templates import ENGINES
+
+API_KEY = "NDD_SEARCH_API_KEY"
+_CLIENTS = {
+    "elasticsearch": ("elasticsearch", "Elasticsearch", "request_timeout"),
+    "opensearch": ("opensearchpy", "OpenSearch", "timeout"),
+}
+_SECONDS = 120  # for one request: a page of large documents on a busy server takes long
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a cluster is, and who asks. url: without credentials. ca_certs: a file, "" for the system's own."""
+
+    url: str
+    user: str = ""
+    password: str = ""
+    api_key: str = ""
+    ca_certs: str = ""
+    insecure: bool = False
+
+    @classmethod
+    def parse(cls, url: str, *, api_key: str = "", ca_certs: str = "", insecure: bool = False) -> Address:
+        """http[s]://[USER:PASSWORD@]HOST[:PORT][/PREFIX]. Raises ValueError for anything else."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is no address of a cluster; one looks like https://USER:PASSWORD@HOST:9200")
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        port = parts.port or (443 if parts.scheme == "https" else 9200)
+        bare = urlunsplit((parts.scheme, f"{host}:{port}", parts.path.rstrip("/"), "", ""))
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        return cls(bare, user, password, "" if user else api_key, ca_certs, insecure)
+
+    @property
+    def authorization(self) -> dict[str, str]:
+        """The header that says who asks."""
+        if self.user:
+            told = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+            return {"authorization": f"Basic {told}"}
+        return {"authorization": f"ApiKey {self.api_key}"} if self.api_key else {}
+
+    def detect(self) -> str:
+        """Ask the cluster what it is: "elasticsearch" or "opensearch"."""
+        context = ssl.create_default_context(cafile=self.ca_certs or None)
+        if self.insecure:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        handlers: list[Any] = [urllib.request.HTTPSHandler(context=context)]
+        request = urllib.request.Request(f"{self.url}/", headers={**self.authorization, "accept": "application/json"})
+        try:
+            with urllib.request.build_opener(*handlers).open(request, timeout=30) as answer:
+                told = json.load(answer)
+        except urllib.error.HTTPError as error:
+            remedy = f"check the user, or {API_KEY}; with --engine this question is not asked"
+            raise IndexUnusable(self.url, f"it answers {error.code} {error.reason}", remedy) from None
+        except OSError as error:
+            raise IndexUnusable(self.url, f"nothing answers there ({error})", "is the address right?") from None
+        except ValueError:
+            raise IndexUnusable(self.url, "what answers there is no search engine", "is the address right?") from None
+        if told.get("version", {}).get("distribution") == "opensearch" or "OpenSearch" in told.get("tagline", ""):
+            return "opensearch"
+        if "You Know, for Search" in told.get("tagline", ""):
+            return "elasticsearch"
+        raise IndexUnusable(self.url, "it does not say which engine it is", "say so with --engine")
+
+    def client(self, engine: str) -> Any:
+        """A client of the engine's own library. Raises MissingExtra."""
+        package, name, timeout = _CLIENTS[engine]
+        try:
+            library = import_module(package)
+        except ModuleNotFoundError:
+            raise MissingExtra(f"a cluster of {engine}", package, engine) from None
+        tls: dict[str, Any] = {}
+        if self.url.startswith("https:"):
+            tls = {"verify_certs": not self.insecure, "ssl_show_warn": False}
+            tls |= {"ca_certs": self.ca_certs} if self.ca_certs else {}
+        settings = {timeout: _SECONDS, "headers": self.authorization, **tls}
+        return getattr(library, name)(self.url, **settings)
+
+
+def add_cluster(parser: argparse.ArgumentParser, *, positional: bool = True) -> None:
+    """The address and what belongs to it."""
+    if positional:
+        parser.add_argument("url", metavar="URL", help="http[s]://[USER:PASSWORD@]HOST[:PORT]")
+    parser.add_argument("--engine", choices=ENGINES, help="what runs there (asked of the server itself)")
+    parser.add_argument("--ca-certs", default="", metavar="FILE", help="certificates to trust (the system's)")
+    parser.add_argument("--insecure", action="store_true", help="take any certificate")
+
+
+@contextmanager
+def connected(arguments: argparse.Namespace, url: str) -> Iterator[Any]:
+    """A client for the block; what the client raises inside becomes a sentence."""
+    key = os.environ.get(API_KEY, "")
+    address = Address.parse(url, api_key=key, ca_certs=arguments.ca_certs, insecure=arguments.insecure)
+    with address.client(arguments.engine or address.detect()) as client:
+        try:
+            yield client
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] not in ("elasticsearch", "elastic_transport", "opensearchpy"):
+                raise
+            raise IndexUnusable(
+                address.url, _told(error), "nothing is lost: the same command may be run again"
+            ) from error
+
+
+def comma_list(text: str) -> list[str]:
+    """NAME,NAME,... as a list; for `type` of an argument."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"expected NAME or NAME,NAME, got {text!r}")
+    return names
+
+
+def _told(error: Exception) -> str:
+    """The server's own words, without the wrapping."""
+    body = getattr(error, "body", None) or getattr(error, "info", None)
+    try:
+        cause = body["error"]["root_cause"][0]  # type: ignore[index]
+        return f"{cause['type']}: {cause['reason']}"
+    except (TypeError, KeyError, IndexError):
+        return str(error)

@@ -1,0 +1,106 @@
+"""Every hit of a query over an index as it was at one moment, page by page and in slices.
+
+By a point in time and `search_after` on `_shard_doc` where the server has them (Elasticsearch, OpenSearch 3.3), else by
+scroll.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ndd_search.patience import Patience
+
+_KEEP = "15m"  # what a page may take to be worked on; renewed by the next one
+
+Hits = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An index as it was. point: the id of the point in time, None to scroll."""
+
+    client: Any
+    index: str
+    point: str | None
+    patience: Patience
+
+    def pages(self, body: Mapping[str, Any], size: int, part: tuple[int, int] = (0, 1)) -> Iterator[Hits]:
+        """The hits of a search, `size` at a time. part: (i, n) for the i-th of n slices."""
+        sliced = {"slice": {"id": part[0], "max": part[1]}} if part[1] > 1 else {}
+        body = {**body, **sliced, "size": size, "track_total_hits": False}
+        return self._by_scroll(body) if self.point is None else self._by_point(body, self.point)
+
+    def _by_point(self, body: dict[str, Any], point: str) -> Iterator[Hits]:
+        after: dict[str, Any] = {}
+        while True:
+            page = {**body, "pit": {"id": point, "keep_alive": _KEEP}, "sort": ["_shard_doc"], **after}
+            response = self.patience.call(partial(self.client.search, body=page))
+            if not (hits := response["hits"]["hits"]):
+                return
+            yield hits
+            point, after = response.get("pit_id", point), {"search_after": hits[-1]["sort"]}
+
+    def _by_scroll(self, body: dict[str, Any]) -> Iterator[Hits]:
+        body = {**body, "sort": ["_doc"], "track_total_hits": True}  # a scroll may not leave out the total
+        response = self.patience.call(partial(self.client.search, index=self.index, body=body, scroll=_KEEP))
+        try:
+            while hits := response["hits"]["hits"]:
+                yield hits
+                request = {"scroll_id": response["_scroll_id"], "scroll": _KEEP}
+                response = self.patience.call(partial(self.client.scroll, body=request))
+        finally:
+            self.client.clear_scroll(body={"scroll_id": response["_scroll_id"]})
+
+
+@contextmanager
+def snapshot(client: Any, index: str, patience: Patience) -> Iterator[Snapshot]:
+    """Hold on to an index as it is now, while the block lasts."""
+    point = _open(client, index)
+    try:
+        yield Snapshot(client, index, point, patience)
+    finally:
+        if point is not None:
+            _close(client, point)
+
+
+def _open(client: Any, index: str) -> str | None:
+    """A point in time, None where there is none or it cannot be paged through."""
+    try:
+        if hasattr(client, "open_point_in_time"):
+            point: str = client.open_point_in_time(index=index, keep_alive=_KEEP)["id"]
+        else:
+            point = client.create_pit(index=index, params={"keep_alive": _KEEP})["pit_id"]
+    except Exception as error:
+        if status_of(error) in (
+            400,
+            404,
+            405,
+            403,
+        ):  # too old a server, or the user may not: scroll tells what is wrong
+            return None
+        raise
+    try:
+        client.search(body={"pit": {"id": point, "keep_alive": _KEEP}, "sort": ["_shard_doc"], "size": 1})
+    except Exception as error:
+        _close(client, point)
+        if status_of(error) == 400:  # OpenSearch before 3.3 knows no _shard_doc
+            return None
+        raise
+    return point
+
+
+def _close(client: Any, point: str) -> None:
+    if hasattr(client, "close_point_in_time"):
+        client.close_point_in_time(id=point)
+    else:
+        client.delete_pit(body={"pit_id": [point]})
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status behind an error of either client, None when there is none (no connection)."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None

@@ -1,0 +1,374 @@
+"""Backfill on live servers: what it writes and what it leaves alone, while others write, and when it is killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.backfill import Backfill, BackfillReport
+from ndd_search.documents import text_of
+from ndd_search.errors import IndexUnusable
+from ndd_search.field import SketchField
+from ndd_search.patience import Patience, Stopped
+from ndd_search.templates import properties
+from tests.collections import read
+from tests.engines.find import Engine
+
+FIELDS = ["title", "text"]
+RECIPE = ndd.Recipe()
+DYNAMIC = {"ndd": {"properties": {"sketch": {"type": "long"}, "recipe": {"type": "text"}}}}  # as the engine makes it
+TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+
+
+def backfill(
+    client: Any,
+    index: str,
+    fields: Sequence[str],
+    on_progress: Callable[[int, int], None] | None = None,
+    **settings: Any,
+) -> BackfillReport:
+    return Backfill(index=index, fields=fields, **settings).run(client, on_progress)
+
+
+def fill(client: Any, index: str, documents: Sequence[dict[str, Any]], **action: Any) -> None:
+    """Index documents as somebody does who has never heard of sketches."""
+    for start in range(0, len(documents), 500):
+        lines = [
+            line
+            for document in documents[start : start + 500]
+            for line in ({"index": {"_index": index, "_id": document["id"], **action}}, document)
+        ]
+        assert not client.bulk(body=lines)["errors"]
+    client.indices.refresh(index=index)
+
+
+def stored(client: Any, index: str) -> dict[str, dict[str, Any]]:
+    """Every hit of an index by id, with its source and doc values."""
+    client.indices.refresh(index=index)
+    body = {"size": 10_000, "docvalue_fields": ["ndd.sketch", "ndd.recipe"], "query": {"match_all": {}}}
+    return {hit["_id"]: hit for hit in client.search(index=index, body=body)["hits"]["hits"]}
+
+
+def check(client: Any, index: str, expected: dict[str, dict[str, Any]]) -> None:
+    """Every document is there, is what it was but for the sketch, and has the sketch of its text."""
+    hits = stored(client, index)
+    assert {key: {k: v for k, v in hit["_source"].items() if k != "ndd"} for key, hit in hits.items()} == expected
+    found = SketchField().decode([hit.get("fields", {}) for hit in hits.values()], RECIPE)
+    texts = [text_of(hit["_source"], FIELDS) or "" for hit in hits.values()]
+    for key, one, made in zip(hits, found, ndd.sketch_many(texts, RECIPE), strict=True):
+        assert (one if isinstance(one, str) else one.tolist()) == (made.tolist() or "empty"), f"document {key}"
+
+
+def test_an_index_filled_without_us_gets_all_its_sketches_and_a_second_run_does_nothing(
+    engine: Engine, index: str
+) -> None:
+    documents = [*read("xquad_pages"), {"id": "without-text", "lang": "en"}, {"id": "null", "title": None, "text": []}]
+    with engine.client() as client:
+        client.indices.create(index=index, body={"settings": {"number_of_shards": 3}})
+        fill(client, index, documents)
+        told: list[tuple[int, int]] = []
+        report = backfill(client, index, FIELDS, slices=2, on_progress=lambda done, total: told.append((done, total)))
+        assert (report.tally.written, report.remaining, report.corrected) == (len(documents), 0, 0)
+        assert told[-1] == (len(documents), len(documents))
+        check(client, index, {document["id"]: document for document in documents})
+        versions = {key: hit["_source"] for key, hit in stored(client, index).items()}
+        again = backfill(client, index, FIELDS)
+        assert (again.work[0].waiting, again.tally.seen, again.tally.written) == (0, 0, 0)
+        assert {key: hit["_source"] for key, hit in stored(client, index).items()} == versions
+
+
+@contextmanager
+def writing(engine: Engine, index: str, write: Callable[[Any], None]) -> Iterator[None]:
+    """Somebody else who writes while the block runs."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        with engine.client() as client:
+            try:
+                write(client)
+            except BaseException as error:
+                failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    assert not failed
+
+
+def test_documents_changed_meanwhile_are_never_overwritten_and_end_with_the_sketch_of_their_final_text(
+    engine: Engine, index: str
+) -> None:
+    documents = {document["id"]: document for document in read("xquad_pages")[:1_500]}
+    changed = list(documents)[::5]
+
+    def write(client: Any) -> None:
+        for number, key in enumerate(changed):
+            text = f"{documents[key]['text']} Changed for the {number}th time."
+            documents[key] = {**documents[key], "text": text}
+            if number % 3 == 0:  # as a whole, and the sketch is gone
+                client.index(index=index, id=key, body=documents[key])
+            else:  # the text alone, and a sketch that is there no longer fits
+                client.update(index=index, id=key, body={"doc": {"text": text}})
+        client.delete(index=index, id=changed[0])
+        del documents[changed[0]]
+        documents["new"] = {"id": "new", "title": "New", "text": TEXT}
+        client.index(index=index, id="new", body=documents["new"])
+
+    with engine.client() as client:
+        fill(client, index, list(documents.values()))
+        with writing(engine, index, write):
+            backfill(client, index, FIELDS, rate=1_000, slices=2)
+        report = backfill(client, index, FIELDS)  # the writer may have been the last
+        assert report.remaining == 0
+        check(client, index, documents)
+
+
+def command(url: str, *words: object) -> list[str]:
+    program = "import sys; from ndd_search.cli import main; sys.exit(main())"
+    return [sys.executable, "-c", program, words[0], url, *map(str, words[1:])]  # type: ignore[list-item]
+
+
+def run(url: str, *words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command(url, *words), capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_killed_in_the_middle_it_goes_on_where_it_was_and_finds_what_others_wrote_meanwhile(
+    engine: Engine, index: str
+) -> None:
+    documents = {document["id"]: document for document in read("factbook")[:1_200]}
+    fields = ["--fields", ",".join(FIELDS)]
+    with engine.client() as client:
+        fill(client, index, list(documents.values()))
+        victim = subprocess.Popen(command(engine.url, "backfill", index, *fields, "--rate", 400))
+        done: list[str] = []
+        while len(done) < 300:
+            assert victim.poll() is None
+            time.sleep(0.1)
+            done = [key for key, hit in stored(client, index).items() if "ndd" in hit["_source"]]
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+        documents[done[0]]["text"] = TEXT  # by an update that leaves the old sketch
+        client.update(index=index, id=done[0], body={"doc": {"text": TEXT}})
+        told = json.loads(run(engine.url, "backfill", index, *fields, "--resume", "--json").stdout)
+        assert 0 < told["work"][0]["waiting"] <= 900
+        assert (told["corrected"], told["remaining"]) == (1, 0)
+        assert told["written"] == told["work"][0]["waiting"] + 1
+        check(client, index, documents)
+
+
+def test_ctrl_c_ends_it_with_a_sentence_and_what_was_written_stays(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        fill(client, index, [{"id": str(number), "text": TEXT} for number in range(2_000)])
+        words = command(engine.url, "backfill", index, "--fields", "text", "--rate", 400)
+        running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        query = {"query": {"exists": {"field": "ndd.recipe"}}}
+        while client.count(index=index, body=query)["count"] < 100:
+            assert running.poll() is None
+            time.sleep(0.1)
+            client.indices.refresh(index=index)
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=30)
+        assert (running.returncode, errors) == (130, "interrupted\n")
+        assert backfill(client, index, ["text"]).work[0].waiting < 2_000
+
+
+def test_a_new_recipe_is_made_beside_the_old_one_which_is_then_removed(engine: Engine, index: str) -> None:
+    documents = {str(number): {"id": str(number), "text": f"{TEXT} {number}", "n": 1.50} for number in range(300)}
+    following = ndd.Recipe.words(size=5, k=128)
+    with engine.client() as client:
+        fill(client, index, list(documents.values()))
+        backfill(client, index, ["text"], keys=8)
+        backfill(client, index, ["text"], field="ndd_next", recipe=following)
+        both = stored(client, index)["7"]["_source"]
+        assert both["ndd"]["recipe"] == RECIPE.id
+        assert both["ndd_next"] == {"sketch": ndd.sketch(f"{TEXT} 7", following).tolist(), "recipe": following.id}
+        done = run(engine.url, "backfill", index, "--remove", "ndd")
+        assert "300 documents written" in done.stdout
+        assert "mapping of ndd stays" in done.stderr
+        for key, hit in stored(client, index).items():
+            left = {name: value for name, value in hit["_source"].items() if value is not None}
+            assert left.pop("ndd_next")["recipe"] == following.id
+            assert left == documents[key]
+            assert "fields" not in hit
+        assert "0 documents written" in run(engine.url, "backfill", index, "--remove", "ndd").stdout
+        backfill(client, index, ["text"])  # and it can come back
+        assert stored(client, index)["7"]["_source"]["ndd"]["recipe"] == RECIPE.id
+
+
+def test_sketches_of_another_recipe_and_stale_ones_are_made_anew(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": properties()}})
+        other = ndd.sketch_fields({"id": "other", "text": TEXT}, "text", recipe=ndd.Recipe.words(k=8))
+        fill(client, index, [other, {"id": "stale", "text": TEXT, "ndd": {"sketch": [], "recipe": "stale"}}])
+        assert backfill(client, index, ["text"]).tally.written == 2
+        assert {hit["_source"]["ndd"]["recipe"] for hit in stored(client, index).values()} == {RECIPE.id}
+
+
+def test_routing_aliases_with_a_filter_and_data_streams(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index, body={"settings": {"number_of_shards": 3}, "aliases": {f"{index}-all": {}}})
+        fill(client, index, [{"id": str(n), "text": f"{TEXT} {n}"} for n in range(50)], routing="somewhere")
+        german = {"actions": [{"add": {"index": index, "alias": f"{index}-de", "filter": {"ids": {"values": ["3"]}}}}]}
+        client.indices.update_aliases(body=german)
+        assert backfill(client, f"{index}-de", ["text"]).tally.written == 1
+        assert backfill(client, f"{index}-all", ["text"]).tally.written == 49
+        assert all(hit["_routing"] == "somewhere" for hit in stored(client, index).values())
+        assert len(stored(client, index)) == 50
+
+        stream = f"{index}-stream"
+        template = {"index_patterns": [stream], "priority": 600, "data_stream": {}}
+        client.indices.put_index_template(name=stream, body=template)
+        line = {"@timestamp": "2031-05-01T12:00:00Z", "text": TEXT}
+        client.bulk(index=stream, body=[{"create": {"_id": "1"}}, line], refresh=True)
+        client.indices.rollover(alias=stream)
+        client.bulk(index=stream, body=[{"create": {"_id": "2"}}, line], refresh=True)
+        report = backfill(client, stream, ["text"])
+        assert (len(report.work), report.tally.written, report.remaining) == (2, 2, 0)
+        assert any("the next backing index" in note for note in report.notes)
+        with suppress(Exception):  # Elasticsearch from published jars cannot delete a data stream
+            client.indices.delete_data_stream(name=stream)
+            client.indices.delete_index_template(name=stream)
+
+
+def test_closed_and_read_only_indexes_are_told_and_the_others_done(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        names = [f"{index}-{kind}" for kind in ("closed", "open", "readonly")]
+        try:
+            for name in names:
+                fill(client, name, [{"id": "1", "text": TEXT}])
+            client.indices.close(index=names[0])
+            client.indices.put_settings(index=names[2], body={"index.blocks.write": True})
+            planned = run(engine.url, "backfill", f"{index}-*", "--fields", "text", "--dry-run", "--json").stdout
+            assert [one["waiting"] for one in json.loads(planned)] == [0, 1, 0]
+            done = run(engine.url, "backfill", f"{index}-*", "--fields", "text", code=3)
+            assert f"{names[0]} was left as it is: it is closed" in done.stderr
+            assert f"{names[2]} was left as it is: it has the block index.blocks.write" in done.stderr
+            assert "1 documents written" in done.stdout
+            refused = run(engine.url, "backfill", names[2], "--fields", "text", code=2)
+            assert "index.blocks.write" in refused.stderr
+        finally:
+            client.indices.put_settings(index=names[2], body={"index.blocks.write": None})
+            client.indices.delete(index=",".join(names))
+
+
+def test_an_index_blocked_in_the_middle_ends_the_run_with_what_the_server_says(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        fill(client, index, [{"id": str(number), "text": TEXT} for number in range(1_000)])
+        block = {"index.blocks.write": True}
+        began = threading.Event()
+
+        def write(other: Any) -> None:
+            began.wait(30)
+            other.indices.put_settings(index=index, body=block)
+
+        with (
+            writing(engine, index, write),
+            pytest.raises(IndexUnusable, match=r"the server refuses to write.*index write"),
+        ):
+            backfill(client, index, ["text"], rate=500, on_progress=lambda done, total: began.set())
+        client.indices.put_settings(index=index, body={"index.blocks.write": None})
+
+
+@pytest.mark.parametrize(
+    ("mapping", "words"),
+    [
+        ({"properties": {"ndd": {"type": "text"}}}, "ndd is a field of type text"),
+        (
+            {"properties": DYNAMIC},
+            "ndd.recipe is text, not keyword",
+        ),
+        ({"_source": {"enabled": False}}, "_source is disabled"),
+        ({"_source": {"excludes": ["vector"]}}, "which every update of a document would lose"),
+    ],
+)
+def test_an_index_that_would_suffer_is_left_alone(engine: Engine, index: str, mapping: dict, words: str) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": mapping})
+        fill(client, index, [{"id": "1", "text": TEXT}])
+        with pytest.raises(IndexUnusable, match=words):
+            backfill(client, index, ["text"])
+
+
+def test_documents_the_server_will_not_take_are_counted_and_do_not_keep_it_running(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": {"day": {"type": "date"}}}})
+        fill(client, index, [{"id": "1", "text": TEXT}, {"id": "2", "text": TEXT, "day": "2031-05-01"}])
+        settings = {"index": {"mapping": {"total_fields": {"limit": 5}}}}
+        client.indices.put_settings(index=index, body=settings)  # no room for our fields
+        told = run(engine.url, "backfill", index, "--fields", "text", code=2).stderr
+        assert "Limit of total fields [5] has been exceeded" in told
+
+
+class Busy:
+    """The real client, with a server in front of it that has no room for half of what it gets, three times."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self.refused = client, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def bulk(self, body: list[dict[str, Any]]) -> Any:
+        if self.refused >= 3:
+            return self._client.bulk(body=body)
+        self.refused += 1
+        half = len(body) // 4 * 2
+        response = self._client.bulk(body=body[:half]) if half else {"items": []}
+        turned_away = [{"update": {"status": 429, "error": {"type": "rejected"}}}] * ((len(body) - half) // 2)
+        return {"items": [*response["items"], *turned_away]}
+
+
+def test_what_a_busy_server_turns_away_is_sent_again_later(
+    engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ndd_search.rewrite.waits", lambda: [0.01] * 5)
+    with engine.client() as client:
+        fill(client, index, [{"id": str(number), "text": TEXT} for number in range(40)])
+        busy = Busy(client)
+        report = backfill(busy, index, ["text"])
+        assert (report.tally.written, report.remaining, busy.refused) == (40, 0, 3)
+
+
+def test_a_rate_is_kept_over_all_threads_and_stopping_ends_every_wait() -> None:
+    began = time.monotonic()
+    patience = Patience(rate=1_000)
+    threads = [threading.Thread(target=lambda: [patience.admit(10) for _ in range(10)]) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 0.28 < time.monotonic() - began < 0.6
+    patience.stop()
+    with pytest.raises(Stopped):
+        patience.pause(60)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "of which fields"),
+        ({"fields": ["text"], "remove": True}, "of which fields"),
+        ({"fields": ["text"], "slices": 0}, "slices must be 1..64"),
+        ({"fields": ["text"], "keys": 65}, "keys 0..64"),
+        ({"fields": ["text"], "rate": 0}, "rate must be above 0"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Backfill(index="news", **settings)
