@@ -66,7 +66,7 @@ class Constants:
 class CommonValues:
     """The sketch values that more than a handful of documents of an index hold: its frames, templates and phrases.
 
-    documents: how many sketches were counted, at least 0.
+    documents: how many different sketches were counted, at least 0.
     values:    int32, ascending.
     counts:    int32, in how many of those sketches each value is; all above `handful`.
     recipe:    the id of the recipe of the sketches.
@@ -85,15 +85,17 @@ class CommonValues:
     def count(
         cls, sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, handful: int = Constants.handful
     ) -> Self:
-        """Count the values of some sketches, at best a random sample of SAMPLE documents of an index."""
-        if isinstance(sketches, Sketches):
-            values = np.sort(sketches.values)
-        else:
-            values = np.sort(np.concatenate([np.empty(0, np.int32), *(np.asarray(one, np.int32) for one in sketches)]))
+        """Count the values of some sketches, at best a random sample of SAMPLE documents of an index.
+
+        Equal sketches count once: a text is not common because it was stored often. Empty ones do not count.
+        """
+        different = dict.fromkeys(np.asarray(one, np.int32).tobytes() for one in sketches)
+        different.pop(b"", None)
+        values = np.sort(np.frombuffer(b"".join(different), np.int32))
         starts = np.flatnonzero(np.diff(values, prepend=-1))
         counts = np.diff(starts, append=len(values)).astype(np.int32)
         common = counts > handful
-        return cls(len(sketches), values[starts[common]], counts[common], recipe.id, handful)
+        return cls(len(different), values[starts[common]], counts[common], recipe.id, handful)
 
     def rareness(self, values: npt.ArrayLike) -> Shares:
         """How rare each value is: 1 for one that at most a handful of documents hold, falling to 0 for one in all.

@@ -32,9 +32,14 @@ def overlap(
 
 
 def test_counting_keeps_the_values_that_more_than_four_documents_hold() -> None:
-    sketches = [[1, 2, 10 + i] for i in range(5)] + [[2, 3], [3], [3], [3]]
+    sketches = [[1, 2, 10 + i] for i in range(5)] + [[2, 3], [3, 4], [3, 5], [3, 6]]
     counted = CommonValues.count(sketches, RECIPE)
     assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (9, [1, 2], [5, 6])
+
+
+def test_equal_sketches_count_once_and_empty_ones_not_at_all() -> None:
+    counted = CommonValues.count([[1, 2]] * 50 + [[]] * 3 + [[2, 3, i] for i in range(4, 8)], RECIPE)
+    assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (5, [2], [5])
 
 
 def test_rareness_falls_from_one_for_a_handful_of_documents_to_nothing_for_a_value_in_all() -> None:
