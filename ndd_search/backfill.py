@@ -137,7 +137,11 @@ class Backfill:
         if self.remove:
             stored = [{"exists": {"field": path}} for path in (where.recipe, where.sketch)]
             return {"bool": {"should": stored, "minimum_should_match": 1, "filter": only}}
-        return {"bool": {"must_not": [{"term": {where.recipe: self.recipe.id}}], "filter": only}}
+        lacking: list[dict[str, Any]] = [{"bool": {"must_not": [{"term": {where.recipe: self.recipe.id}}]}}]
+        if self.keys:  # a sketch made before keys were wanted
+            without = {"filter": [{"exists": {"field": where.sketch}}], "must_not": [{"exists": {"field": where.keys}}]}
+            lacking.append({"bool": without})
+        return {"bool": {"should": lacking, "minimum_should_match": 1, "filter": only}}
 
     def _plan(self, client: Any, facts: IndexFacts) -> Work:
         problem = self._problem(facts)

@@ -7,7 +7,7 @@ the engine's inverted index hands out the few documents worth comparing, and the
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -17,12 +17,16 @@ import numpy.typing as npt
 
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import Decision
+from ndd_search.engines.hook import options
 from ndd_search.field import SketchField, keys_of
 from ndd_search.guards import allowed
 from ndd_search.pairs import rows_of, similar_pairs
+from ndd_search.patience import Patience
+from ndd_search.scan import snapshot
 from ndd_search.sketch import Sketch, sketch
 
 _MISSED = 0.01  # of the documents exactly at the bar, the share that may share too few keys to be looked at
+_AT_ONCE = 100  # searches in a request
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class CandidateSearch:
 
     recipe, field: of the stored sketches.
     keys:           how many of the smallest values are asked for, at most as many as were stored, 1..64.
-    min_similarity: resemblance from which a document counts, 0 < x <= 1.
+    min_similarity: from when on a document counts, as in CollapseOptions: a resemblance, 0 < x <= 1, or a name.
     min_shingles:   below this many shingles only an identical sketch counts.
     examined:       the most documents compared, 1..10,000; those that share most keys come first.
     """
@@ -48,15 +52,23 @@ class CandidateSearch:
     recipe: Recipe = dataclasses.field(default_factory=Recipe)
     field: str = "ndd"
     keys: int = 8
-    min_similarity: float = 0.5
+    min_similarity: float | str = 0.5
     min_shingles: int = 8
     examined: int = 100
 
     def __post_init__(self) -> None:
-        CollapseOptions(min_similarity=self.min_similarity, min_shingles=self.min_shingles)  # checks them
+        _ = self._options  # checks them
         for name, least, most in (("keys", 1, 64), ("examined", 1, 10_000)):
             if not least <= getattr(self, name) <= most:
                 raise ValueError(f"{name} must be {least}..{most}, got {getattr(self, name)}")
+
+    @property
+    def _options(self) -> CollapseOptions:
+        return CollapseOptions(min_similarity=self.min_similarity, min_shingles=self.min_shingles)
+
+    @property
+    def _decision(self) -> Decision:
+        return Decision.of(self._options.min_similarity, self.recipe)
 
     def body(self, wanted: Sketch, *, only_leaders: bool = False) -> dict[str, Any]:
         """The search request. only_leaders: without documents marked as somebody's duplicate."""
@@ -65,7 +77,7 @@ class CandidateSearch:
         terms = [{"constant_score": {"filter": {"term": {where.keys: key}}}} for key in keys]
         query: dict[str, Any] = {
             "should": terms,
-            "minimum_should_match": shared_keys(len(keys), self.min_similarity),
+            "minimum_should_match": self.needed(len(keys)),
             "filter": [{"term": {where.recipe: self.recipe.id}}],
         }
         if only_leaders:
@@ -78,6 +90,10 @@ class CandidateSearch:
             "track_total_hits": False,
         }
 
+    def needed(self, keys: int) -> int:
+        """How many of a document's keys another one must have to be worth comparing."""
+        return shared_keys(keys, self._decision.floor)
+
     def verified(self, wanted: Sketch, hits: Sequence[dict[str, Any]]) -> list[Candidate]:
         """Those of the engine's hits whose sketches resemble the wanted one, most similar first."""
         decoded = SketchField(self.field).decode([hit.get("fields", {}) for hit in hits], self.recipe)
@@ -89,10 +105,10 @@ class CandidateSearch:
     def similarities(self, wanted: Sketch, others: Sequence[Sketch]) -> npt.NDArray[np.float64]:
         """The resemblance to each of the others, 0.0 where it does not count; float64, shape (len(others),)."""
         rows = rows_of([wanted, *others], self.recipe.k)
-        pairs = similar_pairs(rows, Decision.of(self.min_similarity, self.recipe))
+        pairs = similar_pairs(rows, self._decision)
         pairs = pairs.where(pairs.first == 0)
-        options = CollapseOptions(min_similarity=self.min_similarity, min_shingles=self.min_shingles)
-        pairs = pairs.where(allowed(pairs, rows, [], lambda hit, field: None, options)["min_shingles"])
+        long_enough = allowed(pairs, rows, [], lambda hit, field: None, self._options)["min_shingles"]
+        pairs = pairs.where(long_enough)
         found = np.zeros(len(others))
         found[pairs.second - 1] = pairs.similarity
         return found
@@ -111,8 +127,35 @@ def find_duplicates(
     wanted = sketch(document, search.recipe) if isinstance(document, str) else np.asarray(document, np.int32)
     if not len(wanted):
         return []
-    response = client.search(index=index, body=search.body(wanted))
+    with options(enabled=False):  # a wrapped client would collapse what we are looking for
+        response = client.search(index=index, body=search.body(wanted))
     return search.verified(wanted, response["hits"]["hits"])[:size]
+
+
+def all_duplicates(client: Any, index: str, search: CandidateSearch) -> Iterator[tuple[str, Candidate]]:
+    """Every pair of resembling documents of an index: an id, and a candidate whose id comes after it.
+
+    client: synchronous. One search for each document of the index, sent 100 at a time.
+    """
+    where = SketchField(search.field)
+    request = {
+        "query": {"term": {where.recipe: search.recipe.id}},
+        "_source": False,
+        "docvalue_fields": [where.sketch, where.recipe],
+    }
+    with snapshot(client, index, Patience()) as now:
+        for hits in now.pages(request, _AT_ONCE):
+            found = where.decode([hit.get("fields", {}) for hit in hits], search.recipe)
+            known = [(hit, one) for hit, one in zip(hits, found, strict=True) if not isinstance(one, str)]
+            if not known:
+                continue
+            lines = [line for hit, one in known for line in ({"index": hit["_index"]}, search.body(one))]
+            with options(enabled=False):
+                responses = client.msearch(body=lines)["responses"]
+            for (hit, one), response in zip(known, responses, strict=True):
+                for candidate in search.verified(one, response.get("hits", {}).get("hits", [])):
+                    if candidate.id > hit["_id"]:
+                        yield hit["_id"], candidate
 
 
 def shared_keys(keys: int, min_similarity: float) -> int:

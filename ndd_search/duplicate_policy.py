@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ndd_search.candidates import CandidateSearch, shared_keys
+from ndd_search.candidates import CandidateSearch
 from ndd_search.config import Recipe
 from ndd_search.sketch import Sketch
 
@@ -35,7 +35,7 @@ class DuplicatePolicy:
     action:         "report" counts it, "mark" stores the other one's id in ndd.duplicate_of, "skip" leaves it out.
     client:         searches the index; asynchronous with an async helper.
     index:          where to look; None: the index each action names.
-    min_similarity: resemblance from which it counts, 0 < x <= 1.
+    min_similarity: from when on it counts, as in CollapseOptions.
     remembered:     how many of the last documents are kept at hand (about 1 kB each), at least 0: a search does not see
                     what was sent since the last refresh.
     on_duplicate:   called with each.
@@ -46,7 +46,7 @@ class DuplicatePolicy:
     action: Literal["report", "mark", "skip"]
     client: Any
     index: str | None = None
-    min_similarity: float = 0.8
+    min_similarity: float | str = 0.8
     remembered: int = 20_000
     on_duplicate: Callable[[FoundDuplicate], None] | None = None
 
@@ -118,7 +118,7 @@ class Recent:
     def _seen(self, wanted: Sketch) -> list[tuple[float, str | None]]:
         keys = wanted[: self._search.keys].tolist()
         met = Counter(number for key in keys for number in self._by_key.get(key, ()))
-        needed = shared_keys(len(keys), self._search.min_similarity)
+        needed = self._search.needed(len(keys))
         likely = [number for number, shared in met.most_common(self._search.examined) if shared >= needed]
         similarity = self._search.similarities(wanted, [self._documents[number][1] for number in likely])
         return [(float(similarity[i]), self._documents[likely[i]][0][1]) for i in np.flatnonzero(similarity).tolist()]

@@ -27,6 +27,7 @@ from typing import Any
 from ndd_search.config import Recipe
 from ndd_search.documents import text_of
 from ndd_search.duplicate_policy import DuplicatePolicy
+from ndd_search.engines.hook import options
 from ndd_search.errors import MissingExtra
 from ndd_search.field import SketchField
 from ndd_search.sketch import Sketch, sketch_many
@@ -142,7 +143,8 @@ class SketchedActions:
         try:
             request = next(flow)
             while True:
-                response = self._client.msearch(body=request)
+                with options(enabled=False):
+                    response = self._client.msearch(body=request)
                 if isawaitable(response):
                     raise TypeError(
                         "the client of `duplicates` is asynchronous: use an async helper, or another client"
@@ -156,8 +158,10 @@ class SketchedActions:
         try:
             request = next(flow)
             while True:
-                response = self._client.msearch(body=request)
-                request = flow.send((await response if isawaitable(response) else response)["responses"])
+                with options(enabled=False):
+                    response = self._client.msearch(body=request)
+                    response = await response if isawaitable(response) else response
+                request = flow.send(response["responses"])
         except StopIteration as finished:
             return list(finished.value)
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "evaluate": "compare the methods on labelled pairs",
     "template": "print or install the index template of Elasticsearch or OpenSearch",
     "backfill": "give the documents of a live index their sketches",
+    "duplicates": "find near-duplicates in a whole index",
 }
 
 _EXAMPLES = """\

@@ -1,0 +1,231 @@
+"""Near-duplicates in a whole index: found by keys, and what becomes of a new document that resembles another."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search.candidates import CandidateSearch, all_duplicates, shared_keys
+from ndd_search.decision import Decision
+from ndd_search.pairs import rows_of, similar_pairs
+from ndd_search.templates import properties
+from tests.collections import read
+from tests.engines.find import Engine
+from tests.test_backfill import run
+
+TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+COPY = f"LONDON (Wire) - {TEXT}"
+OTHER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
+DOCUMENTS = [{"_id": "a", "body": TEXT}, {"_id": "b", "body": COPY}, {"_id": "c", "body": OTHER}]
+
+
+def create(client: Any, index: str, documents: list[dict[str, Any]] = DOCUMENTS, **settings: Any) -> None:
+    client.indices.create(index=index, body={"mappings": {"properties": properties(keys=True)}})
+    store(client, index, ndd.with_sketches(documents, "body", **{"keys": 8, **settings}))
+
+
+def store(client: Any, index: str, actions: Any) -> list[dict[str, Any]]:
+    """Index, as a bulk helper does; returns the documents."""
+    stored = [dict(action) for action in actions]
+    lines = [
+        line
+        for one in stored
+        for line in ({"index": {"_index": index, "_id": one["_id"]}}, {k: v for k, v in one.items() if k != "_id"})
+    ]
+    if lines:
+        assert not client.bulk(body=lines, refresh=True)["errors"]
+    return stored
+
+
+def test_a_text_and_a_sketch_find_what_resembles_them_most_similar_first(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        create(client, index)
+        found = ndd.find_duplicates(client, index, TEXT)
+        assert [(one.id, one.index) for one in found] == [("a", index), ("b", index)]
+        assert found[0].similarity == 1.0
+        assert found[1].similarity == pytest.approx(ndd.resemblance(ndd.sketch(TEXT), ndd.sketch(COPY), 64))
+        assert ndd.find_duplicates(client, index, ndd.sketch(TEXT), size=1) == found[:1]
+        assert ndd.find_duplicates(client, index, TEXT, min_similarity=1.0) == found[:1]
+        assert ndd.find_duplicates(client, index, "Something else altogether, of which nothing is known.") == []
+        assert ndd.find_duplicates(client, index, "") == []
+
+
+def test_a_wrapped_client_finds_them_too(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        create(client, index)
+        ndd.wrap(client)
+        assert [one.id for one in ndd.find_duplicates(client, index, TEXT)] == ["a", "b"]
+
+
+def test_short_texts_are_found_only_when_they_are_identical(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        create(client, index, [{"_id": "1", "body": "red shoes for men"}, {"_id": "2", "body": "red shoes for boys"}])
+        assert [one.id for one in ndd.find_duplicates(client, index, "Red shoes, for men")] == ["1"]
+        assert ndd.find_duplicates(client, index, "red shoes for all") == []
+
+
+def test_documents_of_another_recipe_are_not_compared(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        create(client, index, recipe=ndd.Recipe.words(k=128))
+        assert ndd.find_duplicates(client, index, TEXT) == []
+        assert len(ndd.find_duplicates(client, index, TEXT, recipe=ndd.Recipe.words(k=128))) == 2
+
+
+def test_most_pairs_of_a_collection_are_found_by_eight_keys_and_nothing_else_is(engine: Engine, index: str) -> None:
+    documents = [{"_id": one["id"], "body": one["text"]} for one in read("xquad_pages")[:800]]
+    ids, sketches = [one["_id"] for one in documents], ndd.sketch_many(one["body"] for one in documents)
+    pairs = similar_pairs(rows_of(sketches, 64), Decision.of(0.5, ndd.Recipe()))
+    enough = [len(sketches[i]) >= 8 and len(sketches[j]) >= 8 for i, j in zip(pairs.first, pairs.second, strict=True)]
+    pairs = pairs.where((pairs.similarity == 1.0) | enough)
+    expected = {tuple(sorted((ids[i], ids[j]))) for i, j in zip(pairs.first, pairs.second, strict=True)}
+    assert len(expected) > 100
+    search = CandidateSearch(keys=8, min_similarity=0.5)
+    with engine.client() as client:
+        create(client, index, documents)
+        found = {(of, one.id) for of, one in all_duplicates(client, index, search)}
+        assert found <= expected
+        assert len(found) >= 0.99 * len(expected)
+
+
+@given(st.integers(1, 64), st.floats(0.01, 1))
+def test_the_keys_that_must_be_shared_are_at_least_one_and_at_most_all(keys: int, bar: float) -> None:
+    assert 1 <= shared_keys(keys, bar) <= keys
+    assert shared_keys(keys, 1.0) == keys
+
+
+@pytest.mark.parametrize("keys", [8, 16])
+def test_at_most_one_in_a_hundred_pairs_at_the_bar_shares_too_few_keys(keys: int) -> None:
+    rng, bar, shingles = np.random.default_rng(7), 0.5, 300
+    union = round(2 * shingles / (1 + bar))
+    values = rng.random((2_000, union))
+    first, second = np.sort(values[:, :shingles])[:, :keys], np.sort(values[:, union - shingles :])[:, :keys]
+    shared = (first[:, :, None] == second[:, None, :]).sum(axis=(1, 2))
+    assert (shared < shared_keys(keys, bar)).mean() <= 0.015
+    assert (shared < shared_keys(keys, bar) + 1).mean() > 0.01, "more could be asked for"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"keys": 0}, "keys must be 1"), ({"examined": 0}, "examined must be"), ({"min_similarity": 0.0}, "above 0")],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        CandidateSearch(**settings)
+
+
+def test_the_command_line_finds_them_for_a_document_for_a_text_and_in_the_whole_index(
+    engine: Engine, index: str, tmp_path: Any
+) -> None:
+    text = tmp_path / "text"
+    text.write_text(COPY)
+    with engine.client() as client:
+        create(client, index)
+        pairs = [json.loads(line) for line in run(engine.url, "duplicates", index, "--json").stdout.splitlines()]
+        assert [(one["of"], one["id"]) for one in pairs] == [("a", "b")]
+        of = json.loads(run(engine.url, "duplicates", index, "--of", "b", "--json").stdout)
+        assert (of["of"], of["id"], of["similarity"]) == ("b", "a", pairs[0]["similarity"])
+        assert "1.000" in run(engine.url, "duplicates", index, "--text", text).stdout
+        assert run(engine.url, "duplicates", index, "--of", "c", code=1).stdout == "nothing found\n"
+        assert "no document d" in run(engine.url, "duplicates", index, "--of", "d", code=2).stderr
+
+
+def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": properties()}})
+        store(client, index, ndd.with_sketches([*DOCUMENTS, {"_id": "empty", "body": "?"}], "body"))
+        assert "has no keys" in run(engine.url, "duplicates", index, code=2).stderr
+        settings = ndd.Backfill(index=index, fields=["body"], keys=8)
+        assert settings.run(client).tally.written == 3
+        assert settings.run(client).tally.written == 0
+        client.indices.refresh(index=index)
+        assert [one.id for one in ndd.find_duplicates(client, index, TEXT)] == ["a", "b"]
+
+
+def test_a_new_document_is_marked_left_out_or_only_told(engine: Engine, index: str) -> None:
+    new = [
+        {"_id": "d", "body": f"{TEXT} Read more."},
+        {"_id": "e", "body": "Nothing like it was ever seen before, here."},
+    ]
+    with engine.client() as client:
+        create(client, index)
+        told: list[Any] = []
+        policy = {"client": client, "index": index, "min_similarity": 0.5, "on_duplicate": told.append}
+        for action in ("report", "skip", "mark"):
+            actions = ndd.with_sketches(new, "body", keys=8, duplicates=ndd.DuplicatePolicy(action, **policy))
+            done = list(actions)
+            assert actions.report.duplicates == 1
+            assert [one["_id"] for one in done] == (["e"] if action == "skip" else ["d", "e"])
+            marks = [one["ndd"].get("duplicate_of") for one in done]
+            assert marks == (["a", None] if action == "mark" else [None] * len(done))
+            assert actions.report.skipped == (action == "skip")
+        assert [(one.id, one.of) for one in told] == [("d", "a")] * 3
+
+
+def test_duplicates_within_a_batch_and_before_a_refresh_are_found_and_marks_never_chain(
+    engine: Engine, index: str
+) -> None:
+    words = TEXT.split()
+    drift = [" ".join([f"word{i}{j}" for j in range(3 * i)] + words[: len(words) - i]) for i in range(4)]
+    new = [{"_id": f"d{i}", "body": body} for i, body in enumerate([*drift, TEXT])]
+    with engine.client() as client:
+        create(client, index, [])
+        policy = ndd.DuplicatePolicy("mark", client=client, index=index, min_similarity=0.5)
+        actions = ndd.with_sketches(new, "body", keys=16, duplicates=policy, batch_size=2)
+        marks = {one["_id"]: one["ndd"].get("duplicate_of") for one in actions}
+        assert marks["d4"] == "d0"
+        leaders = {key for key, of in marks.items() if of is None}
+        assert {of for of in marks.values() if of} <= leaders
+        store(client, index, ndd.with_sketches([{**new[0]}], "body", keys=16, duplicates=policy))
+        again = list(ndd.with_sketches([{**new[0]}], "body", keys=16, duplicates=policy))
+        assert "duplicate_of" not in again[0]["ndd"], "a document is no duplicate of itself"
+
+
+def test_the_policy_works_with_an_asynchronous_client(engine: Engine, index: str) -> None:
+    async def through() -> list[dict[str, Any]]:
+        async with engine.async_client() as client:
+            policy = ndd.DuplicatePolicy("mark", client=client, index=index)
+            actions = ndd.with_sketches([{"_id": "d", "body": TEXT}], "body", keys=8, duplicates=policy)
+            return [one async for one in actions]
+
+    with engine.client() as client:
+        create(client, index)
+        assert asyncio.run(through())[0]["ndd"]["duplicate_of"] == "a"
+
+
+class NoSearch:
+    """A client whose every search fails."""
+
+    def msearch(self, body: list[Any]) -> dict[str, Any]:
+        return {"responses": [{"error": {"type": "overloaded"}, "status": 503}] * (len(body) // 2)}
+
+
+def test_when_the_search_fails_documents_are_stored_as_new_and_those_of_this_run_still_found(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    policy = ndd.DuplicatePolicy("skip", client=NoSearch(), index="news")
+    actions = ndd.with_sketches([*DOCUMENTS, {"_id": "d", "body": TEXT}], "body", keys=8, duplicates=policy)
+    assert [one["_id"] for one in actions] == ["a", "c"]
+    assert len([line for line in caplog.messages if "looking for duplicates failed" in line]) == 1
+
+
+def test_only_the_last_documents_are_remembered() -> None:
+    policy = ndd.DuplicatePolicy("skip", client=NoSearch(), index="news", remembered=2)
+    bodies = [" ".join(f"{letter}{number}" for number in range(20)) for letter in "abc"]
+    new = [{"_id": str(i), "body": body} for i, body in enumerate([*bodies, bodies[2], bodies[0]])]
+    actions = ndd.with_sketches(new, "body", keys=8, duplicates=policy)
+    assert [one["_id"] for one in actions] == ["0", "1", "2", "4"]
+
+
+def test_the_policy_says_what_it_needs() -> None:
+    with pytest.raises(ValueError, match="action must be"):
+        ndd.DuplicatePolicy("drop", client=None)  # type: ignore[arg-type]
+    actions = ndd.with_sketches(DOCUMENTS, "body", keys=8, duplicates=ndd.DuplicatePolicy("mark", client=NoSearch()))
+    with pytest.raises(ValueError, match=r"names no _index: say in DuplicatePolicy\(index="):
+        list(actions)
