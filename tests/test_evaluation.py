@@ -220,6 +220,15 @@ def test_leaving_a_collection_out_takes_the_bar_of_the_others(folder: Path, tmp_
     assert found.left_out(method) == expected
 
 
+def test_without_a_collection_the_method_that_is_best_on_the_others_is_chosen(folder: Path, tmp_path: Path) -> None:
+    write(tmp_path / "documents.jsonl", [{"id": "a", "text": text(1)}, {"id": "b", "text": text(1) + " changed"}])
+    write(tmp_path / "pairs.jsonl", [{"a": "a", "b": "b", "label": 1}])
+    methods = [all_methods()[name] for name in ("identical", "auto")]
+    found = study([read_collection(folder), read_collection(tmp_path)], methods, lambda step: None)
+    chosen = [(method.name, result.collection.name) for method, result in found.best_elsewhere()]
+    assert chosen == [("auto", "news"), ("auto", tmp_path.name)]
+
+
 def test_each_constant_is_halved_and_doubled() -> None:
     names = [method.name for method in halved_and_doubled(Recipe())]
     assert names[:4] == ["least 0.15", "least 0.6", "power 1.5", "power 6"]

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ndd_search.evaluation.collection import read_collection
     from ndd_search.evaluation.report import page
     from ndd_search.evaluation.study import all_methods, halved_and_doubled, study
-    from ndd_search.evaluation.tables import tables
+    from ndd_search.evaluation.tables import best_elsewhere_table, tables
 
     known = all_methods()
     names = arguments.methods.split(",") if arguments.methods else list(known)
@@ -52,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     if found.results:
         for title, table in tables(found, speed=not arguments.no_speed):
             print(f"\n## {title}\n\n{table}")
+    if arguments.sensitivity and len(found.collections) > 1:
+        print(f"\n## The constants chosen without each collection\n\n{best_elsewhere_table(found)}")
     if arguments.report:
         arguments.report.write_text(page(found), "utf-8")
     elif found.unlabelled:

@@ -7,14 +7,14 @@ A method makes something of the texts of a collection once, then answers for any
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from ndd_search.config import Recipe
-from ndd_search.decision import SAMPLE, CommonValues, Constants, Decision
+from ndd_search.decision import PLAIN, SAMPLE, CommonValues, Constants, Decision
 from ndd_search.evaluation.collection import Places
 from ndd_search.evaluation.sets import Shares, interned, overlaps, rows_of_sets, shared_sums, shared_values
 from ndd_search.pairs import Rows, rows_of
@@ -187,7 +187,8 @@ def one_after_the_other(first: Method, then: Method) -> Callable[[Sequence[str]]
 def own_methods() -> list[Method]:
     """The methods of this package."""
     words = Recipe.words()
-    resembling = Method("min-k", f"resemblance in its KMV form, {words.id}", 0.5, sketched(kmv, words))
+    about = f'resemblance in its KMV form, {words.id}; at 0.5 min_similarity="moderate"'
+    resembling = Method("min-k", about, PLAIN["moderate"], sketched(kmv, words))
     counted = Method("simhash", "64 bits, words weighed by their count", 1 - 3 / BITS, printed(lambda texts: None))
     rare = Method("simhash-tfidf", "64 bits, words weighed by tf-idf", 1 - 3 / BITS, printed(Rarity.count))
     return [
@@ -197,6 +198,8 @@ def own_methods() -> list[Method]:
         Method("exact", "resemblance over all 3-word shingles", 0.5, exact(words)),
         Method("cosine", "cosine over the frequencies of words", 0.9, exact(Recipe.words(size=1), cosine=True)),
         resembling,
+        replace(resembling, name="high", about='min_similarity="high": the same at 0.8', bar=PLAIN["high"]),
+        replace(resembling, name="identical", about='min_similarity="identical": equal sketches', bar=1.0),
         Method("min-k-128", "the same from 128 values a document", 0.5, sketched(kmv, Recipe.words(k=128))),
         Method("broder", f"Broder's estimate, {words.id}", 0.5, sketched(broder, words)),
         Method("characters", "5-character shingles, c5-k64", 0.5, sketched(kmv, Recipe.characters())),

@@ -82,6 +82,17 @@ class Study:
         bars = [best_common_bar([other.curve for other in results if other is not one]) for one in results]
         return [float(one.curve.f1_at(np.array([bar]))[0]) for one, bar in zip(results, bars, strict=True)]
 
+    def best_elsewhere(self) -> list[tuple[Method, Result]]:
+        """For each collection, the method with the best mean F1 on all others, and its result on this one."""
+        chosen = []
+        for collection in self.collections:
+            means = [
+                np.mean([r.quality.f1 for r in self.of(m) if r.collection is not collection]) for m in self.methods
+            ]
+            method = self.methods[int(np.argmax(means))]
+            chosen.append((method, next(result for result in self.of(method) if result.collection is collection)))
+        return chosen
+
 
 def all_methods() -> dict[str, Method]:
     """By name, the default first."""

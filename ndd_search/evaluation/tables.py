@@ -64,6 +64,14 @@ def left_out_table(study: Study) -> str:
     return markdown(heads, rows)
 
 
+def best_elsewhere_table(study: Study) -> str:
+    """What would have been chosen without each collection, and what it reaches there."""
+    rows = [
+        [result.collection.name, method.name, f"{result.quality.f1:.3f}"] for method, result in study.best_elsewhere()
+    ]
+    return markdown(["left out", "best on the others", "F1"], rows)
+
+
 def pages_table(study: Study) -> str:
     """What the reader of a page sees."""
     heads = ["collection, method", "dup@10 before", "dup@10", "missed", "lost", "lost, -1 forgiven", "fill"]
