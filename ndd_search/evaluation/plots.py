@@ -17,12 +17,11 @@ def lines(title: str, across: str, up: str, curves: Mapping[str, tuple[Shares, S
     """Curves over 0..1; the vertical axis runs from `least` to 1."""
     parts = [_frame(title, across, up, least)]
     for number, (name, (x, y)) in enumerate(curves.items()):
-        colour = COLOURS[number % len(COLOURS)]
         chosen = np.unique(np.linspace(0, len(x) - 1, min(len(x), 200)).astype(int)) if len(x) else np.empty(0, int)
         inside = chosen[y[chosen] >= least]
         points = " ".join(f"{_x(x[i]):.1f},{_y((y[i] - least) / (1 - least)):.1f}" for i in inside)
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        parts.append(_legend(number, colour, name))
+        parts.append(f'<polyline points="{points}" fill="none" {_stroke(number)} stroke-width="1.5"/>')
+        parts.append(_legend(number, name))
     return _picture(parts, len(curves))
 
 
@@ -38,7 +37,7 @@ def histogram(title: str, across: str, groups: Mapping[str, Shares], bar: float 
             parts.append(
                 f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{_y(0) - top:.1f}" fill="{colour}"/>'
             )
-        parts.append(_legend(number, colour, f"{name} ({len(values)})"))
+        parts.append(_legend(number, f"{name} ({len(values)})"))
     if bar is not None:
         parts.append(f'<path d="M{_x(bar):.1f} {_y(0)}V{_y(1)}" stroke="#000" stroke-dasharray="4 3"/>')
     return _picture(parts, len(groups))
@@ -59,11 +58,17 @@ def _frame(title: str, across: str, up: str, least: float) -> str:
     )
 
 
-def _legend(number: int, colour: str, name: str) -> str:
+def _stroke(number: int) -> str:
+    """A colour; after the last one they begin again, dashed."""
+    dashes = ' stroke-dasharray="5 3"' if number >= len(COLOURS) else ""
+    return f'stroke="{COLOURS[number % len(COLOURS)]}"{dashes}'
+
+
+def _legend(number: int, name: str) -> str:
     y = HEIGHT + 14 + 15 * (number // 2)
     x = LEFT + (WIDTH - LEFT) // 2 * (number % 2)
-    line = f'<path d="M{x} {y - 4}h14" stroke="{colour}" stroke-width="3"/>'
-    return f'{line}<text x="{x + 19}" y="{y}">{escape(name)}</text>'
+    line = f'<path d="M{x} {y - 4}h18" {_stroke(number)} stroke-width="3"/>'
+    return f'{line}<text x="{x + 23}" y="{y}">{escape(name)}</text>'
 
 
 def _picture(parts: Sequence[str], legends: int) -> str:

@@ -19,7 +19,7 @@ from ndd_search.sketch import sketch_many
 
 MOST_UNLABELLED = 3000  # documents of a collection without labels whose pairs are all looked at
 _SAMPLES = 6
-_LABELS = {1: "labelled near-duplicates", 0: "labelled different", -1: "not scored"}
+_LABELS = {1: "near-duplicates", 0: "different", -1: "not scored"}
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-size:.85rem}
@@ -81,7 +81,7 @@ def _labelled(results: Sequence[Result]) -> Iterator[str]:
     scored = np.flatnonzero(pairs.label >= 0)
     nearest = scored[np.argsort(np.abs(first.scores[scored] - first.method.bar), kind="stable")[:_SAMPLES]]
     for at in nearest.tolist():
-        told = f"{_LABELS[int(pairs.label[at])]} ({pairs.kind[at]}), {first.scores[at]:.2f}"
+        told = f"labelled {_LABELS[int(pairs.label[at])]} ({pairs.kind[at]}), {first.scores[at]:.2f}"
         yield _pair(first.collection, int(pairs.first[at]), int(pairs.second[at]), told)
 
 
