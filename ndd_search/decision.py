@@ -41,6 +41,7 @@ Shares = npt.NDArray[np.float64]
 PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on plain resemblance
 SAMPLE = 10_000  # most documents behind a table: more say nothing new, and clusters of copies stay rare in a sample
 
+_LOW_BITS = 2**16 - 1
 _ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the rounding
 
 
@@ -103,14 +104,20 @@ class CommonValues:
         That is ln(N / df) as a share of ln(N / handful). Same shape as values.
         """
         wanted = np.asarray(values)
-        if not self.telling:
-            return np.ones(wanted.shape)
-        counts = np.full(wanted.shape, self.handful)
-        if len(self.values):
-            place = np.minimum(np.searchsorted(self.values, wanted), len(self.values) - 1)
-            counts = np.where(self.values[place] == wanted, self.counts[place], counts)
-        rare: Shares = np.log(self.documents / counts) / log(self.documents / self.handful)
+        rare = np.ones(wanted.shape)
+        if self.telling and len(self.values):
+            marked, of_values = self._lookup
+            maybe = np.nonzero(marked[wanted & _LOW_BITS])
+            place = np.minimum(np.searchsorted(self.values, wanted[maybe].astype(np.int32)), len(self.values) - 1)
+            rare[maybe] = np.where(self.values[place] == wanted[maybe], of_values[place], 1.0)
         return rare
+
+    @cached_property
+    def _lookup(self) -> tuple[npt.NDArray[np.bool_], Shares]:
+        """Which low bits the values have, to sort out most of those that are not there, and how rare each value is."""
+        marked = np.zeros(_LOW_BITS + 1, dtype=bool)
+        marked[self.values & _LOW_BITS] = True
+        return marked, np.log(self.documents / self.counts) / log(self.documents / self.handful)
 
     @cached_property
     def digest(self) -> str:
