@@ -22,15 +22,15 @@ from ndd_search.documents import text_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.field import SketchField
 from ndd_search.indexes import IndexFacts, look_up
-from ndd_search.patience import Patience
+from ndd_search.patience import Patience, status_of
 from ndd_search.rewrite import Job, Rewriter, Tally
-from ndd_search.scan import Hits, status_of
+from ndd_search.scan import Hits
 from ndd_search.sketch import Sketch, sketch_many
 from ndd_search.templates import check_mapping, kept_out_of_source, properties
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # of an index's average documents
-_PAGE_SECONDS = 120.0  # at a rate: a page must be done before the server forgets our place
+_PAGE_SECONDS = 1.0  # at a rate: no bursts
 _ROUNDS = 5  # of looking for what others changed meanwhile
 
 Progress = Callable[[int, int], None]
@@ -189,7 +189,8 @@ class _Single:
     ) -> None:
         self.settings, self.client, self.facts = settings, client, facts
         average = max(facts.bytes / facts.documents, 1.0) if facts.documents else 1.0
-        size = min(_PAGE, _PAGE_BYTES / average, (settings.rate or float("inf")) * _PAGE_SECONDS)
+        at_rate = settings.rate * _PAGE_SECONDS / settings.slices if settings.rate else _PAGE
+        size = min(_PAGE, _PAGE_BYTES / average, at_rate)
         self._rewriter = Rewriter(
             client,
             facts.name,

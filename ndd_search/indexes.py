@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ndd_search.errors import IndexUnusable
+from ndd_search.patience import status_of
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,15 @@ class IndexFacts:
 def look_up(client: Any, expression: str) -> list[IndexFacts]:
     """The indexes behind a name or a list of names joined by commas, by name.
 
-    Raises IndexUnusable when there is none.
+    Raises IndexUnusable when one of the names means nothing.
     """
-    found = client.indices.get(index=expression, expand_wildcards="all", ignore_unavailable=True)
+    nothing = IndexUnusable(expression, "there is no such index, alias or data stream", "see GET _cat/indices")
+    try:
+        found = client.indices.get(index=expression, expand_wildcards="all")
+    except Exception as error:
+        raise (nothing if status_of(error) == 404 else error) from None
+    if not found:
+        raise nothing
     listed = client.cat.indices(
         index=expression,
         format="json",
@@ -53,10 +60,7 @@ def look_up(client: Any, expression: str) -> list[IndexFacts]:
         expand_wildcards="all",
     )
     counted = {line["index"]: line for line in listed}
-    facts = [_facts(name, about, counted.get(name, {}), expression) for name, about in sorted(found.items())]
-    if not facts:
-        raise IndexUnusable(expression, "there is no such index, alias or data stream", "see GET _cat/indices")
-    return facts
+    return [_facts(name, about, counted.get(name, {}), expression) for name, about in sorted(found.items())]
 
 
 def _facts(name: str, about: Mapping[str, Any], line: Mapping[str, Any], expression: str) -> IndexFacts:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import Any
 
+from ndd_search.actions import Path, at, changed, characters, documents_in, touches
 from ndd_search.config import Recipe
 from ndd_search.documents import text_of
 from ndd_search.duplicate_policy import DuplicatePolicy
@@ -181,7 +182,7 @@ class _Batch:
     def add(self, action: Any) -> bool:
         """Whether the batch is full now."""
         self._actions.append(action)
-        self._characters += _characters(action)
+        self._characters += characters(action)
         opaque = not isinstance(action, str | bytes | Mapping)
         return opaque or len(self._actions) >= self._size or self._characters >= self._most
 
@@ -196,7 +197,7 @@ class _Wanted:
     """One sketch to be made, or marked stale, and where in its action it belongs."""
 
     action: int  # in the batch
-    path: tuple[str, ...]  # of the document in the action
+    path: Path  # of the document in the action
     name: str
     text: str | None  # None: mark it stale
     sketch: Sketch | None = None
@@ -217,55 +218,31 @@ class _Sketcher:
         self.report.actions += len(batch)
         wanted = [one for number, action in enumerate(batch) for one in self._plan(number, action)]
         self._make([one for one in wanted if one.text is not None], batch)
-        extra: dict[int, dict[tuple[str, ...], dict[str, Any]]] = {}
+        extra: dict[int, dict[Path, dict[str, Any]]] = {}
         for one in wanted:
             if one.sketch is not None or one.text is None:
                 parts = SketchField(one.name).parts(one.sketch, self.recipe, self.keys)
                 extra.setdefault(one.action, {}).setdefault(one.path, {}).update(parts)
         left_out = yield from self._duplicates(batch, wanted, extra)
-        return [
-            _changed(action, extra.get(number, {})) for number, action in enumerate(batch) if number not in left_out
-        ]
+        return [changed(action, extra.get(number, {})) for number, action in enumerate(batch) if number not in left_out]
 
     def _plan(self, number: int, action: Any) -> Iterator[_Wanted]:
         """What is to be made for an action."""
-        for path, partial in self._documents(action):
-            document = _at(action, path)
+        documents = documents_in(action)
+        if isinstance(documents, str):
+            self._pass(action, documents)
+            return
+        for path, partial in documents:
+            document = at(action, path)
             for name, sources in self.fields.items():
-                touched = [_touches(document, source) for source in sources] if partial else ["whole"]
+                touched = [touches(document, source) for source in sources] if partial else ["whole"]
                 if not any(touched):
                     continue
-                if not all(one == "whole" for one in touched):
-                    self.report.stale += 1
-                    yield _Wanted(number, path, name, None)
-                    continue
-                text = self._text(action, document, sources, partial)
-                if text is not None:
+                known = all(one == "whole" for one in touched)
+                text = self._text(action, document, sources, partial) if known else None
+                if text is not None or partial:
+                    self.report.stale += text is None
                     yield _Wanted(number, path, name, text)
-
-    def _documents(self, action: Any) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """Where the action has documents, and whether each is a part of one."""
-        if not isinstance(action, Mapping):
-            self._pass(action, "raw" if isinstance(action, str | bytes) else "not a document")
-            return
-        kind = action.get("_op_type", "index")
-        source = ("_source",) if "_source" in action else ()
-        if kind in ("index", "create"):
-            if isinstance(_at(action, source), Mapping):
-                yield source, False
-            else:
-                self._pass(action, "raw")
-        elif kind == "update":
-            if source and not isinstance(action["_source"], Mapping):
-                source = ()  # it says what the response should hold
-            body = _at(action, source)
-            parts = {name: body[name] for name in ("doc", "upsert") if isinstance(body.get(name), Mapping)}
-            for name in parts:
-                yield (*source, name), name == "doc"
-            if not parts:
-                self._pass(action, "script" if "script" in body else "not a document")
-        else:
-            self._pass(action, "delete" if kind == "delete" else "unknown operation")
 
     def _text(self, action: Any, document: Mapping[str, Any], sources: Sequence[str], partial: bool) -> str | None:
         """The text to sketch, None when there is none; "" for an update that takes the text away."""
@@ -306,7 +283,7 @@ class _Sketcher:
             logger.warning("%s %s and goes without a sketch; the next ones are only counted, in report", which, what)
 
     def _duplicates(
-        self, batch: list[Any], wanted: list[_Wanted], extra: dict[int, dict[tuple[str, ...], dict[str, Any]]]
+        self, batch: list[Any], wanted: list[_Wanted], extra: dict[int, dict[Path, dict[str, Any]]]
     ) -> Generator[list[dict[str, Any]], list[dict[str, Any]], set[int]]:
         """Look for near-duplicates of the new documents; returns those to leave out."""
         if self.duplicates is None or self._recent is None:
@@ -355,47 +332,6 @@ def _chosen(fields: Fields, field: str) -> dict[str, tuple[str, ...]]:
             if not isinstance(source, str) or source.partition(".")[0] in chosen:
                 raise ValueError(f"{source!r} is no text field a sketch ({', '.join(chosen)}) can be made of")
     return chosen
-
-
-def _touches(document: Mapping[str, Any], source: str) -> str:
-    """What a partial document says of a field: "whole" gives or clears it, "part" changes some of it, "" leaves it."""
-    if source in document:
-        return "part" if isinstance(document[source], Mapping) else "whole"
-    head, dot, rest = source.partition(".")
-    if not dot or head not in document:
-        return ""
-    inner = document[head]
-    return _touches(inner, rest) if isinstance(inner, Mapping) else "whole"
-
-
-def _at(action: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    for name in path:
-        action = action[name]
-    return action
-
-
-def _changed(action: Any, extra: Mapping[tuple[str, ...], Mapping[str, Any]]) -> Any:
-    for path, parts in extra.items():
-        action = _with(action, path, parts)
-    return action
-
-
-def _with(action: Mapping[str, Any], path: tuple[str, ...], parts: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy with some parts added at a path; what is not on the way is shared."""
-    if not path:
-        return {**action, **parts}
-    return {**action, path[0]: _with(action[path[0]], path[1:], parts)}
-
-
-def _characters(action: Any) -> int:
-    """About how much text is held, one level deep."""
-    if isinstance(action, str | bytes):
-        return len(action)
-    if not isinstance(action, Mapping):
-        return 0
-    source = action.get("_source", action)
-    values = source.values() if isinstance(source, Mapping) else [source]
-    return sum(len(value) for value in values if isinstance(value, str | bytes))
 
 
 async def _asynchronous(actions: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:

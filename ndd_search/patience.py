@@ -1,4 +1,4 @@
-"""Not overloading a server: a rate that is kept, and requests repeated later when it has too much to do."""
+"""Getting on with a server: errors by number, a rate that is kept, requests repeated later when it is busy."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Patience:
             try:
                 return request()
             except Exception as error:
-                if getattr(error, "status_code", None) not in BUSY:
+                if status_of(error) not in BUSY:
                     raise
             self.pause(wait)
         return request()
@@ -65,3 +65,9 @@ class Patience:
 def waits() -> list[float]:
     """Seconds to wait after each try: 1, 2, 4, ... 60."""
     return [min(2.0**power, _LONGEST) for power in range(_TRIES)]
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status behind an error of either client, None when there is none (no connection)."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None

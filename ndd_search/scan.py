@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ndd_search.patience import Patience
+from ndd_search.patience import Patience, status_of
 
 _KEEP = "15m"  # what a page may take to be worked on; renewed by the next one
 
@@ -98,9 +98,3 @@ def _close(client: Any, point: str) -> None:
         client.close_point_in_time(id=point)
     else:
         client.delete_pit(body={"pit_id": [point]})
-
-
-def status_of(error: BaseException) -> int | None:
-    """The HTTP status behind an error of either client, None when there is none (no connection)."""
-    status = getattr(error, "status_code", None)
-    return status if isinstance(status, int) else None

@@ -175,7 +175,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_finds_what_others_wrot
 def test_ctrl_c_ends_it_with_a_sentence_and_what_was_written_stays(engine: Engine, index: str) -> None:
     with engine.client() as client:
         fill(client, index, [{"id": str(number), "text": TEXT} for number in range(2_000)])
-        words = command(engine.url, "backfill", index, "--fields", "text", "--rate", 400)
+        words = command(engine.url, "backfill", index, "--fields", "text", "--rate", 200)
         running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
         query = {"query": {"exists": {"field": "ndd.recipe"}}}
         while client.count(index=index, body=query)["count"] < 100:

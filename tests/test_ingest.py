@@ -174,6 +174,23 @@ def test_a_document_that_breaks_is_passed_on_and_logged_once(value: Any, caplog:
     assert line.startswith("document 7 cannot be sketched")
 
 
+def test_an_update_whose_text_cannot_be_read_marks_the_sketch_stale() -> None:
+    (done,) = ndd.with_sketches([{"_op_type": "update", "_id": "1", "doc": {"body": Explosive()}}], "body")
+    assert done["doc"]["ndd"] == STALE
+
+
+def test_a_fault_of_the_sketcher_costs_one_document_its_sketch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(texts: list[str], recipe: ndd.Recipe) -> ndd.Sketches:
+        if "fault" in texts:
+            raise RuntimeError("a fault")
+        return ndd.sketch_many(texts, recipe)
+
+    monkeypatch.setattr("ndd_search.ingest.sketch_many", faulty)
+    actions = ndd.with_sketches([{"body": TEXT}, {"body": "fault"}], "body")
+    assert list(actions) == [{"body": TEXT, "ndd": stored(TEXT)}, {"body": "fault"}]
+    assert actions.report.unchanged == {"unreadable": 1}
+
+
 def test_order_is_kept_and_the_look_ahead_is_bounded_by_count_and_by_text() -> None:
     taken = 0
 

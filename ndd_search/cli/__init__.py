@@ -28,6 +28,7 @@ COMMANDS = {
     "template": "print or install the index template of Elasticsearch or OpenSearch",
     "backfill": "give the documents of a live index their sketches",
     "duplicates": "find near-duplicates in a whole index",
+    "doctor": "say what is wrong with an index, and what to do",
 }
 
 _EXAMPLES = """\

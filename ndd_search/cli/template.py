@@ -47,13 +47,18 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.add_to:
             found = client.indices.get_index_template(name=arguments.add_to)["index_templates"][0]["index_template"]
             _refuse_conflict(client, arguments.add_to, arguments.field)
+        indexes = look_up(client, arguments.index) if arguments.index else []
+        for facts in indexes:
+            _refuse(facts.name, facts.mapping, arguments.field)
         client.cluster.put_component_template(name=arguments.name, body=template)
         print(f"component template {arguments.name} is installed")
         if arguments.add_to:
             client.indices.put_index_template(name=arguments.add_to, body=composed(found, arguments.name))
             print(f"index template {arguments.add_to} composes it: indexes made from now on have the fields")
-        if arguments.index:
-            _add_to_index(client, arguments.index, arguments.field, arguments.with_keys)
+        for facts in indexes:
+            fields = properties(arguments.field, arguments.with_keys)
+            client.indices.put_mapping(index=facts.name, body={"properties": fields})
+            print(f"index {facts.name} has the fields")
     return DONE
 
 
@@ -61,15 +66,6 @@ def _refuse_conflict(client: Any, template: str, field: str) -> None:
     """Say so before anything is changed, when the user's own template has another field of that name."""
     made = client.indices.simulate_template(name=template)["template"]
     _refuse(f"index template {template}", made.get("mappings", {}), field)
-
-
-def _add_to_index(client: Any, expression: str, field: str, keys: bool) -> None:
-    indexes = look_up(client, expression)
-    for facts in indexes:
-        _refuse(facts.name, facts.mapping, field)
-    for facts in indexes:
-        client.indices.put_mapping(index=facts.name, body={"properties": properties(field, keys)})
-        print(f"index {facts.name} has the fields")
 
 
 def _refuse(what: str, mapping: Mapping[str, Any], field: str) -> None:

@@ -1,0 +1,79 @@
+"""Say whether an index is ready for searches without near-duplicates, and what to do when it is not.
+
+examples:
+  ndd-search doctor http://localhost:9200 news
+  ndd-search doctor http://localhost:9200 news --fields title,body --queries queries.txt
+  ndd-search doctor https://HOST news-* --json
+
+It changes nothing. The exit code is 1 when something needs doing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+from ndd_search.cli import DONE, NO
+from ndd_search.cli.cluster import add_cluster, comma_list, connected
+from ndd_search.cli.output import add_json, add_recipe, console, print_json, table
+from ndd_search.config import Recipe
+from ndd_search.doctor import Diagnosis, Doctor, Figures
+
+_SIGNS = {"error": "[red]error", "warning": "[yellow]warning", "note": "note", "ok": "[green]ok"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_cluster(parser)
+    parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
+    parser.add_argument("--fields", type=comma_list, default=[], help="the text fields that make the sketch")
+    parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
+    parser.add_argument("--queries", type=Path, metavar="FILE", help="queries to try, one a line")
+    add_recipe(parser)
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    queries = arguments.queries.read_text(encoding="utf-8").splitlines() if arguments.queries else []
+    doctor = Doctor(
+        index=arguments.index,
+        fields=tuple(arguments.fields),
+        recipe=arguments.recipe or Recipe(),
+        field=arguments.field,
+        queries=tuple(query for query in queries if query.strip()),
+    )
+    with connected(arguments, arguments.url) as client:
+        diagnosis = doctor.examine(client)
+    if arguments.json:
+        print_json(dataclasses.asdict(diagnosis))
+    else:
+        _show(diagnosis)
+    return NO if any(one.level in ("error", "warning") for one in diagnosis.findings) else DONE
+
+
+def _show(diagnosis: Diagnosis) -> None:
+    out = console()
+    if diagnosis.figures:
+        shown = table("", "", show_header=False)
+        for name, value in _lines(diagnosis.figures).items():
+            shown.add_row(name, value)
+        out.print(shown)
+    shown = table("", "about", "what was seen", "what to do")
+    for one in diagnosis.findings:
+        shown.add_row(_SIGNS[one.level], one.about, one.what, one.remedy)
+    out.print(shown)
+
+
+def _lines(figures: Figures) -> Mapping[str, str]:
+    lines = {"documents": f"{figures.documents:,}", "store": f"{figures.bytes / 2**20:,.1f} MB"}
+    if figures.documents:
+        lines["bytes a document"] = f"{figures.bytes / figures.documents:,.0f}"
+    lines |= {f"recipe {name}": f"{count:,}" for name, count in figures.recipes.items()}
+    if figures.sampled:
+        lines["sketch"] = f"{figures.average_length:.1f} values on average, {figures.short:.1%} of the texts too short"
+    if figures.wrong is not None:
+        lines["sketches that do not fit"] = f"{figures.wrong:.1%} of {figures.sampled} sampled"
+    for bar, share in figures.hidden.items():
+        lines[f"hidden at {bar}"] = f"{share:.1%} of {figures.hits:,} hits of {figures.queries} queries"
+    return lines

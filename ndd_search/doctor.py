@@ -1,0 +1,249 @@
+"""Look at an index through the eyes of somebody who knows what goes wrong: what is there, and what to do about it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.decision import Decision, Setting
+from ndd_search.documents import text_of
+from ndd_search.engines.hook import options
+from ndd_search.field import STALE, SketchField
+from ndd_search.groups import choose_leaders
+from ndd_search.indexes import IndexFacts, look_up
+from ndd_search.pairs import rows_of, similar_pairs
+from ndd_search.sketch import Sketch, sketch_many
+from ndd_search.templates import Finding, check_mapping
+
+BARS: tuple[Setting, ...] = ("auto", 0.5, 0.7, 0.8, 0.9)
+NONE = "(none)"  # stands for a recipe where a document has no sketch
+_SAMPLE = 500  # documents looked into
+_QUERIES = 20  # made from the sample, when none are given
+_WORDS = 8  # of a text, in such a query
+_WINDOW = 100  # hits of a query
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was counted.
+
+    documents, bytes: of all open indexes; bytes of their primaries.
+    recipes:        documents by recipe id, NONE for those without a sketch.
+    sampled:        documents of the recipe that were looked into, taken at random.
+    average_length: values in their sketches. short: share of them with too few shingles to resemble another one.
+    wrong:          share of those whose sketch is not that of their text, None when the source fields were not given.
+    hidden:         by min_similarity, the share of the hits of the sample queries that would be listed under another.
+    queries, hits:  behind that.
+    """
+
+    documents: int
+    bytes: int
+    recipes: Mapping[str, int]
+    sampled: int = 0
+    average_length: float = 0.0
+    short: float = 0.0
+    wrong: float | None = None
+    hidden: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    queries: int = 0
+    hits: int = 0
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """figures: None when no index is open. findings: the worst first."""
+
+    figures: Figures | None
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doctor:
+    """What is looked for.
+
+    index:  an index, alias, data stream, pattern, or several joined by commas.
+    fields: the text fields that make the sketch; without them sketches cannot be compared with their texts.
+    recipe, field: of the sketches.
+    queries: to try; without any, the first words of some documents are taken, when the fields are given.
+    """
+
+    index: str
+    fields: Sequence[str] = ()
+    recipe: Recipe = dataclasses.field(default_factory=Recipe)
+    field: str = "ndd"
+    queries: Sequence[str] = ()
+
+    @property
+    def _where(self) -> SketchField:
+        return SketchField(self.field)
+
+    def examine(self, client: Any) -> Diagnosis:
+        """Look, change nothing. client: synchronous. Raises IndexUnusable when there is no such index."""
+        with options(enabled=False):
+            indexes = look_up(client, self.index)
+            findings = [finding for facts in indexes for finding in self._index(facts)]
+            findings += _version(client.info()["version"])
+            able = [facts for facts in indexes if not facts.closed]
+            figures = self._figures(client, able) if able else None
+        if figures:
+            findings += self._coverage(figures)
+        order = ("error", "warning", "note", "ok")
+        unique = list(dict.fromkeys(findings))
+        return Diagnosis(figures, tuple(sorted(unique, key=lambda one: order.index(one.level))))
+
+    def _index(self, facts: IndexFacts) -> Iterator[Finding]:
+        for one in check_mapping(facts.mapping, self.field):
+            yield Finding(one.level, f"{facts.name}: {one.about}", one.what, one.remedy)
+        about = f"{facts.name}: settings"
+        if facts.not_writable:
+            yield Finding("note", about, f"{facts.not_writable}: a backfill leaves it as it is", "open it first")
+        window = int(facts.settings.get("max_result_window", 10_000))
+        if window < CollapseOptions().window:
+            remedy = f"raise index.max_result_window to {CollapseOptions().window} or more, or set window"
+            yield Finding("error", about, f"max_result_window is {window}, less than the first window", remedy)
+        elif window < CollapseOptions().max_window:
+            what = f"max_result_window is {window}: the deduplicated list ends after so many hits"
+            yield Finding("note", about, what, "raise it when pages are asked for that deep")
+        fields, most = _mapped(facts.mapping), _limit(facts.settings)
+        if fields > 0.9 * most:
+            remedy = "raise index.mapping.total_fields.limit, or map less: every sketch takes four fields"
+            yield Finding("warning", about, f"{fields} of at most {most} fields are mapped", remedy)
+
+    def _coverage(self, figures: Figures) -> Iterator[Finding]:
+        run = f"run ndd-search backfill ... {self.index} --fields ..."
+        done, total = figures.recipes.get(self.recipe.id, 0), sum(figures.recipes.values())
+        if total and done < total:
+            what = (
+                f"{total - done:,} of {total:,} documents have no sketch of recipe {self.recipe.id}: they stand alone"
+            )
+            yield Finding("warning", "coverage", what, run)
+        elif total:
+            yield Finding("ok", "coverage", f"all {total:,} documents have a sketch of recipe {self.recipe.id}")
+        if stale := figures.recipes.get(STALE, 0):
+            yield Finding("warning", "coverage", f"{stale:,} sketches are stale: their text changed in part", run)
+        others = [name for name in figures.recipes if name not in (self.recipe.id, STALE, NONE)]
+        if others:
+            what = f"there are sketches of other recipes ({', '.join(others)}): a client compares only one"
+            yield Finding("note", "coverage", what, f"tell it which: recipe=..., or {run}")
+        if figures.wrong:
+            what = f"{figures.wrong:.1%} of {figures.sampled} sampled sketches are not of the text in {self.fields}"
+            remedy = f"{run} --recheck, and let updates go through ndd.with_sketches; or are these not the fields?"
+            yield Finding("warning", "sample", what, remedy)
+        if figures.short > 0.2:
+            what = f"{figures.short:.0%} of the texts are too short to resemble any but an identical one"
+            yield Finding("note", "sample", what, "add fields, or sketch characters: --recipe c5-k64-v1")
+
+    def _figures(self, client: Any, indexes: Sequence[IndexFacts]) -> Figures:
+        names = ",".join(facts.name for facts in indexes)
+        recipes = self._recipes(client, names, indexes)
+        figures = Figures(sum(one.documents for one in indexes), sum(one.bytes for one in indexes), recipes)
+        sample = self._sample(client, names) if recipes.get(self.recipe.id) else []
+        if not sample:
+            return figures
+        sketches = self._where.decode([hit.get("fields", {}) for hit in sample], self.recipe)
+        lengths = np.array([0 if isinstance(one, str) else len(one) for one in sketches])
+        texts = [text_of(hit.get("_source", {}), self.fields) or "" for hit in sample] if self.fields else []
+        queries = list(self.queries) or [" ".join(words) for text in texts if (words := text.split()[:_WORDS])]
+        hidden, hits = self._hidden(client, names, queries if self.queries else queries[:_QUERIES])
+        return Figures(
+            documents=figures.documents,
+            bytes=figures.bytes,
+            recipes=recipes,
+            sampled=len(sample),
+            average_length=float(lengths.mean()),
+            short=float((lengths < CollapseOptions().min_shingles).mean()),
+            wrong=self._wrong(texts, sketches) if texts else None,
+            hidden=hidden,
+            queries=len(queries if self.queries else queries[:_QUERIES]),
+            hits=hits,
+        )
+
+    def _recipes(self, client: Any, names: str, indexes: Sequence[IndexFacts]) -> dict[str, int]:
+        """Documents by recipe. Indexes where the recipe is no keyword have none that anybody could read."""
+        able = [one for one in indexes if _kind(one.mapping, self._where.recipe) == "keyword"]
+        found = {NONE: sum(one.documents for one in indexes if one not in able)}
+        if able:
+            terms = {"field": self._where.recipe, "missing": NONE, "size": 20}
+            body = {"size": 0, "track_total_hits": True, "aggs": {"recipes": {"terms": terms}}}
+            response = client.search(index=",".join(one.name for one in able), body=body)
+            for bucket in response["aggregations"]["recipes"]["buckets"]:
+                found[bucket["key"]] = found.get(bucket["key"], 0) + bucket["doc_count"]
+        return {name: count for name, count in found.items() if count}
+
+    def _sample(self, client: Any, names: str) -> list[dict[str, Any]]:
+        wanted = {"term": {self._where.recipe: self.recipe.id}}
+        body = {
+            "query": {"function_score": {"query": wanted, "random_score": {}, "boost_mode": "replace"}},
+            "size": _SAMPLE,
+            "_source": list(self.fields) or False,
+            "docvalue_fields": [self._where.sketch, self._where.recipe],
+        }
+        return list(client.search(index=names, body=body)["hits"]["hits"])
+
+    def _wrong(self, texts: Sequence[str], sketches: Sequence[Sketch | str]) -> float:
+        """The share of sketches that are not those of the texts."""
+        made = sketch_many(texts, self.recipe)
+        wrong = [
+            len(one) > 0 if isinstance(stored, str) else stored.tolist() != one.tolist()
+            for stored, one in zip(sketches, made, strict=True)
+        ]
+        return float(np.mean(wrong))
+
+    def _hidden(self, client: Any, names: str, queries: Sequence[str]) -> tuple[dict[str, float], int]:
+        """What each bar would hide of the hits of some queries, and how many hits there were."""
+        hidden, hits = dict.fromkeys(map(str, BARS), 0), 0
+        for words in queries:
+            query = {"query": re.sub(r"[^\w\s]", " ", words), **({"fields": list(self.fields)} if self.fields else {})}
+            body = {
+                "query": {"simple_query_string": query},
+                "size": _WINDOW,
+                "_source": False,
+                "docvalue_fields": [self._where.sketch, self._where.recipe],
+            }
+            page = client.search(index=names, body=body)["hits"]["hits"]
+            decoded = self._where.decode([hit.get("fields", {}) for hit in page], self.recipe)
+            rows = rows_of([[] if isinstance(one, str) else one for one in decoded], self.recipe.k)
+            hits += len(page)
+            for bar in BARS:
+                leader, _ = choose_leaders(len(page), similar_pairs(rows, Decision.of(bar, self.recipe)))
+                hidden[str(bar)] += int((leader != np.arange(len(page))).sum())
+        return ({bar: count / hits for bar, count in hidden.items()} if hits else {}), hits
+
+
+def _mapped(mapping: Mapping[str, Any]) -> int:
+    """How many fields a mapping has, as the engines count them: objects and multi-fields, too."""
+    below = [*mapping.get("properties", {}).values(), *mapping.get("fields", {}).values()]
+    return sum(1 + _mapped(one) for one in below)
+
+
+def _limit(settings: Mapping[str, Any]) -> int:
+    return int(settings.get("mapping", {}).get("total_fields", {}).get("limit", 1_000))
+
+
+def _kind(mapping: Mapping[str, Any], path: str) -> str:
+    for name in path.split("."):
+        mapping = mapping.get("properties", {}).get(name, {})
+    return str(mapping.get("type", ""))
+
+
+def _version(told: Mapping[str, Any]) -> Iterator[Finding]:
+    """What is known of a version."""
+    number = tuple(int(part) for part in re.findall(r"\d+", told["number"])[:2])
+    engine = "OpenSearch" if told.get("distribution") == "opensearch" else "Elasticsearch"
+    about, name = "version", f"{engine} {told['number']}"
+    if engine == "OpenSearch" and number < (2, 4):
+        yield Finding("warning", about, f"{name} is older than what we test with (2.19)", "upgrade")
+    elif engine == "OpenSearch" and number < (3, 3):
+        yield Finding("note", about, f"{name} cannot page through a point in time: backfill scrolls instead")
+    elif engine == "Elasticsearch" and number < (8, 0):
+        yield Finding("warning", about, f"{name} is older than what we test with (8.19)", "upgrade")
+    elif engine == "Elasticsearch" and (8, 8) <= number <= (8, 12):
+        what = f"{name} fails on searches that have its own `collapse` and ask for doc values"
+        yield Finding(
+            "warning", about, what, "upgrade, or leave those searches alone: ndd_search.options(enabled=False)"
+        )

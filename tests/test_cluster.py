@@ -1,0 +1,164 @@
+"""The commands for clusters: addresses, which engine is there, what is said when something is wrong; and templates."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.cli.cluster import Address
+from ndd_search.errors import IndexUnusable
+from ndd_search.templates import component_template, files
+from tests.engines.find import Engine
+from tests.test_backfill import run
+
+
+@pytest.mark.parametrize(
+    ("url", "bare", "user"),
+    [
+        ("http://localhost", "http://localhost:9200", ""),
+        ("https://search.example.org", "https://search.example.org:443", ""),
+        ("http://me:p%40ss%3Aword@10.0.0.1:9201/prefix/", "http://10.0.0.1:9201/prefix", "me"),
+        ("https://[::1]:9200", "https://[::1]:9200", ""),
+    ],
+)
+def test_an_address_is_read(url: str, bare: str, user: str) -> None:
+    address = Address.parse(url, api_key="key")
+    assert (address.url, address.user) == (bare, user)
+    assert address.password == ("p@ss:word" if user else "")
+    assert address.api_key == ("" if user else "key"), "who names a user does not mean the key of the environment"
+
+
+@pytest.mark.parametrize("url", ["localhost:9200", "ftp://host", "http://", "", "news"])
+def test_what_is_no_address_is_refused_with_an_example(url: str) -> None:
+    with pytest.raises(ValueError, match="is no address of a cluster; one looks like https://USER:PASSWORD@HOST:9200"):
+        Address.parse(url)
+
+
+def test_each_server_is_asked_what_it_is(engine: Engine) -> None:
+    assert Address.parse(engine.url).detect() == engine.family
+
+
+@contextmanager
+def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
+    """A server that gives one answer; its address, and the Authorization headers it was sent."""
+    seen: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("authorization", ""))
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", seen
+        server.shutdown()
+        thread.join()
+
+
+OLD = {"version": {"number": "7.10.2"}, "tagline": "The OpenSearch Project: https://opensearch.org/"}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (401, b"{}", "it answers 401 Unauthorized; check the user, or NDD_SEARCH_API_KEY"),
+        (200, b"<html>", "no search engine"),
+        (200, b'{"version": {"number": "1"}}', "it does not say which engine it is; say so with --engine"),
+    ],
+)
+def test_what_does_not_answer_like_an_engine_is_told(status: int, body: bytes, words: str) -> None:
+    with answering(status, body) as (url, _), pytest.raises(IndexUnusable, match=words):
+        Address.parse(url).detect()
+
+
+def test_an_opensearch_that_gives_itself_an_old_number_is_known_by_its_words_and_the_key_is_sent() -> None:
+    with answering(200, json.dumps(OLD).encode()) as (url, seen):
+        assert Address.parse(url, api_key="secret").detect() == "opensearch"
+        assert Address.parse(url.replace("://", "://me:pw@")).detect() == "opensearch"
+    assert seen == ["ApiKey secret", "Basic bWU6cHc="]
+
+
+def test_nobody_there_is_a_sentence() -> None:
+    with pytest.raises(IndexUnusable, match="nothing answers there"):
+        Address.parse("http://127.0.0.1:1").detect()
+
+
+def test_an_index_that_is_not_there_is_a_sentence(engine: Engine, index: str) -> None:
+    for words in (["doctor", index], ["backfill", index, "--fields", "text"], ["duplicates", index]):
+        assert f"{index}: there is no such index, alias or data stream" in run(engine.url, *words, code=2).stderr
+
+
+def template(engine: Engine, *words: object, code: int = 0) -> Any:
+    return run(engine.family, "template", *words, code=code)
+
+
+def test_the_template_is_printed_as_it_stands_in_the_repository(engine: Engine) -> None:
+    printed = template(engine, "--with-keys").stdout
+    assert json.loads(printed) == files()[f"{engine.family}/component-with-keys.json"]
+    assert "name it with --put URL" in template(engine, "--add-to", "articles", code=2).stderr
+
+
+def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        try:
+            theirs = {
+                "index_patterns": [f"{index}-*"],
+                "priority": 700,
+                "template": {"settings": {"number_of_shards": 2}},
+            }
+            client.indices.put_index_template(name=index, body=theirs)
+            client.indices.create(index=index)
+            put = ["--name", index, "--put", engine.url]
+            told = template(engine, *put, "--add-to", index, "--index", index).stdout
+            assert told.splitlines() == [
+                f"component template {index} is installed",
+                f"index template {index} composes it: indexes made from now on have the fields",
+                f"index {index} has the fields",
+            ]
+            client.indices.create(index=f"{index}-1")
+            for name in (index, f"{index}-1"):
+                mapping = client.indices.get_mapping(index=name)[name]["mappings"]["properties"]
+                assert mapping["ndd"]["properties"]["sketch"] == {"type": "integer", "index": False}
+            found = client.cluster.get_component_template(name=index)["component_templates"][0]["component_template"]
+            assert found["_meta"] == component_template()["_meta"]
+        finally:
+            for delete in (
+                lambda: client.indices.delete(index=f"{index}-1"),
+                lambda: client.indices.delete_index_template(name=index),
+                lambda: client.cluster.delete_component_template(name=index),
+            ):
+                with suppress(Exception):
+                    delete()
+
+
+def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_changed(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        theirs = {"index_patterns": [f"{index}-*"], "priority": 700}
+        theirs["template"] = {"mappings": {"properties": {"ndd": {"type": "text"}}}}
+        client.indices.put_index_template(name=index, body=theirs)
+        client.indices.create(index=index, body=theirs["template"])
+        put = ["--name", index, "--put", engine.url]
+        for words in (["--add-to", index], ["--index", index]):
+            done = template(engine, *put, *words, code=2)
+            assert "ndd is a field of type text, not our object; choose another name: --field" in done.stderr
+        after = client.indices.get_index_template(name=index)["index_templates"][0]["index_template"]
+        assert not after.get("composed_of")
+        assert "index" in template(engine, *put, "--field", "ndd2", "--index", index).stdout
+        document = ndd.sketch_fields({"body": "some text"}, "body", field="ndd2")
+        client.index(index=index, id="1", body=document)
+        client.indices.delete_index_template(name=index)
+        with suppress(Exception):
+            client.cluster.delete_component_template(name=index)

@@ -1,0 +1,151 @@
+"""Doctor on live servers: each thing that is wrong is told with what to do, and an index that is well is called so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.doctor import NONE, Diagnosis, Doctor, _version
+from ndd_search.errors import IndexUnusable
+from ndd_search.templates import properties
+from tests.collections import read
+from tests.engines.find import Engine
+from tests.test_backfill import DYNAMIC, fill, run
+
+FIELDS = ["title", "text"]
+TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+
+
+def filled(client: Any, index: str, documents: Sequence[dict[str, Any]], **settings: Any) -> None:
+    body = {"mappings": {"properties": properties()}, **settings}
+    client.indices.create(index=index, body=body)
+    fill(client, index, [dict(one) for one in ndd.with_sketches(documents, FIELDS)])
+
+
+def told(diagnosis: Diagnosis, *levels: str) -> list[str]:
+    return [f"{one.level}: {one}" for one in diagnosis.findings if one.level in levels]
+
+
+def test_an_index_in_order_is_called_so_with_its_figures(engine: Engine, index: str) -> None:
+    documents = read("xquad_pages")[:600]
+    with engine.client() as client:
+        filled(client, index, documents)
+        before = client.indices.stats(index=index)["_all"]["primaries"]["indexing"]["index_total"]
+        diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
+        assert client.indices.stats(index=index)["_all"]["primaries"]["indexing"]["index_total"] == before
+    assert told(diagnosis, "error", "warning") == []
+    assert "all 600 documents have a sketch of recipe w3-k64-v1" in "".join(told(diagnosis, "ok"))
+    figures = diagnosis.figures
+    assert figures is not None
+    lengths = [len(sketch) for sketch in ndd.sketch_many("\n".join([one["title"], one["text"]]) for one in documents)]
+    assert figures.recipes == {"w3-k64-v1": 600}
+    assert (figures.documents, figures.sampled, figures.wrong) == (600, 500, 0.0)
+    assert figures.average_length == pytest.approx(sum(lengths) / 600, abs=3)
+    assert figures.queries == 20
+    assert figures.hits > 20
+    shares = [figures.hidden[bar] for bar in ("0.5", "0.7", "0.8", "0.9")]
+    assert shares == sorted(shares, reverse=True)
+    assert 0 < shares[0] < 1
+
+
+def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_told(
+    engine: Engine, index: str
+) -> None:
+    other = ndd.sketch_fields({"id": "other", "text": TEXT}, FIELDS, recipe=ndd.Recipe.words(k=128))
+    wrong = {**ndd.sketch_fields({"id": "wrong", "text": TEXT}, FIELDS), "text": "changed"}
+    stale = {"id": "stale", "text": TEXT, "ndd": {"sketch": [], "recipe": "stale"}}
+    with engine.client() as client:
+        filled(client, index, [])
+        good = ndd.sketch_fields({"id": "good", "text": TEXT}, FIELDS)
+        fill(client, index, [good, {"id": "none", "text": TEXT}, other, wrong, stale])
+        diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
+    warnings = "\n".join(told(diagnosis, "warning"))
+    assert "3 of 5 documents have no sketch of recipe w3-k64-v1: they stand alone; run ndd-search backfill" in warnings
+    assert "1 sketches are stale" in warnings
+    assert "50.0% of 2 sampled sketches are not of the text" in warnings
+    assert "other recipes (w3-k128-v1)" in "\n".join(told(diagnosis, "note"))
+    assert diagnosis.figures is not None
+    assert diagnosis.figures.recipes == {"w3-k64-v1": 2, "w3-k128-v1": 1, "stale": 1, NONE: 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "error: there is no field ndd; run ndd-search backfill"),
+        ({"mappings": {"properties": {"ndd": {"type": "text"}}}}, "error: ndd is a field of type text"),
+        ({"mappings": {"properties": DYNAMIC}}, "error: ndd.recipe is text, not keyword"),
+        ({"mappings": {"properties": DYNAMIC}}, "warning: ndd.sketch is an indexed long"),
+        ({"mappings": {"_source": {"enabled": False}, "properties": properties()}}, "error: _source is disabled"),
+        ({"settings": {"index": {"max_result_window": 50}}}, "error: max_result_window is 50, less than the first"),
+        ({"settings": {"index": {"max_result_window": 500}}}, "note: max_result_window is 500: the deduplicated list"),
+        (
+            {
+                "settings": {"index": {"mapping": {"total_fields": {"limit": 6}}}},
+                "mappings": {"properties": {**properties(), "a": {"type": "text"}, "b": {"type": "text"}}},
+            },
+            "warning: 6 of at most 6 fields are mapped",
+        ),
+        ({"settings": {"index": {"blocks": {"write": True}}}}, "note: it has the block index.blocks.write"),
+    ],
+)
+def test_mappings_and_settings_that_hurt_are_told_with_what_to_do(
+    engine: Engine, index: str, body: dict, words: str
+) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index, body=body)
+        findings = told(Doctor(index=index).examine(client), "error", "warning", "note")
+    assert any(words in one for one in findings), findings
+
+
+def test_short_texts_are_told(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        filled(client, index, [{"id": str(n), "title": f"red shoes {n}"} for n in range(20)])
+        diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
+    assert "100% of the texts are too short" in "\n".join(told(diagnosis, "note"))
+
+
+def test_closed_indexes_and_names_that_are_nothing_are_told(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index)
+        client.indices.close(index=index)
+        diagnosis = Doctor(index=index).examine(client)
+        assert diagnosis.figures is None
+        assert "it is closed" in "\n".join(told(diagnosis, "note"))
+        with pytest.raises(IndexUnusable, match="there is no such index"):
+            Doctor(index=f"{index}-nothing").examine(client)
+
+
+def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_needs_doing(
+    engine: Engine, index: str, tmp_path: Path
+) -> None:
+    queries = tmp_path / "queries"
+    queries.write_text('steel "works"\n\nemissions / decade\n')
+    words = ["doctor", index, "--fields", "title,text", "--queries", queries]
+    with engine.client() as client:
+        filled(client, index, [{"id": str(n), "text": f"{TEXT} {n}"} for n in range(10)])
+        shown = run(engine.url, *words).stdout
+        assert "all 10 documents have a sketch" in shown
+        assert "90.0% of 20 hits of 2 queries" in shown
+        client.index(index=index, id="new", body={"text": TEXT}, refresh=True)
+        facts = json.loads(run(engine.url, *words, "--json", code=1).stdout)
+        assert facts["figures"]["recipes"] == {"w3-k64-v1": 10, "(none)": 1}
+
+
+@pytest.mark.parametrize(
+    ("version", "level"),
+    [
+        ({"number": "2.19.1", "distribution": "opensearch"}, ["note"]),
+        ({"number": "1.3.0", "distribution": "opensearch"}, ["warning"]),
+        ({"number": "3.8.0", "distribution": "opensearch"}, []),
+        ({"number": "8.11.1"}, ["warning"]),
+        ({"number": "7.17.0"}, ["warning"]),
+        ({"number": "9.5.3"}, []),
+    ],
+)
+def test_what_is_known_of_a_version(version: dict, level: list[str]) -> None:
+    assert [one.level for one in _version(version)] == level
