@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ndd_search.errors import InvalidDocument
-from ndd_search.text import strip_markup
+from ndd_search.markup import strip_markup
 
 Report = Callable[[str], None]
 Document = dict[str, Any]
