@@ -221,7 +221,13 @@ def test_leaving_a_collection_out_takes_the_bar_of_the_others(folder: Path, tmp_
 
 
 def test_without_a_collection_the_method_that_is_best_on_the_others_is_chosen(folder: Path, tmp_path: Path) -> None:
-    write(tmp_path / "documents.jsonl", [{"id": "a", "text": text(1)}, {"id": "b", "text": text(1) + " changed"}])
+    write(
+        tmp_path / "documents.jsonl",
+        [
+            {"id": "a", "text": text(1)},
+            {"id": "b", "text": text(1) + " and a few more words that were not there before"},
+        ],
+    )
     write(tmp_path / "pairs.jsonl", [{"a": "a", "b": "b", "label": 1}])
     methods = [all_methods()[name] for name in ("identical", "auto")]
     found = study([read_collection(folder), read_collection(tmp_path)], methods, lambda step: None)
