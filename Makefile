@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV ?= .venv
 OLDER ?= .venv-older
 ARGS ?=
+BUILD = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target
+SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 PIP_INSTALL = bin/python -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test test-older-clients lint clean
+.PHONY: demo test test-older-clients test-without-core sanitize lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -17,24 +19,36 @@ test: $(VENV)/dev-installed  ## all tests; servers that cannot be had are skippe
 test-older-clients: $(OLDER)/dev-installed  ## the tests on servers with elasticsearch-py 8 and opensearch-py 2
 	$(OLDER)/bin/python -m pytest -m engine $(ARGS)
 
+test-without-core: $(VENV)/dev-installed  ## an installation where no compiler works, and the tests without the core
+	rm -rf build
+	CC=false $(BUILD) build/plain .
+	! ls build/plain/ndd_search/_native.*so
+	NDD_TEST_WITHOUT_CORE=1 $(VENV)/bin/python -m pytest -m "not engine" $(ARGS)
+
+sanitize: $(VENV)/dev-installed  ## the native core under the sanitizers of gcc, with more random pages
+	rm -rf build
+	CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized .
+	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
+	PYTHONPATH=build/sanitized $(VENV)/bin/pytest --import-mode=append $(ARGS) tests/test_native.py
+
 lint: $(VENV)/dev-installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy --strict ndd_search tests/engines
 
 clean:
-	rm -rf $(VENV) $(OLDER)
+	rm -rf $(VENV) $(OLDER) build
 
-# A stamp newer than pyproject.toml says that what it lists is installed.
-$(VENV)/demo-installed: pyproject.toml | $(VENV)/bin/python
+# A stamp newer than pyproject.toml says that what it lists is installed, and the native core built.
+$(VENV)/demo-installed: pyproject.toml ndd_search/_native.c | $(VENV)/bin/python
 	$(VENV)/$(PIP_INSTALL) ".[embedded,html,stem,cli]"
 	@touch $@
 
-$(VENV)/dev-installed: pyproject.toml | $(VENV)/bin/python
+$(VENV)/dev-installed: pyproject.toml ndd_search/_native.c | $(VENV)/bin/python
 	$(VENV)/$(PIP_INSTALL) ".[dev]"
 	@touch $@
 
-$(OLDER)/dev-installed: pyproject.toml | $(OLDER)/bin/python
+$(OLDER)/dev-installed: pyproject.toml ndd_search/_native.c | $(OLDER)/bin/python
 	$(OLDER)/$(PIP_INSTALL) ".[test]" "elasticsearch[async]<9" "opensearch-py[async]<3"
 	@touch $@
 

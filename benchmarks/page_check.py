@@ -22,54 +22,28 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import ndd_search as ndd
-from ndd_search.sketch import VALUES
+from benchmarks.page_kinds import KINDS, Documents, sketches_of
+from ndd_search import native
 
-Documents = list[np.ndarray]
 MIN_SIMILARITY = 0.5
 
 
-def documents(rng: np.random.Generator, count: int, shingles: int = 600) -> Documents:
-    return [rng.choice(VALUES, shingles, replace=False) for _ in range(count)]
-
-
-def edited(rng: np.random.Generator, document: np.ndarray, most: float) -> np.ndarray:
-    """The document with up to a share `most` of its shingles replaced."""
-    fresh = rng.integers(0, VALUES, len(document))
-    return np.where(rng.random(len(document)) < rng.uniform(0, most), fresh, document)
-
-
-def with_duplicates(rng: np.random.Generator, count: int, share: float) -> Documents:
-    originals = documents(rng, count - round(count * share))
-    sources: list[int] = []
-    while len(originals) + len(sources) < count:
-        sources += [int(rng.integers(len(originals)))] * int(rng.choice((1, 1, 1, 2, 2, 3, 4)))
-    page = originals + [edited(rng, originals[i], 0.2) for i in sources[: count - len(originals)]]
-    return [page[i] for i in rng.permutation(count)]
-
-
-def boilerplate(rng: np.random.Generator, count: int) -> Documents:
-    common = documents(rng, 1, 400)[0]
-    return [np.concatenate((common, own)) for own in documents(rng, count, 400)]
-
-
-def pairs(rng: np.random.Generator, count: int) -> Documents:
-    half = documents(rng, count // 2)
-    return half + [edited(rng, one, 0.1) for one in half]
-
-
-KINDS: dict[str, Callable[[np.random.Generator, int], Documents]] = {
-    "distinct": documents,
-    "20 % duplicates": lambda rng, count: with_duplicates(rng, count, 0.2),
-    "40 % duplicates": lambda rng, count: with_duplicates(rng, count, 0.4),
-    "edits of one text": lambda rng, count: [edited(rng, one, 0.05) for one in documents(rng, 1) * count],
-    "boilerplate": boilerplate,
-    "pairs": pairs,
-}
-
-
 def ours(page: Documents, k: int) -> Callable[[], object]:
-    sketches = [np.array(sorted(set(document.tolist()))[:k], dtype=np.int32) for document in page]
+    sketches = sketches_of(page, k)
     return lambda: ndd.leaders(sketches, MIN_SIMILARITY, k)
+
+
+def numpy_way(page: Documents, k: int) -> Callable[[], object]:
+    check = ours(page, k)
+
+    def without_core() -> object:
+        core, native.core = native.core, None
+        try:
+            return check()
+        finally:
+            native.core = core
+
+    return without_core
 
 
 def datasketch_all_pairs(page: Documents, k: int) -> Callable[[], object]:
@@ -115,6 +89,7 @@ def rensa_lsh(page: Documents, k: int) -> Callable[[], object]:
 
 METHODS = {
     "ndd_search": ours,
+    "numpy": numpy_way,
     "datasketch, all pairs": datasketch_all_pairs,
     "rensa, LSH and verify": rensa_lsh,
 }

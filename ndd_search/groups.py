@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.decision import Decision
-from ndd_search.pairs import Pairs, Ranks, rows_of, similar_pairs
+from ndd_search.pairs import Pairs, Ranks, leaders_of, resembling_pairs, rows_of
 
 
 def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: int = 64) -> Ranks:
@@ -23,8 +22,10 @@ def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: i
     """
     if not 0 < min_similarity <= 1:
         raise ValueError(f"min_similarity must be above 0 and at most 1, got {min_similarity}")
+    if (found := leaders_of(sketches, k, min_similarity)) is not None:
+        return found
     rows = rows_of(sketches, k)
-    return choose_leaders(len(rows.lengths), similar_pairs(rows, Decision(min_similarity, 1)))[0]
+    return choose_leaders(len(rows.lengths), resembling_pairs(rows, min_similarity))[0]
 
 
 def choose_leaders(count: int, pairs: Pairs) -> tuple[Ranks, npt.NDArray[np.float64]]:
@@ -38,8 +39,7 @@ def choose_leaders(count: int, pairs: Pairs) -> tuple[Ranks, npt.NDArray[np.floa
         head = pairs.first[start]
         if leader[head] != head:
             continue
-        followers = pairs.second[start:end]
-        free = leader[followers] == followers
-        leader[followers[free]] = head
-        similarity[followers[free]] = pairs.similarity[start:end][free]
+        for at, follower in enumerate(pairs.second[start:end].tolist(), start):
+            if leader[follower] == follower:
+                leader[follower], similarity[follower] = head, pairs.similarity[at]
     return leader, similarity

@@ -1,14 +1,16 @@
 """The sketches of a page to its similar pairs, without looking at pairs that share nothing.
 
-All values of the page are sorted once; equal values stand together then, and only documents that meet in such a run
-can be similar. Documents that share too few values to reach the bar with anybody leave first. What is left is counted
-in one of two ways: as a list of meetings, or, when many documents share the same values (boilerplate, edits of one
-text), as the product of a small 0/1 matrix with itself, so that no kind of page is slow.
+Two documents at least `floor` alike have a value in common already among the smallest of each: all but as many as they
+must share, and one more. So only those are sorted first; equal values stand together then, and documents that meet
+nobody there leave. What the others share is counted in one of two ways: as a list of meetings, or, when many documents
+share the same values (boilerplate, edits of one text), as the product of a small 0/1 matrix with itself, so that no
+kind of page is slow. The native core, where there is one, does the same with a hash table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,15 +18,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search import native
 from ndd_search.decision import CommonValues, Decision, Overlaps
 from ndd_search.errors import InvalidSketch
 from ndd_search.similarity import check_sketch, estimated_shingles
-from ndd_search.sketch import VALUES, Sketches
+from ndd_search.sketch import VALUES, Sketch, Sketches
 
 Ranks = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.int64]
+Counts = tuple[Ranks, Ranks, Ranks, Ranks, Ranks, Weights]
 _NO_RANKS = np.empty(0, np.int64)
 _BINS = 2**16  # pairs of a page, up to which counting them all in a table beats sorting those that met
+_OWNER = 2**32 - 1  # of a key, value << 32 | owner
 _UNIT = 2**20  # of a weight
 _ROUNDING = 1e-9  # a resemblance of exactly the bar counts, whatever the rounding of bar * size
 _FEW, _MANY = 2**18, 2**25  # multiplications: OpenBLAS starts threads above the first, and they pay above the second
@@ -54,12 +59,12 @@ class Pairs:
 class Rows:
     """The sketches of a page, checked, one after the other.
 
-    values:  int64, ascending and distinct within a row, at most k of each row.
+    values:  int32, ascending and distinct within a row, at most k of each row.
     offsets: row i is values[offsets[i]:offsets[i + 1]].
     k:       a row of k values is a sample of its document, a shorter one the whole of it.
     """
 
-    values: npt.NDArray[np.int64]
+    values: Sketch
     offsets: Ranks
     k: int
 
@@ -69,30 +74,38 @@ class Rows:
         return np.diff(self.offsets)
 
     @property
-    def largest(self) -> npt.NDArray[np.int64]:
+    def largest(self) -> Ranks:
         """The largest value of each row, -1 for an empty one."""
-        return np.where(self.lengths > 0, np.append(self.values, -1)[self.offsets[1:] - 1], -1)
+        return np.where(self.lengths > 0, np.append(self.values, np.int32(-1))[self.offsets[1:] - 1], np.int64(-1))
+
+    def of(self, hits: Ranks) -> tuple[Ranks, Rows]:
+        """Where the values of some hits are, and their rows."""
+        lengths = self.lengths[hits]
+        ends = np.cumsum(lengths)
+        places = np.arange(lengths.sum()) + np.repeat(self.offsets[hits] - ends + lengths, lengths)
+        return places, Rows(self.values[places], np.concatenate(([0], ends)), self.k)
 
 
 def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
     """Lay out and check the sketches of a page. Raises InvalidSketch naming the rank, ValueError for k below 1."""
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
-    if isinstance(sketches, Sketches):
-        values, lengths = sketches.values.astype(np.int64), np.diff(sketches.offsets)
-    else:
-        arrays = [np.asarray(sketch) for sketch in sketches]
-        for rank, array in enumerate(arrays):
-            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-                raise InvalidSketch(f"hit {rank} has shape {array.shape} and type {array.dtype}, not a row of integers")
-        lengths = np.fromiter(map(len, arrays), np.int64, len(arrays))
-        values = np.concatenate(arrays).astype(np.int64) if arrays else np.empty(0, np.int64)
+    if native.core and (found := native.core.rows(*_arrays(sketches), k)):
+        return Rows(np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int64), k)
+    given, lengths = _laid_out(sketches)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
-    _check(values, offsets)
+    _check(given, offsets)
+    values = given.astype(np.int32, copy=False)
     if len(lengths) and lengths.max() > k:
         within = np.arange(len(values)) - np.repeat(offsets[:-1], lengths) < k
         values, offsets = values[within], np.concatenate(([0], np.cumsum(np.minimum(lengths, k))))
     return Rows(values, offsets, k)
+
+
+def leaders_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int, min_similarity: float) -> Ranks | None:
+    """The leaders of a page by plain resemblance, straight from its sketches; None when only numpy can tell."""
+    found = native.core.leaders(*_arrays(sketches), k, min_similarity) if native.core and k >= 1 else None
+    return None if found is None else np.frombuffer(found, np.int64).copy()
 
 
 def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
@@ -101,15 +114,18 @@ def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
     return pairs.where(decision.accepts(overlaps))
 
 
+def resembling_pairs(rows: Rows, floor: float) -> Pairs:
+    """All pairs of a page whose resemblance, in its KMV form (see similarity), is at least `floor`."""
+    first, second, shared, left, right, _ = count_shared(rows, floor)
+    return Pairs(first, second, shared / (left + right - shared))
+
+
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
     """The pairs whose resemblance is at least `floor`, or the decision's own, with what it asks about them."""
     least = decision.floor if floor is None else floor
     weights = None if decision.common is None else _weights(rows, decision.common)
     first, second, shared, left, right, commonness = count_shared(rows, least, weights)
-    similarity = shared / (left + right - shared)
-    wanted = np.flatnonzero(similarity >= least - _ROUNDING)
-    pairs = Pairs(first[wanted], second[wanted], similarity[wanted])
-    shared, left, right, commonness = shared[wanted], left[wanted], right[wanted], commonness[wanted]
+    pairs = Pairs(first, second, shared / (left + right - shared))
     sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
     if weights is None:
@@ -121,17 +137,16 @@ def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None
     return pairs, Overlaps(shared, left, right, shorter, *rare)
 
 
-def count_shared(
-    rows: Rows, floor: float, weights: Weights | None
-) -> tuple[Ranks, Ranks, Ranks, Ranks, Ranks, Weights]:
+def count_shared(rows: Rows, floor: float, weights: Weights | None = None) -> Counts:
     """first, second, shared, |A <= t| and |B <= t| (see similarity), and the sum of the weights of what is shared.
 
-    Every pair that may resemble by `floor` is there, ordered by the first, then the second; others may be missing.
+    Of the pairs that share a value and resemble each other by `floor`, ordered by the first, then the second.
     weights: whole numbers, one for each of rows.values, the same for equal values; None for zeros.
     """
-    code, shared, weighed = _shared_counts(rows, floor, weights)
-    first, second = np.divmod(code, max(len(rows.lengths), 1))
-    return first, second, shared, *_sizes_up_to_common_limit(rows, first, second), weighed
+    if native.core and (found := native.core.pairs(rows.values, rows.offsets, rows.k, floor, weights)):
+        first, second, shared, left, right, weighed = (np.frombuffer(column, np.int64) for column in found)
+        return first, second, shared, left, right, weighed
+    return _count_shared(rows, floor, weights)
 
 
 def _weights(rows: Rows, common: CommonValues) -> Weights:
@@ -139,11 +154,34 @@ def _weights(rows: Rows, common: CommonValues) -> Weights:
     return np.round((1 - common.rareness(rows.values)) * _UNIT).astype(np.int64)
 
 
-def _check(values: npt.NDArray[np.int64], offsets: Ranks) -> None:
+def _arrays(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[object, object]:
+    """As the native core takes them."""
+    return (sketches.values, sketches.offsets) if isinstance(sketches, Sketches) else (sketches, None)
+
+
+def _laid_out(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[npt.NDArray[np.integer], Ranks]:
+    """All values, one sketch after the other, and how many each has."""
+    if isinstance(sketches, Sketches):
+        return sketches.values, np.diff(sketches.offsets)
+    with suppress(TypeError, ValueError):  # rows of int32, as sketches are
+        values: Sketch = np.concatenate(sketches, dtype=np.int32, casting="no")
+        if values.ndim == 1:
+            return values, np.array([len(sketch) for sketch in sketches])  # type: ignore[arg-type]
+    arrays = [np.asarray(sketch) for sketch in sketches]
+    for rank, array in enumerate(arrays):
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise InvalidSketch(f"hit {rank} has shape {array.shape} and type {array.dtype}, not a row of integers")
+    lengths = np.fromiter(map(len, arrays), np.int64, len(arrays))
+    return np.concatenate([np.empty(0, np.int64), *(array.astype(np.int64) for array in arrays)]), lengths
+
+
+def _check(values: npt.NDArray[np.integer], offsets: Ranks) -> None:
     """Check all rows at once; the slow way only to say which row is wrong."""
-    steps = np.diff(values) > 0
-    steps[offsets[(offsets > 0) & (offsets < len(values))] - 1] = True  # from one row to the next anything goes
-    if steps.all() and (not len(values) or (values.min() >= 0 and values.max() < VALUES)):
+    wrong = values[1:] <= values[:-1]
+    starts = offsets[:-1][offsets[:-1] < offsets[1:]]  # from one row to the next anything goes
+    wrong[starts[1:] - 1] = False
+    ends = offsets[1:][offsets[:-1] < offsets[1:]] - 1
+    if not wrong.any() and (values[starts] >= 0).all() and (values[ends] < VALUES).all():
         return
     for rank, (start, end) in enumerate(pairwise(offsets)):
         try:
@@ -152,62 +190,93 @@ def _check(values: npt.NDArray[np.int64], offsets: Ranks) -> None:
             raise InvalidSketch(f"hit {rank}: {error.args[0]}") from None
 
 
-def _shared_counts(rows: Rows, floor: float, weights: Weights | None) -> tuple[Ranks, Ranks, Weights]:
-    """Pairs that may reach the floor, as first * n + second, ascending, what each shares, and what that weighs."""
+def _count_shared(rows: Rows, floor: float, weights: Weights | None) -> Counts:
+    """count_shared with numpy."""
+    # A pair shares at least floor * (values of either of the two), whichever of them ends first: see similarity.
+    least = np.maximum(np.ceil((floor - 2 * _ROUNDING) * rows.lengths), 1).astype(np.int64)
+    hits = _who_meet(rows, least)
+    if not len(hits):
+        return _NO_RANKS, _NO_RANKS, _NO_RANKS, _NO_RANKS, _NO_RANKS, _NO_RANKS
+    places, some = rows.of(hits)
+    code, shared, weighed = _shared_counts(some, least[hits], None if weights is None else weights[places])
+    first, second = np.divmod(code, len(hits))
+    may = np.flatnonzero(shared >= np.minimum(least[hits[first]], least[hits[second]]))
+    first, second, shared, weighed = first[may], second[may], shared[may], weighed[may]
+    left, right = _sizes_up_to_common_limit(some, first, second)
+    wanted = np.flatnonzero(shared / (left + right - shared) >= floor - _ROUNDING)
+    first, second = hits[first[wanted]], hits[second[wanted]]
+    return first, second, shared[wanted], left[wanted], right[wanted], weighed[wanted]
+
+
+def _who_meet(rows: Rows, least: Ranks) -> Ranks:
+    """The hits that have a value in common with another one among the smallest of each, all but least - 1 of them."""
+    heads = np.maximum(rows.lengths - least + 1, 0)
+    among = np.arange(len(rows.values)) < np.repeat(rows.offsets[:-1] + heads, rows.lengths)
+    keys = rows.values[among].astype(np.int64) << 32 | np.repeat(np.arange(len(heads)), heads)
+    keys.sort()
+    place = np.flatnonzero(_same_value(keys[1:], keys[:-1]))
+    meets = np.zeros(len(heads), dtype=bool)
+    meets[keys[place] & _OWNER] = meets[keys[place + 1] & _OWNER] = True
+    return np.flatnonzero(meets)
+
+
+def _shared_counts(rows: Rows, least: Ranks, weights: Weights | None) -> tuple[Ranks, Ranks, Weights]:
+    """Pairs that may be similar, as first * n + second, ascending, what each shares, and what that weighs."""
     count = len(rows.lengths)
-    owner = np.repeat(np.arange(count, dtype=np.uint64), rows.lengths)
-    keys = rows.values.astype(np.uint64) << np.uint64(32) | owner
+    keys = rows.values.astype(np.int64) << 32 | np.repeat(np.arange(count), rows.lengths)
     if weights is None:
-        keys = np.sort(keys)
+        keys.sort()
     else:
         order = np.argsort(keys)
         keys, weights = keys[order], weights[order]
-    chosen = np.flatnonzero(_shared(keys >> np.uint64(32)))
-    members = (keys[chosen] & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    # A pair shares at least floor * (values of either of the two), whichever of them ends first: see similarity.
-    enough = np.bincount(members, minlength=count) >= floor * rows.lengths - _ROUNDING
-    chosen, members = chosen[enough[members]], members[enough[members]]
-    if not len(chosen):
+    same = _same_value(keys[1:], keys[:-1])
+    sizes = np.diff(np.flatnonzero(~same), prepend=-1, append=len(same))
+    if (sizes * (sizes - 1)).sum() <= max(4 * count * count, _BINS):
+        return _count_by_meetings(keys, np.flatnonzero(same), count, weights)
+    shared = np.flatnonzero(np.repeat(sizes, sizes) > 1)
+    members = keys[shared] & _OWNER
+    enough = np.bincount(members, minlength=count) >= least
+    shared, members = shared[enough[members]], members[enough[members]]
+    if not len(shared):
         return _NO_RANKS, _NO_RANKS, _NO_RANKS
-    run = np.cumsum(np.diff(keys[chosen] >> np.uint64(32), prepend=keys[chosen[0]] >> np.uint64(32)) != 0)
-    weigh = None if weights is None else weights[chosen]
-    sizes = np.bincount(run)
-    if (sizes * (sizes - 1)).sum() > 4 * count * count:
-        return _count_by_matrix(run, members, count, weigh)
-    return _count_by_meetings(run, members, count, weigh)
+    run = np.cumsum(np.diff(keys[shared] >> 32, prepend=-1) != 0) - 1
+    return _count_by_matrix(run, members, count, None if weights is None else weights[shared])
 
 
-def _shared(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-    """Mark the entries of a sorted array that equal a neighbour."""
-    marks = np.zeros(len(values) + 1, dtype=bool)
-    marks[1:-1] = values[1:] == values[:-1]
-    return marks[1:] | marks[:-1]
+def _same_value(keys: Ranks, others: Ranks) -> npt.NDArray[np.bool_]:
+    """Whether two keys are of one value, whoever has it."""
+    return keys ^ others <= _OWNER
 
 
-def _count_by_meetings(run: Ranks, members: Ranks, count: int, weigh: Weights | None) -> tuple[Ranks, Ranks, Weights]:
-    """List every meeting of two documents in a run, then count equal ones."""
-    meetings, weights = [_NO_RANKS], [_NO_RANKS]
-    place = np.arange(len(run) - 1)
-    for apart in range(1, len(run)):
-        place = place[run[place] == run[place + apart]]
+def _count_by_meetings(keys: Ranks, place: Ranks, count: int, weights: Weights | None) -> tuple[Ranks, Ranks, Weights]:
+    """List every meeting of two documents at a value, then count equal ones.
+
+    keys: value << 32 | owner, ascending. place: of the keys that have the value of the next one.
+    """
+    meetings, weighed = [_NO_RANKS], [_NO_RANKS]
+    owner = keys & _OWNER
+    for apart in range(1, len(keys)):
+        meetings.append(owner[place] * count + owner[place + apart])
+        if weights is not None:
+            weighed.append(weights[place])
+        place = place[: np.searchsorted(place, len(keys) - apart - 1)]
+        place = place[_same_value(keys[place], keys[place + apart + 1])]
         if not len(place):
             break
-        meetings.append(members[place] * count + members[place + apart])
-        weights.append(_NO_RANKS if weigh is None else weigh[place])
-        place = place[: np.searchsorted(place, len(run) - 1 - apart)]
     codes = np.concatenate(meetings)
+    weight = None if weights is None else np.concatenate(weighed)
     if count * count <= _BINS:
         counted = np.bincount(codes, minlength=1)
         found = np.flatnonzero(counted)
-        weighed = None if weigh is None else np.bincount(codes, np.concatenate(weights))[found].astype(np.int64)
-        return found, counted[found], np.zeros(len(found), np.int64) if weighed is None else weighed
+        sums = np.zeros(len(found)) if weight is None else np.bincount(codes, weight)[found]
+        return found, counted[found], sums.astype(np.int64)
     order = np.argsort(codes, kind="stable")
     codes = codes[order]
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     shared = np.diff(starts, append=len(codes))
-    if weigh is None or not len(codes):
+    if weight is None or not len(codes):
         return codes[starts], shared, np.zeros(len(starts), np.int64)
-    return codes[starts], shared, np.add.reduceat(np.concatenate(weights)[order], starts)
+    return codes[starts], shared, np.add.reduceat(weight[order], starts)
 
 
 def _count_by_matrix(run: Ranks, members: Ranks, count: int, weigh: Weights | None) -> tuple[Ranks, Ranks, Weights]:

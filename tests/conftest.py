@@ -1,4 +1,4 @@
-"""Fixtures for tests against real servers; see tests/engines."""
+"""Fixtures for tests against real servers (see tests/engines), and a switch: NDD_TEST_WITHOUT_CORE=1."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from ndd_search import native
 from tests.engines.find import Engine, Engines
 from tests.engines.jars import RELEASES, Unavailable
 
 REQUIRED = "NDD_TEST_REQUIRE_ENGINES"
 found = pytest.StashKey[Engines]()
+
+
+def pytest_configure() -> None:
+    if os.environ.get("NDD_TEST_WITHOUT_CORE"):
+        native.core = None
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by marker

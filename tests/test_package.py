@@ -13,6 +13,7 @@ PACKAGE = Path(ndd_search.__file__).parent
 # Data flows one way: a module imports only modules of this list that stand before it.
 FLOW = [
     "errors",
+    "native",
     "config",
     "documents",
     "markup",
@@ -45,6 +46,8 @@ def imports(module: str) -> set[str]:
     for node in ast.walk(ast.parse((PACKAGE / f"{module}.py").read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "ndd_search":
+            found |= {f"ndd_search.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
     return found

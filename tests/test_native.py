@@ -1,0 +1,177 @@
+"""The native core and numpy give the same answers, bit for bit, and nothing handed over from Python harms the core."""
+
+import gc
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.page_kinds import KINDS, sketches_of
+from ndd_search import native
+from ndd_search.errors import InvalidSketch
+from ndd_search.groups import leaders
+from ndd_search.native import Core
+from ndd_search.pairs import Rows, count_shared, rows_of
+
+T = TypeVar("T")
+FLOORS = [0.0, 0.1, 0.3, 0.5, 0.8, 1.0]
+values = st.one_of(st.integers(0, 40), st.integers(2**31 - 20, 2**31 - 1))
+pages = st.lists(st.sets(values, max_size=25).map(sorted), max_size=12)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def core() -> Core:
+    if native.core is None:
+        if os.environ.get("NDD_TEST_REQUIRE_NATIVE"):
+            pytest.fail("the native core is not built: python -m pip install --editable . with a compiler at hand")
+        pytest.skip("the native core is not built")
+    return native.core
+
+
+def both(call: Callable[[], T]) -> tuple[T, T]:
+    """What the core answers, and what numpy does."""
+    with_core, core = call(), native.core
+    native.core = None
+    try:
+        return with_core, call()
+    finally:
+        native.core = core
+
+
+def same_answers(page: list[np.ndarray], k: int, floor: float) -> None:
+    rows, plain = both(lambda: rows_of(page, k))
+    for one, other in ((rows.values, plain.values), (rows.offsets, plain.offsets)):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()
+    for weights in (None, rows.values.astype(np.int64) % 7 % 4 * 1000):
+        columns, expected = both(lambda weights=weights: count_shared(rows, floor, weights))
+        for column, wanted in zip(columns, expected, strict=True):
+            assert column.dtype == wanted.dtype == np.int64
+            assert column.tolist() == wanted.tolist()
+    if floor:
+        found, wanted = both(lambda: leaders(page, floor, k))
+        assert found.dtype == wanted.dtype
+        assert found.tolist() == wanted.tolist()
+
+
+@given(pages, st.integers(1, 30), st.sampled_from(FLOORS))
+@settings(max_examples=500)
+def test_any_page_gets_the_same_answers(page: list[list[int]], k: int, floor: float) -> None:
+    same_answers([np.array(sketch, np.int32) for sketch in page], k, floor)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("count", "k"), [(20, 32), (64, 128), (100, 64), (300, 96)])
+@pytest.mark.parametrize("floor", [0.3, 0.5, 0.8])
+def test_every_kind_of_page_gets_the_same_answers(kind: str, count: int, k: int, floor: float) -> None:
+    same_answers(sketches_of(KINDS[kind](np.random.default_rng(count), count), k), k, floor)
+
+
+def test_sketches_of_very_unequal_length_get_the_same_answers() -> None:
+    rng = np.random.default_rng(5)
+    pool = np.sort(rng.choice(2**31, 400, replace=False)).astype(np.int32)
+    for floor in FLOORS:
+        page = [pool[rng.random(400) < share][:64] for share in rng.random(80) ** 3]
+        same_answers(page, 64, floor)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.lists(st.integers(-(2**31), 2**31 - 1), max_size=6).map(lambda row: np.array(row, np.int32)),
+            st.lists(st.integers(0, 2**40), max_size=4).map(lambda row: np.array(sorted(row), np.int64)),
+            st.binary(max_size=9),
+            st.sampled_from([None, 1, "text", [1, 2], np.float32([1]), np.zeros((2, 2), np.int32), np.arange(9)[::2]]),
+        ),
+        max_size=5,
+    ),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(),
+)
+def test_what_is_no_page_is_left_to_numpy(page: list[object], k: int, floor: float) -> None:
+    assert native.core
+    regular = all(
+        isinstance(row, np.ndarray) and row.dtype == np.int32 and row.ndim == 1 and (np.diff(row, prepend=-1) > 0).all()
+        for row in page
+    )
+    found = native.core.leaders(page, None, k, floor), native.core.pairs(page, None, k, floor, None)
+    expected = regular and k >= 1 and 0 <= floor <= 1
+    assert [one is not None for one in found] == [expected, expected]
+    assert (native.core.rows(page, None, k) is not None) == (regular and k >= 1)
+
+
+@given(
+    st.lists(st.integers(-(2**31), 2**31 - 1), max_size=12),
+    st.lists(st.integers(-3, 14), max_size=5),
+    st.integers(1, 5),
+)
+def test_offsets_out_of_range_are_refused(row: list[int], ends: list[int], k: int) -> None:
+    assert native.core
+    found = native.core.rows(np.array(row, np.int32), np.array(ends, np.int64), k)
+    if found is not None:
+        assert ends[0] == 0
+        assert ends[-1] == len(row)
+        assert ends == sorted(ends)
+
+
+def test_no_sequence_at_all_is_left_to_numpy(core: Core) -> None:
+    for nothing in (None, 3, object()):
+        assert core.rows(nothing, None, 4) is None
+    with pytest.raises(TypeError):
+        core.rows([], None)  # type: ignore[call-arg]
+
+
+def test_a_bad_sketch_is_named_with_the_core_as_without() -> None:
+    def problem() -> str:
+        with pytest.raises(InvalidSketch) as caught:
+            leaders([np.array([1, 2], np.int32), np.array([5, 5], np.int32)])
+        return str(caught.value)
+
+    assert len(set(both(problem))) == 1
+
+
+def test_a_page_leaves_nothing_behind(core: Core) -> None:
+    page = sketches_of(KINDS["20 % duplicates"](np.random.default_rng(1), 100), 128)
+    rows = rows_of(page, 128)
+    references = [sys.getrefcount(sketch) for sketch in page]
+
+    def check() -> None:
+        leaders(page, 0.5, 128)
+        count_shared(rows, 0.3)
+        core.leaders([*page, "no sketch"], None, 128, 0.5)
+
+    check()
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(200):
+        check()
+    assert tracemalloc.get_traced_memory()[0] - before < 2000
+    tracemalloc.stop()
+    assert [sys.getrefcount(sketch) for sketch in page] == references
+
+
+def test_a_core_that_does_not_load_is_not_hidden(tmp_path: object) -> None:
+    code = (
+        "import sys, importlib.abc\n"
+        "class Broken(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'ndd_search._native': raise ImportError('undefined symbol', name=name)\n"
+        "sys.meta_path.insert(0, Broken())\n"
+        "import ndd_search"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "undefined symbol" in done.stderr
+
+
+def test_rows_are_the_same_type_either_way() -> None:
+    found, plain = both(lambda: rows_of([[3, 4], [5]], 8))
+    assert isinstance(found, Rows)
+    assert found.values.dtype == plain.values.dtype == np.int32
