@@ -50,7 +50,7 @@ class Constants:
     """The five numbers that make "auto"; changed only to measure what they do (`ndd-search evaluate --sensitivity`).
 
     least:   resemblance below which no pair counts: two texts with more than twice as much apart as in common.
-    power:   how much s / d weighs: 0.8, the least that copies show, takes half; 0.6, usual in templates, four fifths.
+    power:   how much s / d weighs: copies are mostly above 0.8, which takes half; templates around 0.6, four fifths.
     changes: words changed in a text that are still nothing, each of them q shingles.
     unknown: an index nobody counted asks as much as a text of that many shingles.
     handful: documents that may share a value before it is common: a text and some copies of it.
