@@ -34,6 +34,7 @@ Places = npt.NDArray[np.int64]
 SINGLE, MARK, SPECIAL, COMPLEX = (np.uint32(1 << bit) for bit in (24, 25, 26, 27))
 _POINT = np.uint32(0x1FFFFF)
 
+_TURKISH_I = re.compile("[i\u0131]\u0307+|\u0131")
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
@@ -89,12 +90,15 @@ def split(points: Points) -> list[str]:
 
 
 def fold(text: str) -> str:
-    """NFKC, case folding, default ignorable characters left out, and NFKC again, for folding may undo it."""
+    """NFKC, case folding, default ignorable characters left out, and NFKC again, for folding may undo it.
+
+    The four letters i of Turkish (dotted or not, small or capital) become one: whose capitals they are cannot be told.
+    """
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKC", _too_many_marks().sub(r"\1", text))
     text = _too_many_marks().sub(r"\1", _ignorable.sub("", text))
-    return unicodedata.normalize("NFKC", text.casefold())
+    return unicodedata.normalize("NFKC", _TURKISH_I.sub("i", text.casefold()))
 
 
 def clean(texts: Sequence[str], apart: bool) -> Clean:

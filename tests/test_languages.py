@@ -89,8 +89,9 @@ def test_another_text_of_the_language_has_next_to_nothing_in_common(language: st
     assert np.max(resembling.similarity, initial=0) < 0.2
 
 
-@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "tr"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_text_in_capitals_is_the_same_text(language: str) -> None:
     text = body(language, 1)
-    first, second = sketch_many([text, text.upper()], RECIPE)
+    capitals = (text.replace("i", "İ").replace("ı", "I") if language == "tr" else text).upper()
+    first, second = sketch_many([text, capitals], RECIPE)
     assert first.tolist() == second.tolist()
