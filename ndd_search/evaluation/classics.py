@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ndd_search.config import Recipe
 from ndd_search.evaluation.collection import Places
-from ndd_search.evaluation.methods import Method, Prepared, sketched
+from ndd_search.evaluation.methods import Method, Prepared, broder, sketched
 from ndd_search.evaluation.sets import Shares, interned, rows_of_sets, shared_sums
 from ndd_search.pairs import Rows
 from ndd_search.shingles import shingle_texts
@@ -127,6 +127,12 @@ def classic_methods() -> list[Method]:
     return [
         Method("min-hash", "64 independent permutations (Broder 2000)", 0.5, permuted(64, whole)),
         Method("super-shingles", "two of six super-shingles (Broder 2000)", 2 / 6, super_shingles(6, 14, whole)),
+        Method(
+            "sentences",
+            "CRC-32 of stemmed sentences (Smith 2008)",
+            0.5,
+            sketched(broder, Recipe.sentences("english", hash="crc32")),
+        ),
         Method("top-k", "the 64 most frequent 5-grams of characters (Basu 2011)", 0.5, frequent_characters(5, 64)),
         Method(
             "bottom-16",
