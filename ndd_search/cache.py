@@ -63,9 +63,13 @@ class MemoryCache:
     ) -> None:
         if max_bytes < 1 or not seconds > 0:
             raise ValueError(f"max_bytes must be at least 1 and seconds above 0, got {max_bytes} and {seconds}")
+        self._limits = max_bytes, seconds, clock
         self._entries: TTLCache[bytes, bytes] = TTLCache(max_bytes, seconds, clock, getsizeof=_size)
         self._lock = Lock()
         self._hits = self._misses = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MemoryCache, self._limits  # a copy, or what another process gets, starts empty
 
     def get(self, key: bytes) -> bytes | None:
         """The value, None when it is not there (any more)."""
@@ -133,8 +137,12 @@ class PairCache:
     """
 
     def __init__(self, max_bytes: int = 4 * 2**20) -> None:
+        self._max_bytes = max_bytes
         self._known: LRUCache[bytes, Pairs] = LRUCache(max_bytes, getsizeof=lambda pairs: 24 * len(pairs) + _OVERHEAD)
         self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PairCache, (self._max_bytes,)  # as with MemoryCache
 
     def __call__(self, rows: Rows, decision: Decision) -> Pairs:
         """The pairs, see similar_pairs."""

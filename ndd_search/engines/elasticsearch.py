@@ -27,6 +27,8 @@ class Transport(Hooked, elastic_transport.Transport):
 
     def perform_request(self, method: str, target: str, **others: Any) -> TransportApiResponse:
         """As in elastic_transport.Transport."""
+        if self.ndd is None:
+            return super().perform_request(method, target, **others)
         return perform(self.ndd, super().perform_request, self.node_pool, method, target, **others)
 
 
@@ -35,6 +37,8 @@ class AsyncTransport(Hooked, elastic_transport.AsyncTransport):
 
     async def perform_request(self, method: str, target: str, **others: Any) -> TransportApiResponse:  # type: ignore[override]
         """As in elastic_transport.AsyncTransport."""
+        if self.ndd is None:
+            return await super().perform_request(method, target, **others)
         return await perform_async(self.ndd, super().perform_request, self.node_pool, method, target, **others)
 
 
@@ -84,8 +88,13 @@ def _call(request: Request, original: Request, target: str) -> tuple[str, str]:
 def _others(request: Request, original: Request, others: Mapping[str, Any]) -> dict[str, Any]:
     if request is original:
         return dict(others)
-    timeout = {} if request.timeout is None else {"request_timeout": request.timeout}
-    return {**others, "body": request.body, **timeout}
+    changed: dict[str, Any] = {"body": request.body}
+    if request.timeout is not None:
+        changed["request_timeout"] = request.timeout
+    if original.body is None:  # of the same kind as what is accepted, or the server refuses it
+        names = {name.lower(): value for name, value in request.headers.items()}
+        changed["headers"] = {**request.headers, "content-type": names.get("accept", "application/json")}
+    return {**others, **changed}
 
 
 def _answer(response: TransportApiResponse) -> Answer:

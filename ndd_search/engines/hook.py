@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import wait
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, Self
 
 from ndd_search.cache import Flights
 from ndd_search.config import collapse_options
-from ndd_search.engines.middleware import Answer, Conversation, Settings, conversation, settings_of
+from ndd_search.engines.middleware import Answer, Conversation, conversation
 from ndd_search.engines.multi import MultiConversation, multi_conversation
 from ndd_search.engines.request import Request, is_write, stripped
+from ndd_search.engines.settings import Settings, settings_of
 
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
@@ -48,19 +51,23 @@ class Hook:
         self.settings = settings
         self._flights, self._async_flights = Flights(), Flights()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hook, (replace(self.settings),)  # a copy starts with what it was told, and learns for itself
+
     def handle(self, request: Request, send: Send) -> Answer:
         """Answer a request, sending what is needed."""
         talk = self._conversation(request)
         if talk is None:
-            answer = send(stripped(request))
-            self._after(request)
-            return answer
+            try:
+                return send(stripped(request))
+            finally:
+                self._after(request)
         if (known := talk.remembered()) is not None:
             return known
         if talk.key is None:
             return _drive(talk, send)
         if (other := self._flights.board(talk.key)) is not None:
-            other.result(_WAIT)
+            wait([other], _WAIT)
             return talk.remembered() or _drive(talk, send)
         try:
             return _drive(talk, send)
@@ -71,9 +78,10 @@ class Hook:
         """Answer a request, sending what is needed."""
         talk = self._conversation(request)
         if talk is None:
-            answer = await send(stripped(request))
-            self._after(request)
-            return answer
+            try:
+                return await send(stripped(request))
+            finally:
+                self._after(request)
         if (known := talk.remembered()) is not None:
             return known
         if talk.key is None:
@@ -103,7 +111,7 @@ class Hooked:
 
     def __init__(self, *arguments: Any, **others: Any) -> None:
         super().__init__(*arguments, **others)
-        self.ndd = Hook(settings_of(**self._settings))
+        self.ndd: Hook | None = Hook(settings_of(**self._settings))  # None once the client is unwrapped
 
     @classmethod
     def using(cls, **settings: Any) -> type[Self]:

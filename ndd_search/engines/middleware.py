@@ -6,35 +6,33 @@ passes through untouched; later it ends the search for more hits, and the caller
 
 from __future__ import annotations
 
-import logging
 import pickle
 import re
-import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import Any
 
-from ndd_search.cache import Cache, MemoryCache, PairCache, cache_key
+from ndd_search.cache import cache_key
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
 from ndd_search.decision import CommonValues
 from ndd_search.documents import value_of
 from ndd_search.engines.filter_path import filtered
-from ndd_search.engines.request import Request, Search, asked_for, read_search, sample, widened
+from ndd_search.engines.limits import raised
+from ndd_search.engines.request import Request, Search, any_sketch, asked_for, read_search, sample, widened
 from ndd_search.engines.response import block_of, hits_of, total_of
+from ndd_search.engines.settings import Settings
 from ndd_search.field import SketchField
 from ndd_search.keep import fields_of
 from ndd_search.page import Fetch, cut, next_fetch
 from ndd_search.sketch import Sketch
 from ndd_search.stream import Stream
 
-log = logging.getLogger("ndd_search")
-
 MAX_RESULT_WINDOW = 10_000  # the engines' default
 _COUNT_AGAIN = 3600.0  # seconds
 _TRACING = {"traceparent", "tracestate", "x-opaque-id", "user-agent", "x-elastic-client-meta", "content-length"}
-_WINDOW_LIMIT = re.compile(r"less than or equal to: \[(\d+)\]")
+_WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)\]")
 
 Hit = dict[str, Any]
 
@@ -56,45 +54,6 @@ class Answer:
 Flow = Generator[Request, Answer, Answer]
 
 
-@dataclass(kw_only=True)
-class Settings:
-    """Of a wrapped client, with what it has learnt about its indexes.
-
-    options:     how pages are collapsed, unless a request or the surrounding `ndd_search.options` says otherwise.
-    recipe:      whose sketches are compared. sketch_field: where in a document they are.
-    cache:       where finished pages and streams are remembered, None for nowhere.
-    time_budget: seconds after which a search asks for no more hits, None for no limit.
-    plain_for:   seconds during which an index without sketches is searched as if we were not there.
-    common:      the values that many documents hold, for min_similarity="auto": a table, or True to count them in a
-                 sample of each index, once an hour, with a request of our own; False to decide without.
-    clock:       seconds that never go back.
-    """
-
-    options: CollapseOptions = field(default_factory=CollapseOptions)
-    recipe: Recipe = field(default_factory=Recipe)
-    sketch_field: SketchField = field(default_factory=SketchField)
-    cache: Cache | None = field(default_factory=MemoryCache)
-    time_budget: float | None = None
-    plain_for: float = 60.0
-    common: CommonValues | bool = True
-    clock: Callable[[], float] = monotonic
-
-    def __post_init__(self) -> None:
-        self.scope = uuid.uuid4().hex  # two clients may be two users, even where no header says so
-        self.pairs = PairCache()
-        self.plain_until: dict[str, float] = {}
-        self.window_limit: dict[str, int] = {}
-        self.counted: dict[str, tuple[float, CommonValues | None]] = {}
-        self.warned: set[tuple[str, str]] = set()
-
-    def degrade(self, path: str, reason: str) -> str:
-        """Log a reason once for each index. Returns it."""
-        if (path, reason) not in self.warned:
-            self.warned.add((path, reason))
-            log.warning("%s: near-duplicates may be shown: %s", path, reason)
-        return reason
-
-
 def conversation(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Conversation | None:
     """How to answer a request, None when it is left alone.
 
@@ -111,14 +70,14 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     if settings.clock() < settings.plain_until.get(path, 0):
         return None
     wanted = search.start + search.size
-    most = min(
-        options.max_window, settings.window_limit.get(path, MAX_RESULT_WINDOW), search.limit or MAX_RESULT_WINDOW
-    )
-    if search.one_window:
-        most = min(most, max(options.window, wanted))
-        options = replace(options, window=most, max_window=most)
-    if wanted > most:
+    limit = min(settings.window_limit.get(path, MAX_RESULT_WINDOW), search.limit or MAX_RESULT_WINDOW)
+    if wanted > limit:
         return None  # so deep that the engine itself has to say what it can do
+    most = min(options.max_window, limit)
+    if search.one_window:
+        doublings = max(0, (wanted - 1) // options.window).bit_length()
+        most = min(most, options.window << doublings)
+        options = replace(options, window=most, max_window=most)
     return Conversation(search, replace(options, window=min(options.window, most), max_window=most), settings, remember)
 
 
@@ -132,7 +91,7 @@ class Conversation:
         self.key: bytes | None = None
         self._stream_key: bytes | None = None
         if remember and settings.cache is not None:
-            self._stream_key = self._make_key(replace(options, keep=("score",)))
+            self._stream_key = self._make_key(replace(options, keep=("score",)), self._values)
             if not any(map(callable, options.keep)):
                 self.key = self._make_key(options, search.start, search.size)
 
@@ -157,15 +116,14 @@ class Conversation:
             answer = yield from self._ask(widened(self.search, wish.start, wish.size, self._field, self._values), first)
             if first and not _is_response(answer):
                 return (yield from self._as_asked(answer))
-            if not _is_response(answer):
+            if not _is_response(answer) or (not first and _is_partial(answer.body)):
                 state = self._degraded(state, "a later round failed, the page is made of the first hits")
                 break
             if first:
                 yield from self._count_common(answer)
             state, fresh = self._extended(state, answer, wish), True
             if first and state.stream.lacking and set(state.stream.lacking) == {"missing"}:
-                self.settings.plain_until[self.path] = self.settings.clock() + self.settings.plain_for
-                return self._without_us(state)
+                return (yield from self._without_us(state))
         if fresh and state.lasting:
             self._put(self._stream_key, state)
         body = self._response(state, "off" if self._stream_key is None else "miss" if fresh else "hit")
@@ -217,7 +175,7 @@ class Conversation:
 
     def _as_asked(self, refused: Answer) -> Flow:
         """The engine would not have the wider request: make it narrower if that helps, else send what the user sent."""
-        if refused.status != HTTPStatus.BAD_REQUEST and refused.raw is not None:
+        if refused.status != HTTPStatus.BAD_REQUEST and not refused.ok:
             return refused
         limit = _WINDOW_LIMIT.search(str(refused.body))
         if limit and self.search.start + self.search.size <= int(limit[1]) < self.options.max_window:
@@ -225,15 +183,14 @@ class Conversation:
             self.options = replace(self.options, window=min(self.options.window, most), max_window=most)
             return (yield from self.flow())
         answer = yield self.search.request
-        if answer.ok:
+        if not _is_response(answer):
+            return answer
+        why = _reason(refused.body)
+        if self._field.recipe in str(refused.body) and "ielddata" in str(refused.body):  # so will the next one be
+            why = f"{self._field.recipe} is a text field: put the template or mapping in before the first document"
             self.settings.plain_until[self.path] = self.settings.clock() + self.settings.plain_for
-            self.settings.degrade(self.path, f"the engine refused the wider request: {self._why(str(refused.body))}")
-        return answer
-
-    def _why(self, refusal: str) -> str:
-        if f"[{self._field.recipe}]" in refusal and "ielddata" in refusal:
-            return f"{self._field.recipe} is a text field: put the template or mapping in before the first document"
-        return refusal[:300]
+        degraded = self.settings.degrade(self.path, f"the engine refused the wider request: {why}")
+        return replace(answer, body={**answer.body, "ndd": {"degraded": degraded}})
 
     def _extended(self, state: _State, answer: Answer, wish: Fetch) -> _State:
         """The state after a round."""
@@ -272,10 +229,17 @@ class Conversation:
         if "total" in body["hits"]:
             body["hits"]["total"] = total_of(page, body["hits"]["total"])
         body["ndd"] = block_of(page, self._plain)
+        if notes := raised(self.search.body, self.options.window)[1]:
+            body["ndd"]["raised"] = notes
         return self._filtered(body)
 
-    def _without_us(self, state: _State) -> Answer:
+    def _without_us(self, state: _State) -> Flow:
         """The page as the engine ranks it, for a window that holds no sketch."""
+        found = yield from self._ask(any_sketch(self.search, self._field), first=False)
+        if _is_response(found) and not found.body["hits"]["hits"]:
+            self.settings.plain_until[self.path] = self.settings.clock() + self.settings.plain_for
+        if self.search.one_window:
+            return (yield self.search.request)
         body, stop = dict(state.envelope or {}), self.search.start + self.search.size
         hits = [self._plain(hit) for hit in state.stream.hits[self.search.start : stop]]
         body["hits"] = {**body["hits"], "hits": hits}
@@ -390,34 +354,15 @@ def _is_partial(body: dict[str, Any]) -> bool:
     return bool(body.get("timed_out") or body.get("terminated_early") or shards.get("failed"))
 
 
+def _reason(refused: Any) -> str:
+    """What the engine says is wrong: the first cause in the body of its answer, or a client's error as text."""
+    try:
+        return str(refused["error"]["root_cause"][0]["reason"])
+    except (TypeError, KeyError, IndexError):
+        return str(refused)[:300]
+
+
 def _total(body: dict[str, Any]) -> int | None:
     total = body["hits"].get("total")
     value = total.get("value") if isinstance(total, dict) else total
     return value if isinstance(value, int) else None
-
-
-def settings_of(
-    *,
-    recipe: Recipe | None = None,
-    field: str = "ndd",
-    cache: Cache | bool = True,
-    time_budget: float | None = None,
-    plain_for: float = 60.0,
-    common: CommonValues | bool = True,
-    options: CollapseOptions | None = None,
-    **changes: Any,
-) -> Settings:
-    """The settings of `ndd_search.wrap`, as described there. Raises TypeError and ValueError for what cannot be."""
-    if time_budget is not None and not time_budget > 0:
-        raise ValueError(f"time_budget must be above 0 seconds, got {time_budget}")
-    if not plain_for >= 0:
-        raise ValueError(f"plain_for must be at least 0 seconds, got {plain_for}")
-    return Settings(
-        options=collapse_options(options, **changes),
-        recipe=recipe or Recipe(),
-        sketch_field=SketchField(field),
-        cache=MemoryCache() if cache is True else cache or None,
-        time_budget=time_budget,
-        plain_for=plain_for,
-        common=common,
-    )

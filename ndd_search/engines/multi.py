@@ -6,10 +6,13 @@ import json
 import re
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any
 
-from ndd_search.engines.middleware import Answer, Conversation, Flow, Settings, conversation
+from ndd_search.engines.filter_path import filtered
+from ndd_search.engines.middleware import Answer, Conversation, Flow, conversation
 from ndd_search.engines.request import Request, stripped
+from ndd_search.engines.settings import Settings
 
 _PATH = re.compile(r"(?P<index>/[^/]+)?/_msearch")
 
@@ -38,45 +41,62 @@ class MultiConversation:
             one.flow() if one else _as_it_is(search)
             for one, search in zip(self.conversations, self.searches, strict=True)
         ]
-        wishes = {place: next(flow) for place, flow in enumerate(flows)}
         done: dict[int, Any] = {}
+        wishes: dict[int, Request] = {}
+        told: dict[int, Answer | Exception | None] = dict.fromkeys(range(len(flows)))
         took, raw = 0, None
-        while wishes:
-            try:
-                answer = yield self._round(wishes)
-            except Exception as error:
-                if raw is None:
-                    raise
-                answers: dict[int, Answer | Exception] = dict.fromkeys(wishes, error)
-            else:
-                responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
-                if not isinstance(responses, list) or len(responses) != len(wishes):
-                    if raw is None:
-                        return answer
-                    answers = dict.fromkeys(wishes, Answer(answer.body, 503))
-                else:
-                    took += answer.body.get("took") or 0
-                    answers = {
-                        place: Answer(one, one.get("status", 200), raw=one)
-                        for place, one in zip(wishes, responses, strict=True)
-                    }
-                raw = raw or answer.raw or answer
-            wishes = {}
-            for place, given in answers.items():
+        while True:
+            for place, given in told.items():
                 try:
                     wishes[place] = _tell(flows[place], given)
                 except StopIteration as finished:
                     done[place] = finished.value.body
-        made = {"took": took, "responses": [done[place] for place in range(len(flows))]}
-        return Answer(made, raw=None if isinstance(raw, Answer) else raw)
+            if not wishes:
+                break
+            lines, which = self._lines(wishes)
+            try:
+                answer = yield self._round(lines, wishes)
+            except Exception as error:
+                if raw is None:
+                    raise
+                told = dict.fromkeys(wishes, error)
+            else:
+                responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
+                if isinstance(responses, list) and len(responses) * 2 == len(lines):
+                    took += answer.body.get("took") or 0
+                    found = {place: responses[which[place]] for place in wishes}
+                    told = {place: Answer(one, one.get("status", 200), raw=one) for place, one in found.items()}
+                elif raw is None:
+                    return answer
+                else:
+                    told = dict.fromkeys(wishes, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
+                raw = raw or answer.raw or answer
+            wishes = {}
+        return Answer(self._made(took, done), raw=None if isinstance(raw, Answer) else raw)
 
-    def _round(self, wishes: Mapping[int, Request]) -> Request:
-        lines: list[Any] = []
+    def _made(self, took: int, done: Mapping[int, Any]) -> Any:
+        body = {"took": took, "responses": [done[place] for place in range(len(done))]}
+        paths = self.request.params.get("filter_path")
+        return filtered(body, paths if paths.startswith("-") else f"{paths},responses.ndd") if paths else body
+
+    def _lines(self, wishes: Mapping[int, Request]) -> tuple[list[Line], dict[int, int]]:
+        """Header and body of each search of a round, and which of them each place waits for: equal ones go out once."""
+        lines: list[Line] = []
+        known: dict[str, int] = {}
+        which = {}
         for place, wish in wishes.items():
-            lines += [{**self.headers[place], **wish.params}, wish.body or {}]
+            added = {name: value for name, value in wish.params.items() if name not in self.request.params}
+            line = [{**self.headers[place], **added}, wish.body or {}]
+            which[place] = known.setdefault(json.dumps(line, sort_keys=True, default=repr), len(known))
+            if which[place] * 2 == len(lines):
+                lines += line
+        return lines, which
+
+    def _round(self, lines: list[Line], wishes: Mapping[int, Request]) -> Request:
         timeout = min((wish.timeout for wish in wishes.values() if wish.timeout is not None), default=None)
         body = lines if isinstance(self.request.body, list) else "".join(json.dumps(line) + "\n" for line in lines)
-        return replace(self.request, body=body, timeout=timeout)
+        params = {name: value for name, value in self.request.params.items() if name != "filter_path"}
+        return replace(self.request, params=params, body=body, timeout=timeout)
 
 
 def multi_conversation(
@@ -84,23 +104,22 @@ def multi_conversation(
 ) -> MultiConversation | None:
     """How to answer a request, None when it is no `_msearch` or none of its searches is ours."""
     path = _PATH.fullmatch(request.path)
-    lines = _lines(request.body) if path and "filter_path" not in request.params else None
+    lines = _lines(request.body) if path else None
     if path is None or not lines or len(lines) % 2:
         return None
     headers, bodies = lines[::2], lines[1::2]
-    shared = {name: value for name, value in request.params.items() if name == "rest_total_hits_as_int"}
+    of_url = {name: value for name, value in request.params.items() if name != "filter_path"}
     searches = []
     for header, body in zip(headers, bodies, strict=True):
         index = header.get("index")
         names = ",".join(index) if isinstance(index, list) else index
         where = f"/{names}" if names else path["index"] or ""
-        searches.append(Request("POST", f"{where}/_search", shared, request.headers, body))
+        params = {**of_url, **{name: value for name, value in header.items() if name != "index"}}
+        searches.append(Request("POST", f"{where}/_search", params, request.headers, body))
     conversations = [conversation(search, settings, changes) for search in searches]
     if not any(conversations) and not any("ndd" in body for body in bodies):
         return None
-    # What stands in the URL of the whole request is not repeated in the header of each search.
-    searches = [replace(stripped(search), params={}) for search in searches]
-    return MultiConversation(request, headers, searches, conversations)
+    return MultiConversation(request, headers, [stripped(search) for search in searches], conversations)
 
 
 def _lines(body: Any) -> list[Line] | None:
@@ -120,5 +139,8 @@ def _as_it_is(search: Request) -> Generator[Request, Answer, Answer]:
     return (yield search)
 
 
-def _tell(flow: Flow, given: Answer | Exception) -> Request:
+def _tell(flow: Flow, given: Answer | Exception | None) -> Request:
+    """What a flow wants after it was told something; nothing at first. Raises StopIteration with its value."""
+    if given is None:
+        return next(flow)
     return flow.throw(given) if isinstance(given, Exception) else flow.send(given)

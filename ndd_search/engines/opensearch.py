@@ -19,12 +19,16 @@ try:
 except ModuleNotFoundError:
     raise MissingExtra("wrapping OpenSearch", "opensearch-py", "opensearch") from None
 
+_OF_THE_CLIENT = ("timeout", "request_timeout", "ignore")  # parameters the transport takes for itself: numbers, lists
+
 
 class Transport(Hooked, opensearchpy.Transport):
     """opensearchpy.Transport whose searches are collapsed."""
 
     def perform_request(self, method: str, url: str, *arguments: Any, **others: Any) -> Any:
         """As in opensearchpy.Transport."""
+        if self.ndd is None:
+            return super().perform_request(method, url, *arguments, **others)
         return perform(self.ndd, super().perform_request, method, url, *arguments, **others)
 
 
@@ -35,6 +39,8 @@ if hasattr(opensearchpy, "AsyncTransport"):  # opensearch-py has it only where a
 
         async def perform_request(self, method: str, url: str, *arguments: Any, **others: Any) -> Any:
             """As in opensearchpy.AsyncTransport."""
+            if self.ndd is None:
+                return await super().perform_request(method, url, *arguments, **others)
             return await perform_async(self.ndd, super().perform_request, method, url, *arguments, **others)
 
 
@@ -84,10 +90,3 @@ def _others(request: Request, original: Request, named: Mapping[str, Any]) -> di
     kept = {name: value for name, value in (named.get("params") or {}).items() if name in _OF_THE_CLIENT}
     timeout = {} if request.timeout is None else {"timeout": request.timeout}
     return {**named, "params": {**request.params, **kept}, "body": request.body, **timeout}
-
-
-_OF_THE_CLIENT = (
-    "timeout",
-    "request_timeout",
-    "ignore",
-)  # parameters that the transport takes for itself, numbers or lists

@@ -14,27 +14,20 @@ from hashlib import blake2b
 from typing import Any
 
 from ndd_search.config import Recipe
+from ndd_search.engines.limits import is_bounded, limit_of, raised
 from ndd_search.field import SketchField
 
 _PATH = re.compile(r"(?:/[^/]+)?/_search")
 _READS = {
     *("_search", "_msearch", "_count", "_mget", "_pit", "_field_caps", "_validate", "_explain", "_analyze", "_eql"),
-    *(
-        "_termvectors",
-        "_mtermvectors",
-        "_search_shards",
-        "_async_search",
-        "_rank_eval",
-        "_terms_enum",
-        "_query",
-        "_sql",
-    ),
+    *("_termvectors", "_mtermvectors", "_search_shards", "_async_search", "_rank_eval", "_terms_enum", "_query"),
+    "_sql",
 }
 _BUSY_KEYS = ("pit", "search_after", "slice", "search_pipeline")  # others page, or work on every hit that comes back
 _BUSY_PARAMS = ("scroll", "search_pipeline", "search_after")
-_FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile", "track_total_hits")
+_FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
+_WHICH_INDEXES = ("ignore_unavailable", "allow_no_indices", "expand_wildcards")  # what the target of a request means
 SAMPLE = 1000  # documents whose sketch values are counted: more change hardly any decision
-MOST_CANDIDATES = 10_000  # of a kNN search; the engines' own limit
 
 
 @dataclass(frozen=True)
@@ -59,8 +52,8 @@ class Search:
     request:    as the user sent it, without our own key "ndd".
     start, size: the page asked for.
     changes:    what the request's own "ndd" says: options by name.
-    limit:      hits that the search can give at most, because a reranker looks at no more; None without such a limit.
-    one_window: whether asking for more hits changes the order of the first ones (fused and nearest-neighbour searches).
+    limit:      hits that the search can give at most, None without such a limit (see `limits`).
+    one_window: whether asking for more hits may change the order of the first ones.
     """
 
     request: Request
@@ -90,7 +83,7 @@ def read_search(request: Request) -> Search | None:
     if size < 1 or start < 0 or not isinstance(changes, Mapping):
         return None
     plain = replace(request, body={key: value for key, value in body.items() if key != "ndd"} if body else request.body)
-    return Search(plain, start, size, changes, _reranked(body), _is_fused(body))
+    return Search(plain, start, size, changes, limit_of(body), is_bounded(body))
 
 
 def stripped(request: Request) -> Request:
@@ -102,9 +95,7 @@ def stripped(request: Request) -> Request:
 
 def is_write(request: Request) -> bool:
     """Whether a request may change what searches find."""
-    if request.method in ("GET", "HEAD"):
-        return False
-    return request.method != "POST" or not _READS.intersection(request.path.split("/"))
+    return request.method not in ("GET", "HEAD") and _READS.isdisjoint(request.path.split("/"))
 
 
 def widened(search: Search, start: int, size: int, field: SketchField, values: Sequence[str] = ()) -> Request:
@@ -117,19 +108,19 @@ def widened(search: Search, start: int, size: int, field: SketchField, values: S
         name: value for name, value in search.request.params.items() if name not in ("size", "from", "filter_path")
     }
     body["from"], body["size"] = start, size
-    body["docvalue_fields"] = [*_listed(body.get("docvalue_fields")), field.sketch, field.recipe]
+    in_url = _listed(params.get("docvalue_fields"))
+    body["docvalue_fields"] = _completed(body.get("docvalue_fields"), (field.sketch, field.recipe), in_url)
     if values:
-        body["fields"] = [*_listed(body.get("fields")), *values]
+        body["fields"] = _completed(body.get("fields"), values)
     _hide_from_source(body, params, field)
-    _raise_limits(body, start + size)
+    body.update(raised(search.body, start + size)[0])
     if start:
         for key in _FIRST_ROUND_ONLY:
             body.pop(key, None)
         params.pop("track_total_hits", None)
-    if (
-        "preference" not in params
-    ):  # rounds have to see the same copy of each shard: ties are broken differently on another
-        params["preference"] = _preference(search)
+        body["track_total_hits"] = False
+    # Rounds have to see the same copy of each shard: ties are broken differently on another.
+    params.setdefault("preference", _preference(search))
     return replace(search.request, body=body, params=params)
 
 
@@ -144,12 +135,24 @@ def sample(search: Search, field: SketchField, recipe: Recipe) -> Request:
         "_source": False,
         "track_total_hits": False,
     }
-    return replace(search.request, method="POST", body=body, params={})
+    return _beside(search, body)
+
+
+def any_sketch(search: Search, field: SketchField) -> Request:
+    """A request that finds a document with a sketch in what is searched, if there is one."""
+    return _beside(search, {"size": 1, "query": {"exists": {"field": field.recipe}}, "_source": False})
+
+
+def _beside(search: Search, body: Mapping[str, Any]) -> Request:
+    """A request of our own for the same target."""
+    params = {name: value for name, value in search.request.params.items() if name in _WHICH_INDEXES}
+    return replace(search.request, method="POST", body=body, params=params)
 
 
 def asked_for(search: Search, path: str) -> bool:
     """Whether the user himself asked for a field that we add."""
     wanted = [
+        *_names([search.body["collapse"].get("field")] if isinstance(search.body.get("collapse"), Mapping) else []),
         *_names(search.body.get("docvalue_fields")),
         *_names(search.body.get("fields")),
         *_names(search.request.params.get("docvalue_fields")),
@@ -181,7 +184,17 @@ def _looks_up_ids(query: Any) -> bool:
     if not isinstance(query, Mapping) or len(query) != 1:
         return False
     kind, inner = next(iter(query.items()))
-    return kind == "ids" or (kind in ("term", "terms") and isinstance(inner, Mapping) and "_id" in inner)
+    if not isinstance(inner, Mapping):
+        return False
+    if kind in ("bool", "constant_score"):
+        return any(_looks_up_ids(one) for name in ("must", "filter") for one in _listed(inner.get(name)))
+    return kind == "ids" or (kind in ("term", "terms") and "_id" in inner)
+
+
+def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> list[Any]:
+    """The fields a user asks for with those we need; one asked for twice may come back with its values twice."""
+    patterns = _names(given) + list(elsewhere)
+    return [*_listed(given), *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]
 
 
 def _names(given: Any) -> list[str]:
@@ -203,8 +216,8 @@ def _hide_from_source(body: dict[str, Any], params: dict[str, str], field: Sketc
             params["_source_excludes"] = ",".join([*excludes, field.name])
         return
     source = body.get("_source", True)
-    if source is False or ("_source" not in body and "stored_fields" in body):
-        return
+    if source is False or ("_source" not in body and ({"stored_fields", "script_fields"} & {*body, *params})):
+        return  # nothing of it comes back
     if isinstance(source, Mapping):
         includes = source.get("includes", source.get("include"))
         if not _names_field(includes, field):
@@ -216,48 +229,6 @@ def _hide_from_source(body: dict[str, Any], params: dict[str, str], field: Sketc
 
 def _names_field(patterns: Any, field: SketchField) -> bool:
     return any(one == field.name or one.startswith(f"{field.name}.") for one in _names(patterns))
-
-
-def _raise_limits(body: dict[str, Any], most: int) -> None:
-    """Let kNN searches and retrievers give as many hits as the window needs."""
-    for key in ("knn", "retriever", "query"):
-        if key in body:
-            body[key] = _raised(body[key], most, top=key == "knn")
-
-
-def _raised(node: Any, most: int, top: bool = False) -> Any:
-    if isinstance(node, list):
-        return [_raised(one, most, top) for one in node]
-    if not isinstance(node, Mapping):
-        return node
-    raised = {
-        key: value if key == "text_similarity_reranker" else _raised(value, most, key in ("knn", "neural"))
-        for key, value in node.items()
-    }
-    if top and isinstance(raised.get("k"), int):
-        raised["k"] = min(max(raised["k"], most), MOST_CANDIDATES)
-        if isinstance(raised.get("num_candidates"), int):
-            raised["num_candidates"] = max(raised["num_candidates"], raised["k"])
-    elif top and len(raised) == 1:  # OpenSearch: {"knn": {"FIELD": {"vector": ..., "k": ...}}}
-        raised = {name: _raised(value, most, True) for name, value in raised.items()}
-    for key in ("rank_window_size", "pagination_depth"):
-        if isinstance(raised.get(key), int):
-            raised[key] = max(raised[key], most)
-    for kind in ("rrf", "linear"):
-        if isinstance(raised.get(kind), dict):
-            raised[kind].setdefault("rank_window_size", most)
-    return raised
-
-
-def _reranked(body: Mapping[str, Any]) -> int | None:
-    """How many hits a reranking retriever looks at: each costs an inference, so it is never raised."""
-    reranker = (body.get("retriever") or {}).get("text_similarity_reranker") if "retriever" in body else None
-    return int(reranker.get("rank_window_size", 10)) if isinstance(reranker, Mapping) else None
-
-
-def _is_fused(body: Mapping[str, Any]) -> bool:
-    text = json.dumps([body.get("query"), body.get("retriever")], default=repr)
-    return "knn" in body or any(f'"{kind}"' in text for kind in ("knn", "neural", "hybrid", "rrf", "linear"))
 
 
 def _preference(search: Search) -> str:

@@ -7,8 +7,8 @@ from importlib import import_module
 from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
-from ndd_search.engines.hook import Hook
-from ndd_search.engines.middleware import settings_of
+from ndd_search.engines.hook import Hook, Hooked
+from ndd_search.engines.settings import settings_of
 
 Client = TypeVar("Client")
 
@@ -33,8 +33,11 @@ def wrap(client: Client, **settings: Any) -> Client:
     """
     module, attribute = _family(client)
     hook = Hook(settings_of(**settings))
-    unwrap(client)
-    setattr(client, attribute, _WrappedTransport(getattr(client, attribute), hook, module))
+    transport = getattr(unwrap(client), attribute)
+    if isinstance(transport, Hooked):
+        transport.ndd = hook
+    else:
+        setattr(client, attribute, _WrappedTransport(transport, hook, module))
     return client
 
 
@@ -44,6 +47,8 @@ def unwrap(client: Client) -> Client:
     transport = getattr(client, attribute)
     if isinstance(transport, _WrappedTransport):
         setattr(client, attribute, transport.inner)
+    elif isinstance(transport, Hooked):
+        transport.ndd = None
     return client
 
 

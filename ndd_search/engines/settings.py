@@ -1,0 +1,83 @@
+"""What a wrapped client is told, and what it learns about the indexes it searches."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from ndd_search.cache import Cache, MemoryCache, PairCache
+from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.decision import CommonValues
+from ndd_search.field import SketchField
+
+log = logging.getLogger("ndd_search")
+
+
+@dataclass(kw_only=True)
+class Settings:
+    """Of a wrapped client, with what it has learnt about its indexes.
+
+    options:     how pages are collapsed, unless a request or the surrounding `ndd_search.options` says otherwise.
+    recipe:      whose sketches are compared. sketch_field: where in a document they are.
+    cache:       where finished pages and streams are remembered, None for nowhere.
+    time_budget: seconds after which a search asks for no more hits, None for no limit.
+    plain_for:   seconds during which an index without sketches is searched as if we were not there.
+    common:      the values that many documents hold, for min_similarity="auto": a table, or True to count them in a
+                 sample of each index, once an hour, with a request of our own; False to decide without.
+    clock:       seconds that never go back.
+    """
+
+    options: CollapseOptions = field(default_factory=CollapseOptions)
+    recipe: Recipe = field(default_factory=Recipe)
+    sketch_field: SketchField = field(default_factory=SketchField)
+    cache: Cache | None = field(default_factory=MemoryCache)
+    time_budget: float | None = None
+    plain_for: float = 60.0
+    common: CommonValues | bool = True
+    clock: Callable[[], float] = monotonic
+
+    def __post_init__(self) -> None:
+        self.scope = uuid.uuid4().hex  # two clients may be two users, even where no header says so
+        self.pairs = PairCache()
+        self.plain_until: dict[str, float] = {}
+        self.window_limit: dict[str, int] = {}
+        self.counted: dict[str, tuple[float, CommonValues | None]] = {}
+        self.warned: set[tuple[str, str]] = set()
+
+    def degrade(self, path: str, reason: str) -> str:
+        """Log a reason once for each index. Returns it."""
+        if (path, reason) not in self.warned:
+            self.warned.add((path, reason))
+            log.warning("%s: near-duplicates may be shown: %s", path, reason)
+        return reason
+
+
+def settings_of(
+    *,
+    recipe: Recipe | None = None,
+    field: str = "ndd",
+    cache: Cache | bool = True,
+    time_budget: float | None = None,
+    plain_for: float = 60.0,
+    common: CommonValues | bool = True,
+    options: CollapseOptions | None = None,
+    **changes: Any,
+) -> Settings:
+    """The settings of `ndd_search.wrap`, as described there. Raises TypeError and ValueError for what cannot be."""
+    if time_budget is not None and not time_budget > 0:
+        raise ValueError(f"time_budget must be above 0 seconds, got {time_budget}")
+    if not plain_for >= 0:
+        raise ValueError(f"plain_for must be at least 0 seconds, got {plain_for}")
+    return Settings(
+        options=collapse_options(options, **changes),
+        recipe=recipe or Recipe(),
+        sketch_field=SketchField(field),
+        cache=MemoryCache() if cache is True else cache or None,
+        time_budget=time_budget,
+        plain_for=plain_for,
+        common=common,
+    )
