@@ -1,0 +1,1 @@
+"""Wrapped clients against real servers, and what these tests share."""

@@ -1,0 +1,151 @@
+"""What the tests of wrapped clients share: the library on each server, and clients of both kinds."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.engines.middleware import Settings
+from tests.engines.find import MODULES, Engine
+from tests.wrapping.library import BAR, RECIPE, actions, documents, mapping
+from tests.wrapping.proxy import Proxy, proxy_to
+
+
+@dataclass(frozen=True)
+class Library:
+    """Indexes of one server. news: every document sketched. bare: none. mixed: an alias of both, with other ids.
+
+    two: an index whose documents are sketched with one of two recipes.
+    """
+
+    engine: Engine
+    news: str
+    bare: str
+    mixed: str
+    two: str
+
+
+def bulk(engine: Engine, client: Any, acts: list[dict[str, Any]]) -> None:
+    """Send bulk actions and make them visible."""
+    helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
+    helpers.bulk(client, acts, refresh=True)
+
+
+@pytest.fixture(scope="session")
+def library(engine: Engine) -> Iterator[Library]:
+    """The documents in the indexes of a server; they are only read."""
+    name = f"ndd-library-{uuid.uuid4().hex[:8]}"
+    made = Library(engine, f"{name}-news", f"{name}-bare", f"{name}-mixed", f"{name}-two")
+    half = documents()[: len(documents()) // 2]
+    with engine.client() as client:
+        for index in (made.news, made.bare, made.two):
+            client.indices.create(index=index, body=mapping(engine, sketches=index != made.bare))
+        client.indices.put_alias(index=f"{made.news},{made.bare}", name=made.mixed)
+        other = ndd.Recipe.words(size=5)
+        acts = actions(made.news, engine) + actions(made.bare, engine, None)
+        acts += actions(made.two, engine, RECIPE, half)
+        acts += actions(made.two, engine, other, documents()[len(half) :])
+        bulk(engine, client, acts)
+        yield made
+        client.indices.delete(index=",".join((made.news, made.bare, made.two)))
+
+
+class Caller:
+    """A client of either kind, called in the same way: what has to be awaited is awaited here."""
+
+    def __init__(self, client: Any, asynchronous: bool) -> None:
+        self.client, self.asynchronous = client, asynchronous
+        self._runner = asyncio.Runner()
+
+    def run(self, awaitable: Any) -> Any:
+        """The value of what a method of the client gave."""
+        return self._runner.run(_wait(awaitable)) if self.asynchronous else awaitable
+
+    def search(self, **given: Any) -> dict[str, Any]:
+        """client.search, its answer as a plain dict."""
+        return body_of(self.run(self.client.search(**given)))
+
+    def msearch(self, **given: Any) -> dict[str, Any]:
+        """client.msearch, its answer as a plain dict."""
+        return body_of(self.run(self.client.msearch(**given)))
+
+    def ask(
+        self, method: str, path: str, body: Any = None, params: Any = None, headers: dict[str, str] | None = None
+    ) -> Any:
+        """Any request of the API."""
+        if hasattr(self.client, "options"):
+            json = {"accept": "application/json", **({"content-type": "application/json"} if body else {})}
+            call = self.client.perform_request(
+                method, path, params=params, headers={**json, **(headers or {})}, body=body
+            )
+        else:
+            call = self.client.transport.perform_request(method, path, params=params, body=body, headers=headers)
+        return body_of(self.run(call))
+
+    def close(self) -> None:
+        self.run(self.client.close())
+        self._runner.close()
+
+
+async def _wait(awaitable: Any) -> Any:
+    return await awaitable
+
+
+def body_of(answer: Any) -> Any:
+    """The parsed JSON of a client's answer."""
+    return getattr(answer, "body", answer)
+
+
+Connect = Callable[..., Caller]
+
+
+@pytest.fixture(params=["sync", "async"])
+def connect(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Connect]:
+    """connect(url=None, wrapped=True, settings for the client, **settings for wrap) makes a client, of either kind."""
+    made: list[Caller] = []
+
+    def make(
+        url: str | None = None, wrapped: bool = True, client: dict[str, Any] | None = None, **settings: Any
+    ) -> Caller:
+        place = engine if url is None else Engine(**{**engine.__dict__, "url": url})
+        asynchronous = request.param == "async"
+        plain = (place.async_client if asynchronous else place.client)(**(client or {}))
+        options = {"min_similarity": BAR, "window": 20, **settings}
+        made.append(Caller(ndd.wrap(plain, **options) if wrapped else plain, asynchronous))
+        return made[-1]
+
+    yield make
+    for caller in made:
+        caller.close()
+
+
+@pytest.fixture
+def wrapped(connect: Connect) -> Caller:
+    """A wrapped client without a cache, so that every search is really done."""
+    return connect(cache=False)
+
+
+@pytest.fixture
+def plain(connect: Connect) -> Caller:
+    """A client as it is."""
+    return connect(wrapped=False)
+
+
+@pytest.fixture
+def proxy(engine: Engine) -> Iterator[Proxy]:
+    """A proxy in front of the server."""
+    with proxy_to(engine.url) as made:
+        yield made
+
+
+def settings_of(caller: Caller) -> Settings:
+    """What a wrapped client has learnt."""
+    transport = getattr(caller.client, "_transport", None) or caller.client.transport
+    return transport.ndd.settings

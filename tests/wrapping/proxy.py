@@ -1,0 +1,120 @@
+"""A small HTTP proxy in front of a real server: it writes down what passes, and does harm when told to."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+_HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "host"}
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A request as it came over the wire. target: path and query. headers: names in lower case."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Harm:
+    """What becomes of a request: seconds of delay, then its answer, another answer, or a cut connection."""
+
+    delay: float = 0.0
+    status: int | None = None
+    body: bytes = b"{}"
+    cut: bool = False
+
+
+class Proxy:
+    """Where clients connect to. harm(number, request): called for each request, the first is number 0."""
+
+    def __init__(self, url: str, upstream: str) -> None:
+        self.url, self._upstream = url, urlsplit(upstream).netloc
+        self.passed: list[Passed] = []
+        self.harm: Callable[[int, Passed], Harm | None] = lambda number, request: None
+        self._lock = threading.Lock()
+
+    def reset(self, harm: Callable[[int, Passed], Harm | None] = lambda number, request: None) -> None:
+        """Forget what has passed and do other harm."""
+        self.passed, self.harm = [], harm
+
+    @property
+    def searches(self) -> list[Passed]:
+        """The searches that have passed."""
+        return [one for one in self.passed if one.target.partition("?")[0].endswith(("/_search", "/_msearch"))]
+
+    def forward(self, request: Passed) -> tuple[int, dict[str, str], bytes] | None:
+        """The answer to a request; None when the connection is to be cut."""
+        with self._lock:
+            number = len(self.passed)
+            self.passed.append(request)
+        harm = self.harm(number, request) or Harm()
+        time.sleep(harm.delay)
+        if harm.cut:
+            return None
+        if harm.status is not None:
+            return harm.status, {"content-type": "application/json", "x-elastic-product": "Elasticsearch"}, harm.body
+        connection = http.client.HTTPConnection(self._upstream, timeout=60)
+        try:
+            headers = {name: value for name, value in request.headers.items() if name not in _HOP_BY_HOP}
+            connection.request(request.method, request.target, request.body or None, headers)
+            answer = connection.getresponse()
+            body = answer.read()
+            kept = {name: value for name, value in answer.getheaders() if name.lower() not in _HOP_BY_HOP}
+            return answer.status, kept, body
+        finally:
+            connection.close()
+
+
+@contextmanager
+def proxy_to(upstream: str) -> Iterator[Proxy]:
+    """A proxy on a free port of the loopback address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads, server.block_on_close = True, False
+    proxy = _Handler.proxies[server.server_port] = Proxy(f"http://127.0.0.1:{server.server_port}", upstream)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield proxy
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+        del _Handler.proxies[server.server_port]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    proxies: ClassVar[dict[int, Proxy]] = {}
+
+    def _handle(self) -> None:
+        size = int(self.headers.get("Content-Length") or 0)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Passed(self.command, self.path, headers, self.rfile.read(size))
+        answer = self.proxies[self.server.server_address[1]].forward(request)
+        if answer is None:
+            self.close_connection = True
+            return
+        status, headers, body = answer
+        self.send_response_only(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _handle  # noqa: N815 - the names http.server looks for
+
+    def log_message(self, *_: object) -> None:
+        pass

@@ -1,0 +1,146 @@
+"""Every kind of search, compared with what true resemblance makes of the plain engine's own ranking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ndd_search.similarity import standard_error
+from tests.wrapping.conftest import Caller, Connect, Library
+from tests.wrapping.library import BAR, DIMENSIONS, RECIPE, documents, expected, jaccard
+
+MATCH = {"match": {"body": "market"}}
+NEAR = {"field": "vector", "query_vector": [1.0] * DIMENSIONS, "k": 10, "num_candidates": 20}
+WIDE = {**NEAR, "k": 200, "num_candidates": 200}
+AFTER = {"range": {"price": {"gte": 8}}}
+
+# Name: the request, and the request whose own first hits are what the wrapped client is to collapse.
+SEARCHES: dict[str, Any] = {
+    "match": {"query": MATCH},
+    "everything": {},
+    "bool with filters": {
+        "query": {
+            "bool": {
+                "must": MATCH,
+                "filter": [{"term": {"language": "en"}}, AFTER],
+                "must_not": [{"term": {"site": "site3"}}],
+                "should": [{"match": {"title": "report"}}],
+            }
+        }
+    },
+    "function_score": {
+        "query": {
+            "function_score": {
+                "query": MATCH,
+                "functions": [
+                    {"linear": {"price": {"origin": 10, "scale": 5}}},
+                    {"filter": {"term": {"language": "de"}}, "weight": 3},
+                ],
+            }
+        }
+    },
+    "field_value_factor": {"query": {"function_score": {"query": MATCH, "field_value_factor": {"field": "price"}}}},
+    "rescore": {
+        "query": MATCH,
+        "rescore": {"window_size": 30, "query": {"rescore_query": {"match": {"title": "report"}}, "query_weight": 0.3}},
+    },
+    "sort by field": {"query": MATCH, "sort": [{"price": "desc"}, {"published": "asc"}]},
+    "sort with ties": {"query": {"match_all": {}}, "sort": ["language"], "track_scores": True},
+    "collapse on a keyword": {
+        "query": MATCH,
+        "collapse": {"field": "site", "inner_hits": {"name": "more", "size": 2, "_source": ["price"]}},
+    },
+    "aggregations": {
+        "query": MATCH,
+        "aggs": {"languages": {"terms": {"field": "language"}}, "mean": {"avg": {"field": "price"}}},
+        "post_filter": AFTER,
+    },
+    "suggest": {"query": MATCH, "suggest": {"meant": {"text": "markte", "term": {"field": "body"}}}},
+    "highlight": {"query": MATCH, "highlight": {"fields": {"body": {"number_of_fragments": 1}}}},
+    "min_score": {"query": MATCH, "min_score": 0.05, "explain": True, "version": True, "seq_no_primary_term": True},
+    "words that name other searches": {"query": {"match": {"body": "market linear hybrid knn rrf"}}},
+    "kNN": ({"knn": NEAR}, {"knn": WIDE}),
+    "kNN with a filter": ({"knn": {**NEAR, "filter": AFTER}}, {"knn": {**WIDE, "filter": AFTER}}),
+    "kNN as a query": ({"query": {"knn": NEAR}}, {"query": {"knn": WIDE}}),
+    "kNN beside a query": ({"query": MATCH, "knn": NEAR}, {"query": MATCH, "knn": WIDE}),
+    "retriever standard": {"retriever": {"standard": {"query": MATCH, "filter": AFTER}}},
+    "retriever knn": ({"retriever": {"knn": NEAR}}, {"retriever": {"knn": WIDE}}),
+}
+ONLY_ELASTICSEARCH = ("kNN", "retriever")
+
+
+def search_named(name: str, library: Library) -> tuple[dict[str, Any], dict[str, Any]]:
+    if name.startswith(ONLY_ELASTICSEARCH) and library.engine.family != "elasticsearch":
+        pytest.skip(f"{name}: OpenSearch does it with a plugin that the published jars do not have")
+    given = SEARCHES[name]
+    return given if isinstance(given, tuple) else (given, given)
+
+
+def as_plain(hit: dict[str, Any]) -> dict[str, Any]:
+    """A hit of a wrapped client without what we add to it."""
+    inner = {name: found for name, found in hit.get("inner_hits", {}).items() if name != "near_duplicates"}
+    rest = {name: value for name, value in hit.items() if name != "inner_hits"}
+    return {**rest, **({"inner_hits": inner} if inner else {})}
+
+
+def copies(hit: dict[str, Any]) -> list[dict[str, Any]]:
+    found: dict[str, Any] = hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {})
+    assert not found or found["total"] == {"value": len(found["hits"]), "relation": "eq"}
+    return found.get("hits", [])
+
+
+def pages(caller: Caller, index: str, body: dict[str, Any], size: int = 20) -> list[dict[str, Any]]:
+    """Every page of a search, the empty one after the end included."""
+    made = []
+    while not made or made[-1]["hits"]["hits"]:
+        assert len(made) < 40, "the pages have no end"
+        made.append(caller.search(index=index, body={**body, "size": size, "from": size * len(made)}))
+    return made
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_all_pages_agree_with_true_resemblance_and_change_nothing_else(
+    name: str, library: Library, connect: Connect, record_property: Any
+) -> None:
+    body, same = search_named(name, library)
+    fused = body is not same
+    whole = connect(wrapped=False).search(
+        index=library.news, body={**same, "size": 1000, "_source": {"excludes": ["ndd"]}}
+    )
+    of_engine = {hit["_id"]: hit for hit in whole["hits"]["hits"]}
+    truth = expected(list(of_engine))
+    got = pages(connect(cache=False, window=200 if fused else 20), library.news, body)
+    shown = [hit for page in got for hit in page["hits"]["hits"]]
+    ids = [hit["_id"] for hit in shown]
+
+    assert len(ids) == len(set(ids))
+    assert all(len(page["hits"]["hits"]) == 20 for page in got[:-2])
+    assert [one for one in ids if one not in truth.doubtful] == truth.kept
+    late = [one["_id"] for page in got for one in page["ndd"]["late"]]
+    assert {*ids, *late, *(copy["_id"] for hit in shown for copy in copies(hit))} == set(of_engine)
+    for hit in shown:
+        assert as_plain(hit) == of_engine[hit["_id"]]
+        for copy in copies(hit):
+            (similarity,) = copy["fields"].pop("ndd.similarity")
+            assert abs(similarity - jaccard(hit["_id"], copy["_id"])) < 4.5 * standard_error(0.5, RECIPE.k)
+            assert similarity >= BAR
+            assert {**copy, "fields": copy["fields"]} == {"fields": {}, **of_engine[copy["_id"]]}
+    first, last = got[0], got[-1]
+    assert {key: value for key, value in first.items() if key not in ("took", "hits", "ndd")} == {
+        key: value for key, value in whole.items() if key not in ("took", "hits")
+    }
+    assert first["hits"].get("max_score") == whole["hits"].get("max_score")
+    assert last["ndd"]["exhausted"]
+    assert last["hits"]["total"] == {"value": len(ids), "relation": "eq"}
+    assert last["ndd"]["kept"] == len(ids)
+    assert last["ndd"]["hidden"] == len(of_engine) - len(ids)
+    if not first["ndd"]["exhausted"]:
+        assert first["hits"]["total"] == whole["hits"]["total"]
+    record_property("doubtful", f"{len(truth.doubtful)} of {len(of_engine)}")
+
+
+def test_the_oracle_leaves_little_in_doubt_and_knows_copies() -> None:
+    truth = expected([one["_id"] for one in documents()])
+    assert len(truth.doubtful) <= len(documents()) // 8
+    assert len(documents()) - len(truth.leader.keys() & set(truth.kept)) > 40
