@@ -57,6 +57,8 @@ class MultiConversation:
             try:
                 answer = yield self._round(lines, wishes)
             except Exception as error:
+                if raw is None and getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST:
+                    return (yield self._as_asked())
                 if raw is None:
                     raise
                 told = dict.fromkeys(wishes, error)
@@ -67,12 +69,23 @@ class MultiConversation:
                     found = {place: responses[which[place]] for place in wishes}
                     told = {place: Answer(one, one.get("status", 200), raw=one) for place, one in found.items()}
                 elif raw is None:
-                    return answer
+                    return (yield self._as_asked()) if answer.status == HTTPStatus.BAD_REQUEST else answer
                 else:
                     told = dict.fromkeys(wishes, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
                 raw = raw or answer.raw or answer
             wishes = {}
         return Answer(self._made(took, done), raw=None if isinstance(raw, Answer) else raw)
+
+    def _as_asked(self) -> Request:
+        """What the user sent, for an engine that refuses one of the wider searches and with it all of them."""
+        lines: list[Line] = []
+        for header, search in zip(self.headers, self.searches, strict=True):
+            lines += [header, search.body or {}]
+        return replace(self.request, body=self._body(lines))
+
+    def _body(self, lines: list[Line]) -> Any:
+        """In the form in which the client hands it over."""
+        return lines if isinstance(self.request.body, list) else "".join(json.dumps(line) + "\n" for line in lines)
 
     def _made(self, took: int, done: Mapping[int, Any]) -> Any:
         body = {"took": took, "responses": [done[place] for place in range(len(done))]}
@@ -94,9 +107,8 @@ class MultiConversation:
 
     def _round(self, lines: list[Line], wishes: Mapping[int, Request]) -> Request:
         timeout = min((wish.timeout for wish in wishes.values() if wish.timeout is not None), default=None)
-        body = lines if isinstance(self.request.body, list) else "".join(json.dumps(line) + "\n" for line in lines)
         params = {name: value for name, value in self.request.params.items() if name != "filter_path"}
-        return replace(self.request, params=params, body=body, timeout=timeout)
+        return replace(self.request, params=params, body=self._body(lines), timeout=timeout)
 
 
 def multi_conversation(
