@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import uuid
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +67,7 @@ class Caller:
 
     def run(self, awaitable: Any) -> Any:
         """The value of what a method of the client gave."""
-        return self._runner.run(_wait(awaitable)) if self.asynchronous else awaitable
+        return self._runner.run(_wait(awaitable), context=copy_context()) if self.asynchronous else awaitable
 
     def search(self, **given: Any) -> dict[str, Any]:
         """client.search, its answer as a plain dict."""

@@ -1,0 +1,369 @@
+"""What a user asks for beside the query is honoured, and what we add for ourselves does not show."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+import re
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from tests.engines.find import Engine
+from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk, settings_of
+from tests.wrapping.library import actions, documents, expected, mapping
+from tests.wrapping.proxy import Proxy
+from tests.wrapping.test_searches import MATCH, as_plain, copies, pages
+
+SKETCH = {"_source": {"excludes": ["ndd"]}}
+
+# What to fetch of each hit: (body, parameters), and the same for a plain client that is to give the same hits.
+FETCHES: dict[str, Any] = {
+    "nothing said": ({}, {}, {}, {}),
+    "no source": ({"_source": False}, {}, {"_source": False}, {}),
+    "one field": ({"_source": "title"}, {}, {"_source": "title"}, {}),
+    "a list": ({"_source": ["title", "pri*"]}, {}, {"_source": ["title", "pri*"]}, {}),
+    "a star": ({"_source": ["*"]}, {}, {"_source": {"includes": ["*"], "excludes": ["ndd"]}}, {}),
+    "includes and excludes": (
+        {"_source": {"includes": ["*e"], "excludes": ["title"]}},
+        {},
+        {"_source": {"includes": ["*e"], "excludes": ["title", "ndd"]}},
+        {},
+    ),
+    "the sketch itself": ({"_source": ["ndd.recipe"]}, {}, {"_source": ["ndd.recipe"]}, {}),
+    "source off in the URL": ({}, {"_source": "false"}, {}, {"_source": "false"}),
+    "source in the URL": ({}, {"_source": "title,price"}, {}, {"_source": "title,price"}),
+    "includes in the URL": ({}, {"_source_includes": "p*"}, {}, {"_source_includes": "p*"}),
+    "excludes in the URL": ({}, {"_source_excludes": "body"}, {}, {"_source_excludes": "body,ndd"}),
+    "fields": ({"fields": ["price", "la*"], "_source": False}, {}, {"fields": ["price", "la*"], "_source": False}, {}),
+    "all fields": ({"fields": ["*"]}, {}, {"fields": ["*"], **SKETCH}, {}),
+    "doc values": (
+        {"docvalue_fields": [{"field": "published", "format": "yyyy"}, "site"]},
+        {},
+        {"docvalue_fields": [{"field": "published", "format": "yyyy"}, "site"], **SKETCH},
+        {},
+    ),
+    "all doc values of ours": ({"docvalue_fields": ["ndd.*"]}, {}, {"docvalue_fields": ["ndd.*"], **SKETCH}, {}),
+    "doc values in the URL": ({}, {"docvalue_fields": "site"}, SKETCH, {"docvalue_fields": "site"}),
+    "stored fields": ({"stored_fields": ["_routing"]}, {}, {"stored_fields": ["_routing"]}, {}),
+    "stored fields in the URL": ({}, {"stored_fields": "title"}, {}, {"stored_fields": "title"}),
+    "total unlimited": ({"track_total_hits": True}, {}, {"track_total_hits": True, **SKETCH}, {}),
+    "total up to": ({"track_total_hits": 50}, {}, {"track_total_hits": 50, **SKETCH}, {}),
+    "no total": ({"track_total_hits": False}, {}, {"track_total_hits": False, **SKETCH}, {}),
+    "no total in the URL": ({}, {"track_total_hits": "false"}, SKETCH, {"track_total_hits": "false"}),
+    "total as a number": ({}, {"rest_total_hits_as_int": "true"}, SKETCH, {"rest_total_hits_as_int": "true"}),
+    "typed keys": (
+        {"aggs": {"x": {"terms": {"field": "site"}}}},
+        {"typed_keys": "true"},
+        {"aggs": {"x": {"terms": {"field": "site"}}}, **SKETCH},
+        {"typed_keys": "true"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FETCHES)
+def test_hits_look_as_the_user_asked_and_nothing_of_ours_is_left(
+    name: str, library: Library, wrapped: Caller, plain: Caller
+) -> None:
+    body, params, same, same_params = FETCHES[name]
+    path = f"/{library.news}/_search"
+    whole = plain.ask("POST", path, {"query": MATCH, **same, "size": 1000}, same_params)
+    of_engine = {hit["_id"]: hit for hit in whole["hits"]["hits"]}
+    if name == "nothing said":
+        assert all(hit["_source"].pop("ndd") for hit in of_engine.values())
+    given = {"query": MATCH, **body, "size": 30}
+    sent = copy.deepcopy(given)
+    answer = wrapped.ask("POST", path, given, params)
+    assert given == sent
+    assert len(answer["hits"]["hits"]) == 30
+    assert answer["ndd"]["hidden"] > 0
+    for hit in answer["hits"]["hits"]:
+        assert as_plain(hit) == of_engine[hit["_id"]]
+        for one in copies(hit):
+            del one["fields"]["ndd.similarity"]
+            assert {**one, "fields": one["fields"]} == {"fields": {}, **of_engine[one["_id"]]}
+    assert {**answer["hits"], "hits": 0} == {**whole["hits"], "hits": 0}
+    assert answer.get("aggregations") == whole.get("aggregations")
+
+
+@pytest.mark.parametrize(
+    "paths", ["hits.hits._id,took", "hits.hits._source.price,hits.total", "-hits.hits._source", "**._id"]
+)
+def test_filter_path_is_applied_to_our_answer(paths: str, library: Library, wrapped: Caller, plain: Caller) -> None:
+    path, body = f"/{library.news}/_search", {"query": MATCH, "size": 30, **SKETCH}
+    answer = wrapped.ask("POST", path, body, {"filter_path": paths})
+    whole = wrapped.ask("POST", path, body)
+    as_it_is = plain.ask("POST", path, body, {"filter_path": paths})
+    assert len(answer["hits"]["hits"]) == len(whole["hits"]["hits"]) == 30
+    assert answer.pop("ndd")["kept"] == whole["ndd"]["kept"]
+    assert {key: sorted(value) if key == "hits" else 0 for key, value in answer.items()} == {
+        key: sorted(value) if key == "hits" else 0 for key, value in as_it_is.items()
+    }
+    if "_id" in paths:
+        assert [hit["_id"] for hit in answer["hits"]["hits"]] == [hit["_id"] for hit in whole["hits"]["hits"]]
+
+
+def test_a_search_without_a_body_is_collapsed(library: Library, wrapped: Caller, plain: Caller) -> None:
+    answer = wrapped.search(index=library.news, q="body:market", size=30)
+    truth = expected(
+        [hit["_id"] for hit in plain.search(index=library.news, q="body:market", size=200)["hits"]["hits"]]
+    )
+    got = [hit["_id"] for hit in answer["hits"]["hits"]]
+    assert [one for one in got if one not in truth.doubtful] == truth.kept[
+        : len([one for one in got if one not in truth.doubtful])
+    ]
+    assert answer["ndd"]["hidden"] > 0
+    assert len(got) == 30
+
+
+def test_a_search_by_get_with_everything_in_the_url_is_collapsed(library: Library, wrapped: Caller) -> None:
+    answer = wrapped.ask("GET", f"/{library.news}/_search", None, {"q": "market", "size": "12", "from": "3"})
+    assert len(answer["hits"]["hits"]) == 12
+    assert answer["ndd"]["examined"] >= 15
+
+
+@pytest.mark.parametrize("size", ["7", b"7", 7])
+def test_opensearch_takes_size_and_from_from_the_url_in_any_form(size: Any, library: Library, wrapped: Caller) -> None:
+    if library.engine.family == "elasticsearch":
+        pytest.skip("elasticsearch-py puts them into the body")
+    answer = wrapped.search(index=library.news, body={"query": MATCH}, params={"size": size, "from": size})
+    whole = wrapped.search(index=library.news, body={"query": MATCH}, size=14)
+    assert [hit["_id"] for hit in answer["hits"]["hits"]] == [hit["_id"] for hit in whole["hits"]["hits"]][7:]
+
+
+def test_the_body_brings_options_and_so_does_the_block_around_a_search(library: Library, wrapped: Caller) -> None:
+    def search(**options: Any) -> dict[str, Any]:
+        given = {"ndd": options} if options else {}
+        return wrapped.search(index=library.news, body={"query": MATCH, "size": 156, **given})
+
+    grouped = search()
+    assert any(map(copies, grouped["hits"]["hits"]))
+    dropped = search(mode="drop")
+    assert not any(map(copies, dropped["hits"]["hits"]))
+    with ndd.options(mode="annotate"):
+        annotated = search()
+        assert len(search(mode="drop")["hits"]["hits"]) == dropped["ndd"]["kept"]
+    assert len(annotated["hits"]["hits"]) == 156
+    named = [hit["fields"]["ndd.duplicate_of"][0] for hit in annotated["hits"]["hits"] if "fields" in hit]
+    assert len(named) == grouped["ndd"]["hidden"]
+    demoted = search(mode="demote")["hits"]["hits"]
+    assert [hit["_id"] for hit in demoted[: grouped["ndd"]["kept"]]] == [hit["_id"] for hit in grouped["hits"]["hits"]]
+    assert len(demoted) == 156
+    assert search(min_similarity=1.0)["ndd"]["hidden"] < search(min_similarity=0.2)["ndd"]["hidden"]
+
+
+def test_an_unknown_option_is_named_with_those_there_are(library: Library, wrapped: Caller) -> None:
+    with pytest.raises(TypeError, match=r"'min_similarty' \(did you mean min_similarity\?\): the options are .*window"):
+        wrapped.search(index=library.news, body={"query": MATCH, "ndd": {"min_similarty": 1}})
+    with pytest.raises(ValueError, match="mode must be one of group, drop"):
+        wrapped.search(index=library.news, body={"query": MATCH, "ndd": {"mode": "hide"}})
+
+
+def test_keep_and_guards_read_fields_that_the_user_did_not_ask_for(library: Library, connect: Connect) -> None:
+    body = {"query": MATCH, "size": 156, "_source": False}
+    of = {one["_id"]: one for one in documents()}
+    caller = connect()
+    plain = caller.search(index=library.news, body=body)
+    newest = caller.search(index=library.news, body={**body, "ndd": {"keep": ["newest:published"]}})
+    matched = caller.search(index=library.news, body={**body, "ndd": {"must_match": ["language"]}})
+    groups = [(hit["_id"], [one["_id"] for one in copies(hit)]) for hit in newest["hits"]["hits"]]
+    assert any(rest for _, rest in groups)
+    assert all(of[id]["published"] >= of[other]["published"] for id, rest in groups for other in rest)
+    assert len(groups) == plain["ndd"]["kept"]
+    assert matched["ndd"]["kept"] > plain["ndd"]["kept"]
+    for hit in matched["hits"]["hits"]:
+        assert {of[one["_id"]]["language"] for one in copies(hit)} <= {of[hit["_id"]]["language"]}
+    for hit in [*newest["hits"]["hits"], *matched["hits"]["hits"]]:
+        assert "fields" not in hit
+        assert all(list(one["fields"]) == ["ndd.similarity"] for one in copies(hit))
+
+
+def test_a_lowered_max_result_window_narrows_ours_and_is_remembered(
+    engine: Engine, index: str, connect: Connect, proxy: Proxy
+) -> None:
+    with engine.client() as client:
+        made = mapping(engine)
+        client.indices.create(index=index, body={**made, "settings": {**made["settings"], "max_result_window": 70}})
+        bulk(engine, client, actions(index, engine))
+        ranking = [hit["_id"] for hit in client.search(index=index, body={"query": MATCH, "size": 70})["hits"]["hits"]]
+    caller = connect(proxy.url, window=100, cache=False)
+    truth = expected(ranking)
+    for _ in range(2):
+        proxy.reset()
+        answer = caller.search(index=index, body={"query": MATCH, "size": 60})
+        shown = [hit["_id"] for hit in answer["hits"]["hits"]]
+        assert [one for one in shown if one not in truth.doubtful] == truth.kept[: len(shown)]
+        assert answer["ndd"]["capped"]
+        assert answer["hits"]["total"]["value"] == len(documents())
+    assert len(proxy.searches) == 1
+    with pytest.raises(Exception, match="Result window is too large"):
+        caller.search(index=index, body={"query": MATCH, "size": 60, "from": 11})
+
+
+def test_a_page_from_beyond_the_end_is_empty_and_says_so(library: Library, wrapped: Caller) -> None:
+    answer = wrapped.search(index=library.news, body={"query": MATCH, "from": 5000, "size": 10})
+    assert answer["hits"]["hits"] == []
+    assert answer["ndd"]["exhausted"]
+    assert answer["hits"]["total"] == {"value": answer["ndd"]["kept"], "relation": "eq"}
+
+
+def test_max_window_ends_the_list_instead_of_mixing_it_with_the_engines(library: Library, wrapped: Caller) -> None:
+    body = {"query": MATCH, "ndd": {"max_window": 50}}
+    got = pages(wrapped, library.news, body)
+    ids = [hit["_id"] for page in got for hit in page["hits"]["hits"]]
+    assert len(ids) == len(set(ids)) == got[-1]["ndd"]["kept"]
+    assert got[-1]["ndd"]["capped"]
+    assert not got[-1]["ndd"]["exhausted"]
+    assert wrapped.search(index=library.news, body={**body, "from": 60})["hits"]["hits"] == []
+
+
+def test_rounds_pin_the_same_copies_unless_the_user_does(library: Library, connect: Connect, proxy: Proxy) -> None:
+    caller = connect(proxy.url, cache=False)
+    caller.search(index=library.news, body={"query": MATCH, "size": 60})
+    sent = [re.search(r"preference=(\w+)", one.target)[1] for one in proxy.searches]  # type: ignore[index]
+    assert len(sent) > 1
+    assert len(set(sent)) == 1
+    proxy.reset()
+    caller.search(index=library.news, body={"query": MATCH, "size": 60}, preference="mine")
+    assert all("preference=mine" in one.target for one in proxy.searches)
+
+
+def test_aggregations_and_totals_are_asked_for_once(library: Library, connect: Connect, proxy: Proxy) -> None:
+    body = {"query": MATCH, "size": 60, "aggs": {"mean": {"avg": {"field": "price"}}}, "profile": True}
+    answer = connect(proxy.url, cache=False).search(index=library.news, body=body)
+    first, *later = [json.loads(one.body) for one in proxy.searches]
+    assert later
+    assert "aggs" in first
+    assert "profile" in first
+    assert all("aggs" not in one and "profile" not in one and one["track_total_hits"] is False for one in later)
+    assert "mean" in answer["aggregations"]
+    assert answer["profile"]["shards"]
+
+
+def test_raising_what_a_neighbour_search_looks_at_is_said(library: Library, wrapped: Caller) -> None:
+    if library.engine.family != "elasticsearch":
+        pytest.skip("the published jars of OpenSearch have no vectors")
+    knn = {"field": "vector", "query_vector": [1.0] * 8, "k": 5, "num_candidates": 10}
+    answer = wrapped.search(index=library.news, body={"knn": knn})
+    assert answer["ndd"]["raised"] == {"k": 20, "num_candidates": 20}
+    assert len(answer["hits"]["hits"]) == 10
+    prices = {"prices": {"value_count": {"field": "price"}}}
+    counted = wrapped.search(index=library.news, body={"knn": knn, "aggs": prices, "size": 5})
+    assert counted["aggregations"]["prices"]["value"] == 5
+    assert "raised" not in counted["ndd"]
+
+
+def test_script_fields_switch_the_source_off_as_without_us(library: Library, wrapped: Caller) -> None:
+    if library.engine.family != "opensearch":
+        pytest.skip("the published jars of Elasticsearch have no scripts")
+    body = {"query": MATCH, "script_fields": {"double": {"script": "doc['price'].value * 2"}}}
+    answer = wrapped.search(index=library.news, body=body)
+    of = {one["_id"]: one for one in documents()}
+    assert all("_source" not in hit for hit in answer["hits"]["hits"])
+    assert all(hit["fields"] == {"double": [2 * of[hit["_id"]]["price"]]} for hit in answer["hits"]["hits"])
+
+
+def test_msearch_of_ten_takes_one_request_a_round(library: Library, connect: Connect, proxy: Proxy) -> None:
+    words = ["market", "story", "report", "from", "the"]
+    bodies = [
+        {"query": {"multi_match": {"query": word, "fields": ["title", "body"]}}, "size": n}
+        for word in words
+        for n in (5, 60)
+    ]
+    caller = connect(proxy.url, cache=False)
+    lines = [line for body in bodies for line in ({"index": library.news}, body)]
+    sent = copy.deepcopy(lines)
+    answer = caller.msearch(body=lines)
+    assert lines == sent
+    rounds = len(proxy.searches)
+    alone = [caller.search(index=library.news, body=body) for body in bodies]
+    for got, whole in zip(answer["responses"], alone, strict=True):
+        assert got["hits"] == whole["hits"]
+        assert got["ndd"]["kept"] == whole["ndd"]["kept"]
+        assert got["status"] == 200
+    assert rounds <= 5 < len(proxy.searches)
+
+
+def test_msearch_mixes_what_is_ours_with_what_is_not_and_keeps_headers(library: Library, connect: Connect) -> None:
+    caller = connect()
+    lines = [
+        *({"index": library.news}, {"query": MATCH, "size": 20}),
+        *({"index": "ndd-not-there"}, {"query": MATCH}),
+        *({"index": library.news}, {"query": MATCH, "size": 0, "aggs": {"m": {"max": {"field": "price"}}}}),
+        *({"index": library.news}, {"query": MATCH, "sort": ["body"]}),
+        *({"index": ["ndd-not-there", library.news], "ignore_unavailable": True}, {"query": MATCH, "size": 20}),
+        *({"index": library.news, "preference": "mine"}, {"query": MATCH, "size": 20, "ndd": {"mode": "drop"}}),
+    ]
+    for _ in range(2):
+        first, missing, counted, refused, some, last = caller.msearch(body=lines)["responses"]
+        assert first["ndd"]["hidden"] > 0
+        assert missing["status"] == 404
+        assert counted["aggregations"]["m"]["value"] == 24
+        assert "ndd" not in counted
+        assert refused["status"] == 400
+        assert some["hits"]["hits"] == first["hits"]["hits"]
+        assert not any(map(copies, last["hits"]["hits"]))
+
+
+def test_an_msearch_refused_as_a_whole_is_the_clients_own_error(library: Library, wrapped: Caller) -> None:
+    lines = [{"index": library.news}, {"query": MATCH}, {"index": library.news}, {"query": {"bogus": {}}}]
+    with pytest.raises(Exception, match="unknown query") as refused:
+        wrapped.msearch(body=lines)
+    assert refused.value.status_code == 400  # type: ignore[attr-defined]
+
+
+def test_msearch_goes_on_from_remembered_streams(library: Library, connect: Connect, proxy: Proxy) -> None:
+    caller = connect(proxy.url)
+    lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}]
+    caller.msearch(body=lines)
+    proxy.reset()
+    lines[1]["from"] = 5
+    (second,) = caller.msearch(body=lines)["responses"]
+    assert second["ndd"]["cache"] == "hit"
+    assert not proxy.passed
+    assert len(second["hits"]["hits"]) == 5
+
+
+def test_msearch_filter_path_is_applied_to_our_answer(library: Library, wrapped: Caller) -> None:
+    lines = [{"index": library.news}, {"query": MATCH, "size": 20, "ndd": {"mode": "drop"}}]
+    answer = wrapped.msearch(body=lines, filter_path="responses.hits.hits._id")
+    (one,) = answer["responses"]
+    assert [list(hit) for hit in one["hits"]["hits"]] == [["_id"]] * 20
+    assert one["ndd"]["hidden"] > 0
+
+
+def test_dsl_objects_show_it_all(library: Library, connect: Connect) -> None:
+    where = {
+        ("elasticsearch", False): ("elasticsearch.dsl", "Search"),
+        ("elasticsearch", True): ("elasticsearch.dsl", "AsyncSearch"),
+        ("opensearch", False): ("opensearchpy", "Search"),
+        ("opensearch", True): ("opensearchpy._async.helpers.search", "AsyncSearch"),
+    }
+    module, name = where[library.engine.family, connect().asynchronous]
+    search = getattr(importlib.import_module(module), name)
+    caller = connect(cache=False)
+    wanted = search(using=caller.client, index=library.news).query("match", body="market").extra(size=20)
+    wanted.aggs.bucket("languages", "terms", field="language")
+    response = caller.run(wanted.execute())
+    assert len(response.hits) == 20
+    assert response.ndd.hidden > 0
+    assert sum(bucket.doc_count for bucket in response.aggregations.languages.buckets) == len(documents())
+    groups = [hit.meta.inner_hits.near_duplicates for hit in response if "inner_hits" in hit.meta]
+    assert groups
+    assert all(group.hits.total.value == len(group) for group in groups)
+
+
+def test_the_answer_of_elasticsearch_stays_the_clients_own_object(library: Library, connect: Connect) -> None:
+    if library.engine.family != "elasticsearch":
+        pytest.skip("opensearch-py answers with dicts")
+    caller = connect()
+    for _ in range(2):  # the second out of the cache
+        answer = caller.run(caller.client.search(index=library.news, query=MATCH))
+        assert type(answer).__name__ == "ObjectApiResponse"
+        assert answer.meta.status == 200
+        assert answer.meta.headers["x-elastic-product"] == "Elasticsearch"
+        assert body_of(answer)["ndd"]["kept"]
+    assert answer["ndd"]["cache"] == "hit"
+    assert settings_of(caller).cache.stats().entries == 2  # type: ignore[union-attr]

@@ -1,0 +1,90 @@
+"""Several indexes in one search: aliases, data streams, recipes, and indexes that have no sketches."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from ndd_search.templates import properties
+from tests.engines.find import Engine
+from tests.wrapping.conftest import Caller, Library, bulk
+from tests.wrapping.library import RECIPE, actions, documents, expected
+from tests.wrapping.test_searches import MATCH, pages
+
+
+@pytest.fixture
+def stream(engine: Engine) -> Iterator[str]:
+    """A data stream with every document, on two backing indexes."""
+    name = f"ndd-stream-{uuid.uuid4().hex[:8]}"
+    with engine.client() as client:
+        template = {
+            "index_patterns": [f"{name}*"],
+            "priority": 900,
+            "data_stream": {},
+            "template": {
+                "settings": {"number_of_replicas": 0},
+                "mappings": {"properties": {"@timestamp": {"type": "date"}, **properties()}},
+            },
+        }
+        caller = Caller(client, asynchronous=False)
+        caller.ask("PUT", f"/_index_template/{name}", template)
+        acts = [{**one, "_op_type": "create", "@timestamp": one["published"]} for one in actions(name, engine)]
+        for one in acts:
+            one.pop("vector", None)
+        half = len(acts) // 2
+        bulk(engine, client, acts[:half])
+        caller.ask("POST", f"/{name}/_rollover")
+        bulk(engine, client, acts[half:])
+        yield name
+        if engine.family == "opensearch":  # the published jars of Elasticsearch cannot delete one
+            caller.ask("DELETE", f"/_data_stream/{name}")
+            caller.ask("DELETE", f"/_index_template/{name}")
+
+
+def kept_of(caller: Caller, index: str) -> list[tuple[str, str]]:
+    """Index and id of every hit shown."""
+    found = [hit for page in pages(caller, index, {"query": MATCH}) for hit in page["hits"]["hits"]]
+    return [(hit["_index"], hit["_id"]) for hit in found]
+
+
+def ranking_of(caller: Caller, index: str) -> list[tuple[str, str]]:
+    """Index and id of what the engine itself finds, best first."""
+    found = caller.search(index=index, body={"query": MATCH, "size": 1000})["hits"]["hits"]
+    return [(hit["_index"], hit["_id"]) for hit in found]
+
+
+def test_a_data_stream_is_collapsed_across_its_backing_indexes(stream: str, wrapped: Caller, plain: Caller) -> None:
+    ranking = ranking_of(plain, stream)
+    truth = expected([id for _, id in ranking])
+    assert len({index for index, _ in ranking}) == 2
+    assert [id for _, id in kept_of(wrapped, stream) if id not in truth.doubtful] == truth.kept
+
+
+def test_hits_of_an_index_without_sketches_stand_alone_in_an_alias(
+    library: Library, wrapped: Caller, plain: Caller
+) -> None:
+    ranking = ranking_of(plain, library.mixed)
+    truth = expected([id for index, id in ranking if index == library.news])
+    got = kept_of(wrapped, library.mixed)
+    assert [id for index, id in got if index == library.news and id not in truth.doubtful] == truth.kept
+    assert [id for index, id in got if index == library.bare] == [id for index, id in ranking if index == library.bare]
+    block = wrapped.search(index=library.mixed, body={"query": MATCH, "size": 300})["ndd"]
+    assert block["lacking"] == {"missing": len(documents())}
+
+
+def test_sketches_of_another_recipe_stand_alone(library: Library, wrapped: Caller, plain: Caller) -> None:
+    half = {one["_id"] for one in documents()[: len(documents()) // 2]}
+    ranking = [id for _, id in ranking_of(plain, library.two)]
+    truth = expected(ranking, lacking=[id for id in ranking if id not in half])
+    assert [id for _, id in kept_of(wrapped, library.two) if id not in truth.doubtful] == truth.kept
+    block = wrapped.search(index=library.two, body={"query": MATCH, "size": 200})["ndd"]
+    assert (block["recipe"], block["lacking"]) == (RECIPE.id, {"foreign": len(documents()) - len(half)})
+
+
+def test_a_target_that_is_partly_missing_is_searched_as_the_user_allowed(library: Library, wrapped: Caller) -> None:
+    answer = wrapped.ask(
+        "POST", f"/{library.news},ndd-not-there/_search", {"query": MATCH}, {"ignore_unavailable": "true"}
+    )
+    assert answer["ndd"]["hidden"] > 0
