@@ -1,28 +1,49 @@
-"""Actions of the bulk helpers: which documents are in them and where, and copies with something added."""
+"""Actions of the bulk helpers: the documents in them, in a copy that may be added to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-Path = tuple[str, ...]  # keys from an action down to a document in it, () when the action is the document
+
+@dataclass(frozen=True)
+class Action:
+    """One action.
+
+    content:    what the helper shall get: a copy of a mapping as deep as the documents in it; anything else as it came.
+    kind:       its operation, "" for what is no mapping.
+    documents:  those in the copy, each with whether it is a part of a document.
+    reason:     in a word, why there are none.
+    characters: about how much text is held, one level deep.
+    """
+
+    content: Any
+    kind: str = ""
+    documents: tuple[tuple[dict[str, Any], bool], ...] = ()
+    reason: str = ""
+    characters: int = 0
 
 
-def documents_in(action: Any) -> list[tuple[Path, bool]] | str:
-    """Where the action has documents, and whether each is a part of one; or, in a word, why it has none to read."""
+def open_action(action: Any) -> Action:
+    """Copy an action and find the documents in it."""
     if not isinstance(action, Mapping):
-        return "raw" if isinstance(action, str | bytes) else "not a document"
-    kind = action.get("_op_type", "index")
-    source: Path = ("_source",) if "_source" in action else ()
+        raw = isinstance(action, str | bytes)
+        return Action(action, reason="raw" if raw else "not a document", characters=len(action) if raw else 0)
+    content = dict(action)
+    kind = content.get("_op_type", "index")
     if kind in ("index", "create"):
-        return [(source, False)] if isinstance(at(action, source), Mapping) else "raw"
+        document = _copied(content, "_source") if "_source" in content else content
+        if document is None:
+            source = content["_source"]
+            return Action(content, kind, reason="raw", characters=len(source) if isinstance(source, str | bytes) else 0)
+        return Action(content, kind, ((document, False),), characters=_characters(document))
     if kind != "update":
-        return "delete" if kind == "delete" else "unknown operation"
-    if source and not isinstance(action["_source"], Mapping):
-        source = ()  # it says what the response should hold
-    body = at(action, source)
-    found = [((*source, name), name == "doc") for name in ("doc", "upsert") if isinstance(body.get(name), Mapping)]
-    return found or ("script" if "script" in body else "not a document")
+        return Action(content, str(kind), reason="delete" if kind == "delete" else "unknown operation")
+    body = _copied(content, "_source") or content  # where _source is no mapping it says what the response should hold
+    found = [(part, name == "doc") for name in ("doc", "upsert") if (part := _copied(body, name)) is not None]
+    reason = "" if found else "script" if "script" in body else "not a document"
+    return Action(content, kind, tuple(found), reason, sum(_characters(part) for part, _ in found))
 
 
 def touches(document: Mapping[str, Any], source: str) -> str:
@@ -36,33 +57,15 @@ def touches(document: Mapping[str, Any], source: str) -> str:
     return touches(inner, rest) if isinstance(inner, Mapping) else "whole"
 
 
-def at(action: Mapping[str, Any], path: Path) -> Any:
-    """What stands at a path."""
-    for name in path:
-        action = action[name]
-    return action
+def _copied(holder: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Put a copy of a mapping in its place; returns it, None when there is no mapping of that name."""
+    found = holder.get(name)
+    if not isinstance(found, Mapping):
+        return None
+    holder[name] = dict(found)
+    copied: dict[str, Any] = holder[name]
+    return copied
 
 
-def changed(action: Any, extra: Mapping[Path, Mapping[str, Any]]) -> Any:
-    """The action with some parts added to the documents in it: itself when there are none, else a copy."""
-    for path, parts in extra.items():
-        action = _with(action, path, parts)
-    return action
-
-
-def _with(action: Mapping[str, Any], path: Path, parts: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy with some parts added at a path; what is not on the way is shared."""
-    if not path:
-        return {**action, **parts}
-    return {**action, path[0]: _with(action[path[0]], path[1:], parts)}
-
-
-def characters(action: Any) -> int:
-    """About how much text is held, one level deep."""
-    if isinstance(action, str | bytes):
-        return len(action)
-    if not isinstance(action, Mapping):
-        return 0
-    source = action.get("_source", action)
-    values = source.values() if isinstance(source, Mapping) else [source]
-    return sum(len(value) for value in values if isinstance(value, str | bytes))
+def _characters(document: Mapping[str, Any]) -> int:
+    return sum(len(value) for value in document.values() if isinstance(value, str | bytes))

@@ -17,17 +17,19 @@ A document without text, or one whose text cannot be read, goes through as it is
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import Any
 
-from ndd_search.actions import Path, at, changed, characters, documents_in, touches
+from ndd_search.actions import Action, open_action, touches
 from ndd_search.config import Recipe
 from ndd_search.documents import text_of
-from ndd_search.duplicate_policy import DuplicatePolicy
+from ndd_search.duplicate_policy import DuplicatePolicy, FoundDuplicate
 from ndd_search.engines.hook import options
 from ndd_search.errors import MissingExtra
 from ndd_search.field import SketchField
@@ -82,19 +84,20 @@ def with_sketches(
     field: str = "ndd",
     keys: int = 0,
     duplicates: DuplicatePolicy | None = None,
-    batch_size: int = 256,
+    batch_size: int = 500,
     batch_characters: int = 2**21,
 ) -> SketchedActions:
     """Actions for a bulk helper, with the sketches of their documents; to be iterated with `for` or `async for`.
 
     actions:    whatever the helpers take: documents, {"_op_type", "_id", "_source", ...}, raw JSON; any iterable,
-                endless ones too. Never changed: documents with a sketch are copies.
+                endless ones too. What comes out are copies, so a generator may use one dict again and again.
     fields:     names (dotted ones too) of the text fields that make one sketch, joined in this order, stored under
                 `field`; or several sketches, {"title_ndd": ["title"], "ndd": ["title", "body"]}.
     keys:       how many keys to store with each sketch for find_duplicates, 0..64; 8 or 16 are good.
     duplicates: what to do with documents that resemble one of the index or of this run; by the first sketch.
-    batch_size, batch_characters: at most so many actions, and about so much text, are read ahead. An object the
-                helpers alone understand (BULK_FLUSH) ends a batch.
+    batch_size, batch_characters: at most so many actions, and about so much text, are sketched at a time, in a thread,
+                while the helper sends those before; so two batches are read ahead. An object that only the helper
+                understands (BULK_FLUSH) waits for nothing more, and with batch_size=1 nothing does.
     """
     chosen = _chosen(fields, field)
     if not 0 <= keys <= 64:
@@ -124,38 +127,64 @@ class SketchedActions:
     def __iter__(self) -> Iterator[Any]:
         if not isinstance(self._actions, Iterable):
             raise TypeError("these actions come from an asynchronous iterator: use `async for` or an async helper")
-        batch = _Batch(self._batch_size, self._characters)
-        for action in self._actions:
-            if batch.add(action):
-                yield from self._finish(batch.take())
-        yield from self._finish(batch.take())
+        with ThreadPoolExecutor(1, thread_name_prefix="ndd-search") as worker:
+            before: Future[list[_Opened]] | None = None
+            for batch in self._batches(self._actions):
+                making = worker.submit(self._sketcher.make, batch.actions)
+                if before:  # handed on, and sent by the helper, while the worker makes the next one
+                    yield from self._finish(before.result())
+                before = None if batch.urgent else making
+                if batch.urgent:
+                    yield from self._finish(making.result())
+            if before:
+                yield from self._finish(before.result())
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        batch = _Batch(self._batch_size, self._characters)
-        async for action in _asynchronous(self._actions):
-            if batch.add(action):
-                for done in await self._finish_async(batch.take()):
+        before: asyncio.Task[list[_Opened]] | None = None
+        async for batch in self._batches_async(_asynchronous(self._actions)):
+            ready = await before if before else []  # one batch after the other, as with a single thread
+            making = asyncio.create_task(asyncio.to_thread(self._sketcher.make, batch.actions))
+            for done in await self._finish_async(ready):
+                yield done
+            before = None if batch.urgent else making
+            if batch.urgent:
+                for done in await self._finish_async(await making):
                     yield done
-        for done in await self._finish_async(batch.take()):
-            yield done
+        if before:
+            for done in await self._finish_async(await before):
+                yield done
 
-    def _finish(self, batch: list[Any]) -> list[Any]:
-        flow = self._sketcher.finish(batch)
+    def _batches(self, actions: Iterable[Any]) -> Iterator[_Batch]:
+        batch = _Batch(self._batch_size, self._characters)
+        for action in actions:
+            if batch.add(action):
+                yield batch
+                batch = _Batch(self._batch_size, self._characters)
+        yield batch
+
+    async def _batches_async(self, actions: AsyncIterator[Any]) -> AsyncIterator[_Batch]:
+        batch = _Batch(self._batch_size, self._characters)
+        async for action in actions:
+            if batch.add(action):
+                yield batch
+                batch = _Batch(self._batch_size, self._characters)
+        yield batch
+
+    def _finish(self, made: list[_Opened]) -> list[Any]:
+        flow = self._sketcher.finish(made)
         try:
             request = next(flow)
             while True:
                 with options(enabled=False):
                     response = self._client.msearch(body=request)
                 if isawaitable(response):
-                    raise TypeError(
-                        "the client of `duplicates` is asynchronous: use an async helper, or another client"
-                    )
+                    raise TypeError("the client of `duplicates` is asynchronous: use an async helper, or another one")
                 request = flow.send(response["responses"])
         except StopIteration as finished:
             return list(finished.value)
 
-    async def _finish_async(self, batch: list[Any]) -> list[Any]:
-        flow = self._sketcher.finish(batch)
+    async def _finish_async(self, made: list[_Opened]) -> list[Any]:
+        flow = self._sketcher.finish(made)
         try:
             request = next(flow)
             while True:
@@ -172,35 +201,39 @@ class SketchedActions:
 
 
 class _Batch:
-    """Actions read ahead."""
+    """Actions read ahead. urgent: they are not to wait for the next batch."""
 
     def __init__(self, size: int, characters: int) -> None:
-        self._size, self._most = size, characters
-        self._actions: list[Any] = []
-        self._characters = 0
+        self.actions: list[Action] = []
+        self.urgent = size == 1
+        self._size, self._left = size, characters
 
     def add(self, action: Any) -> bool:
         """Whether the batch is full now."""
-        self._actions.append(action)
-        self._characters += characters(action)
-        opaque = not isinstance(action, str | bytes | Mapping)
-        return opaque or len(self._actions) >= self._size or self._characters >= self._most
+        opened = open_action(action)
+        self.actions.append(opened)
+        self._left -= opened.characters
+        self.urgent |= not isinstance(action, str | bytes | Mapping)  # something for the helper, such as BULK_FLUSH
+        return self.urgent or len(self.actions) >= self._size or self._left <= 0
 
-    def take(self) -> list[Any]:
-        """The actions, which the batch forgets."""
-        taken, self._actions, self._characters = self._actions, [], 0
-        return taken
+
+@dataclass
+class _Opened:
+    """An action with the first sketch of its new document, by which duplicates are looked for."""
+
+    action: Action
+    sketch: Sketch | None = None
 
 
 @dataclass
 class _Wanted:
-    """One sketch to be made, or marked stale, and where in its action it belongs."""
+    """One sketch to be made."""
 
-    action: int  # in the batch
-    path: Path  # of the document in the action
+    number: int  # of the action in its batch
+    document: dict[str, Any]
     name: str
-    text: str | None  # None: mark it stale
-    sketch: Sketch | None = None
+    text: str
+    partial: bool
 
 
 class _Sketcher:
@@ -211,40 +244,73 @@ class _Sketcher:
     ) -> None:
         self.fields, self.recipe, self.keys, self.duplicates = fields, recipe, keys, duplicates
         self.report = IngestReport()
-        self._recent = duplicates.recent(recipe, next(iter(fields)), keys) if duplicates else None
+        self._where = {name: SketchField(name) for name in fields}
+        self._first = next(iter(fields))
+        self._recent = duplicates.recent(recipe, self._first, keys) if duplicates else None
 
-    def finish(self, batch: list[Any]) -> Generator[list[dict[str, Any]], list[dict[str, Any]], list[Any]]:
-        """Yields the body of a multi search when duplicates are to be looked for; returns the actions."""
+    def make(self, batch: list[Action]) -> list[_Opened]:
+        """Put the sketches into the documents of a batch."""
         self.report.actions += len(batch)
+        made = [_Opened(action) for action in batch]
         wanted = [one for number, action in enumerate(batch) for one in self._plan(number, action)]
-        self._make([one for one in wanted if one.text is not None], batch)
-        extra: dict[int, dict[Path, dict[str, Any]]] = {}
-        for one in wanted:
-            if one.sketch is not None or one.text is None:
-                parts = SketchField(one.name).parts(one.sketch, self.recipe, self.keys)
-                extra.setdefault(one.action, {}).setdefault(one.path, {}).update(parts)
-        left_out = yield from self._duplicates(batch, wanted, extra)
-        return [changed(action, extra.get(number, {})) for number, action in enumerate(batch) if number not in left_out]
+        for one, sketch in zip(wanted, self._sketches(wanted, batch), strict=True):
+            if sketch is not None:
+                self.report.sketched += 1
+                one.document.update(self._where[one.name].parts(sketch, self.recipe, self.keys))
+                if one.name == self._first and not one.partial:
+                    made[one.number].sketch = sketch
+            elif one.partial:
+                self._mark_stale(one.document, one.name)
+        return made
 
-    def _plan(self, number: int, action: Any) -> Iterator[_Wanted]:
-        """What is to be made for an action."""
-        documents = documents_in(action)
-        if isinstance(documents, str):
-            self._pass(action, documents)
-            return
-        for path, partial in documents:
-            document = at(action, path)
+    def finish(self, made: list[_Opened]) -> Generator[list[dict[str, Any]], list[dict[str, Any]], list[Any]]:
+        """Yields the body of a multi search when duplicates are to be looked for; returns the actions."""
+        policy = self.duplicates
+        if policy is None or self._recent is None:
+            return [one.action.content for one in made]
+        asked = [one for one in made if one.sketch is not None and len(one.sketch) and one.action.kind != "update"]
+        left_out: set[int] = set()
+        if asked:
+            targets = [policy.target(one.action.content) for one in asked]
+            sketches = [one.sketch for one in asked if one.sketch is not None]
+            responses = yield self._recent.request(sketches, targets)
+            for one, found in zip(asked, self._recent.settle(sketches, targets, responses), strict=True):
+                if found and self._settle(one, found, policy):
+                    left_out.add(id(one))
+        return [one.action.content for one in made if id(one) not in left_out]
+
+    def _settle(self, one: _Opened, found: FoundDuplicate, policy: DuplicatePolicy) -> bool:
+        """Do with a duplicate what the policy says; whether it is left out."""
+        self.report.duplicates += 1
+        if policy.on_duplicate:
+            policy.on_duplicate(found)
+        if policy.action == "mark" and found.of is not None:
+            for document, _ in one.action.documents:
+                document[self._first]["duplicate_of"] = found.of
+        self.report.skipped += policy.action == "skip"
+        return policy.action == "skip"
+
+    def _plan(self, number: int, action: Action) -> Iterator[_Wanted]:
+        """What is to be made for an action; marks what can only be marked."""
+        if not action.documents:
+            self._pass(action, action.reason)
+        for document, partial in action.documents:
             for name, sources in self.fields.items():
                 touched = [touches(document, source) for source in sources] if partial else ["whole"]
                 if not any(touched):
                     continue
                 known = all(one == "whole" for one in touched)
                 text = self._text(action, document, sources, partial) if known else None
-                if text is not None or partial:
-                    self.report.stale += text is None
-                    yield _Wanted(number, path, name, text)
+                if text is not None:
+                    yield _Wanted(number, document, name, text, partial)
+                elif partial:
+                    self._mark_stale(document, name)
 
-    def _text(self, action: Any, document: Mapping[str, Any], sources: Sequence[str], partial: bool) -> str | None:
+    def _mark_stale(self, document: dict[str, Any], name: str) -> None:
+        self.report.stale += 1
+        document.update(self._where[name].parts(None, self.recipe, self.keys))
+
+    def _text(self, action: Action, document: Mapping[str, Any], sources: Sequence[str], partial: bool) -> str | None:
         """The text to sketch, None when there is none; "" for an update that takes the text away."""
         try:
             text = text_of(document, sources)
@@ -255,66 +321,28 @@ class _Sketcher:
             self._pass(action, "no text")
         return "" if text is None and partial else text
 
-    def _make(self, wanted: list[_Wanted], batch: list[Any]) -> None:
-        """Sketch in one call, or one by one when one of them cannot be."""
-        texts = [one.text or "" for one in wanted]
+    def _sketches(self, wanted: list[_Wanted], batch: list[Action]) -> Iterable[Sketch | None]:
+        """All in one call, or one by one when one of them cannot be made: None for that one."""
         try:
-            sketches: Iterable[Sketch | None] = sketch_many(texts, self.recipe)
+            return sketch_many([one.text for one in wanted], self.recipe)
         except MissingExtra:
             raise
         except Exception:
-            sketches = [self._one(batch[one.action], text) for one, text in zip(wanted, texts, strict=True)]
-        for one, sketch in zip(wanted, sketches, strict=True):
-            one.sketch = sketch
-            self.report.sketched += sketch is not None
+            return [self._sketch(batch[one.number], one.text) for one in wanted]
 
-    def _one(self, action: Any, text: str) -> Sketch | None:
+    def _sketch(self, action: Action, text: str) -> Sketch | None:
         try:
             return sketch_many([text], self.recipe)[0]
         except Exception as error:
             self._pass(action, "unreadable", error)
             return None
 
-    def _pass(self, action: Any, reason: str, error: Exception | None = None) -> None:
+    def _pass(self, action: Action, reason: str, error: Exception | None = None) -> None:
         self.report.unchanged[reason] += 1
         if reason in ("no text", "unreadable") and self.report.unchanged[reason] == 1:
-            which = f"document {action.get('_id', '(without _id)')}"
+            which = f"document {action.content.get('_id', '(without _id)')}"
             what = f"has no text in {self.fields}" if error is None else f"cannot be sketched ({error!r})"
             logger.warning("%s %s and goes without a sketch; the next ones are only counted, in report", which, what)
-
-    def _duplicates(
-        self, batch: list[Any], wanted: list[_Wanted], extra: dict[int, dict[Path, dict[str, Any]]]
-    ) -> Generator[list[dict[str, Any]], list[dict[str, Any]], set[int]]:
-        """Look for near-duplicates of the new documents; returns those to leave out."""
-        if self.duplicates is None or self._recent is None:
-            return set()
-        name = next(iter(self.fields))
-        asked = [
-            one
-            for one in wanted
-            if one.name == name
-            and one.sketch is not None
-            and len(one.sketch)
-            and batch[one.action].get("_op_type", "index") != "update"
-        ]
-        if not asked:
-            return set()
-        targets = [self.duplicates.target(batch[one.action]) for one in asked]
-        sketches = [one.sketch for one in asked if one.sketch is not None]
-        responses = yield self._recent.request(sketches, targets)
-        left_out: set[int] = set()
-        for one, found in zip(asked, self._recent.settle(sketches, targets, responses), strict=True):
-            if found is None:
-                continue
-            self.report.duplicates += 1
-            if self.duplicates.on_duplicate:
-                self.duplicates.on_duplicate(found)
-            if self.duplicates.action == "skip":
-                left_out.add(one.action)
-                self.report.skipped += 1
-            elif self.duplicates.action == "mark" and found.of is not None:
-                extra[one.action][one.path][name]["duplicate_of"] = found.of
-        return left_out
 
 
 def _chosen(fields: Fields, field: str) -> dict[str, tuple[str, ...]]:

@@ -120,7 +120,7 @@ def test_an_upsert_is_a_whole_document_and_a_script_is_left_alone() -> None:
 def test_what_cannot_be_sketched_goes_through_as_it_is_and_is_counted(action: Any, reason: str) -> None:
     actions = ndd.with_sketches([action, DOCUMENT], FIELDS)
     first, second = actions
-    assert first is action
+    assert first == action
     assert second["ndd"] == WHOLE
     assert actions.report.unchanged == {reason: 1}
 
@@ -167,7 +167,7 @@ def test_a_document_that_breaks_is_passed_on_and_logged_once(value: Any, caplog:
     with caplog.at_level(logging.WARNING, "ndd_search"):
         actions = ndd.with_sketches([bad, DOCUMENT, bad, bad], FIELDS)
         first, second, *_ = actions
-    assert first is bad
+    assert first == bad
     assert second["ndd"] == WHOLE
     assert actions.report.unchanged == {"unreadable": 3}
     (line,) = caplog.messages
@@ -201,9 +201,24 @@ def test_order_is_kept_and_the_look_ahead_is_bounded_by_count_and_by_text() -> N
 
     first = list(islice(ndd.with_sketches(endless(), "body", batch_size=10), 25))
     assert [one["_id"] for one in first] == list(range(1, 26))
-    assert taken == 30
+    assert taken == 40
     assert next(iter(ndd.with_sketches(endless(), "body", batch_characters=5_000)))["_id"] == 1
-    assert taken == 5
+    assert taken == 10
+    assert next(iter(ndd.with_sketches(endless(), "body", batch_size=1)))["_id"] == 1
+    assert taken == 1
+
+
+def test_a_generator_may_yield_one_dict_again_and_again() -> None:
+    def reusing() -> Iterator[dict[str, Any]]:
+        action: dict[str, Any] = {"_source": {}}
+        for number in range(10):
+            action["_id"] = number
+            action["_source"]["body"] = f"{number} {TEXT}"
+            yield action
+
+    done = list(ndd.with_sketches(reusing(), "body"))
+    assert [one["_id"] for one in done] == list(range(10))
+    assert all(one["_source"]["ndd"] == stored(f"{number} {TEXT}") for number, one in enumerate(done))
 
 
 def test_memory_stays_flat_for_an_endless_stream() -> None:
