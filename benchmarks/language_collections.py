@@ -1,4 +1,4 @@
-"""Base texts in 27 languages for labelled collections, out of translated manuals and programs.
+"""Base texts in 29 languages for labelled collections, out of translated manuals and programs.
 
     apt-get download gnome-user-docs gimp-data evolution-common nautilus-data \\
         libreoffice-help-{el,hi,km,ko,tr,vi}                        # Debian 12
