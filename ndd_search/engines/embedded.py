@@ -10,7 +10,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -23,8 +23,9 @@ from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
 from ndd_search.decision import CommonValues
 from ndd_search.documents import text_of, value_of
+from ndd_search.engines.folder import FORMAT, Meta, read_meta, told, write_meta
 from ndd_search.engines.response import block_of, hits_of, total_of
-from ndd_search.errors import IndexUnusable, InvalidDocument, MissingExtra, NDDError, RecipeMismatch
+from ndd_search.errors import IndexUnusable, InvalidDocument, MissingExtra, RecipeMismatch
 from ndd_search.page import Fetch, Fetched, cut, fill, next_fetch, run
 from ndd_search.sketch import Sketch, sketch_many
 from ndd_search.stream import Stream
@@ -34,7 +35,6 @@ try:
 except ModuleNotFoundError:
     raise MissingExtra("the embedded index", "tantivy", "embedded") from None
 
-FORMAT = 1
 COMMIT_EVERY = 10_000  # documents; what a crash can lose of a long add
 _BATCH = 512  # documents sketched in one call
 _SAMPLE = 2_000  # documents whose sketch values are counted
@@ -53,23 +53,13 @@ class StoredHit(NamedTuple):
     sketch: bytes
 
 
-@dataclass(frozen=True)
-class Meta:
-    """What decides how an index is read; kept in ndd.json."""
-
-    format: int
-    text: tuple[str, ...]
-    language: str
-    recipe: str
-
-
 class Index:
     """An index in a folder. Open it with `Index.open`; a context manager, safe for reading from several threads."""
 
     def __init__(self, path: Path, meta: Meta, cache: Cache) -> None:
         self.path, self.meta, self.recipe = path, meta, Recipe.parse(meta.recipe)
         self._analyzer = _analyzer(meta.language)
-        with _told(path):
+        with told(path):
             self._index = tantivy.Index(_schema(meta), str(path))
         self._index.register_tokenizer("text", self._analyzer)
         self._cache, self._flights, self._pairs = cache, Flights(), PairCache()
@@ -97,12 +87,12 @@ class Index:
         """
         folder = Path(path)
         fields = None if text is None else (text,) if isinstance(text, str) else tuple(text)
-        if (meta := _read_meta(folder)) is None:
+        if (meta := read_meta(folder)) is None:
             if not fields:
                 raise IndexUnusable(folder, "there is no index here", 'name its text fields to make one: text=["body"]')
             meta = Meta(FORMAT, fields, language or "english", (recipe or Recipe()).id)
             _analyzer(meta.language)
-            _write_meta(folder, meta)
+            write_meta(folder, meta)
         for name, wanted, stored in (("text", fields, meta.text), ("language", language, meta.language)):
             if wanted is not None and wanted != stored:
                 raise IndexUnusable(folder, f"it was made with {name} {stored!r}, not {wanted!r}", "use another folder")
@@ -257,7 +247,7 @@ class Index:
         hits = [_stored(searcher, *found[place]) for place in np.sort(chosen).tolist()]
         sketches = [one for one in _Reader(self.recipe, None).sketches(hits, ()) if not isinstance(one, str)]
         table = {**CommonValues.count(sketches, self.recipe).to_dict(), "of": searcher.num_docs}
-        with _told(self.path):
+        with told(self.path):
             fresh = self.path / "common.json.new"
             fresh.write_text(json.dumps(table), "utf-8")
             fresh.replace(self.path / "common.json")
@@ -290,10 +280,10 @@ class Index:
     @contextmanager
     def _writer(self) -> Iterator[tantivy.IndexWriter]:
         """The writer of this folder; what it did not commit is gone when an error comes."""
-        with _told(self.path):
+        with told(self.path):
             writer = self._index.writer(_HEAP, 1)
         try:
-            with _told(self.path):
+            with told(self.path):
                 yield writer
         except BaseException:
             writer.rollback()
@@ -397,44 +387,3 @@ def _schema(meta: Meta) -> tantivy.Schema:
     builder.add_bytes_field("source", stored=True)
     builder.add_bytes_field("sketch", stored=True)
     return builder.build()
-
-
-def _read_meta(folder: Path) -> Meta | None:
-    """What ndd.json says, None when the folder is empty or not there yet."""
-    if not folder.exists():
-        return None
-    try:
-        if not any(folder.iterdir()):
-            return None
-        found = json.loads((folder / "ndd.json").read_text("utf-8"))
-        meta = Meta(found["format"], tuple(found["text"]), found["language"], found["recipe"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise IndexUnusable(folder, "it is no index of ndd-search", "name another folder, or an empty one") from None
-    if meta.format != FORMAT:
-        raise IndexUnusable(
-            folder,
-            f"it was written by a version with index format {meta.format}, this one reads {FORMAT}",
-            "update ndd-search",
-        )
-    return meta
-
-
-def _write_meta(folder: Path, meta: Meta) -> None:
-    with _told(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "ndd.json").write_text(json.dumps(asdict(meta)), "utf-8")
-
-
-@contextmanager
-def _told(folder: Path) -> Iterator[None]:
-    """Say in a sentence of ours what the file system or the engine could not do."""
-    try:
-        yield
-    except OSError as error:
-        raise IndexUnusable(folder, f"it cannot be written: {error.strerror or error}", "see to the disk") from error
-    except ValueError as error:
-        if isinstance(error, NDDError):
-            raise
-        if "LockBusy" in str(error):
-            raise IndexUnusable(folder, "another writer is at work on it", "wait until it is done") from None
-        raise IndexUnusable(folder, f"the engine failed: {error}", "see to the disk, or make the index anew") from error
