@@ -7,6 +7,7 @@ import importlib
 import uuid
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +65,12 @@ class Caller:
     def __init__(self, client: Any, asynchronous: bool) -> None:
         self.client, self.asynchronous = client, asynchronous
         self._runner = asyncio.Runner()
+
+    def with_client(self, client: Any) -> Caller:
+        """Another client, in the same event loop."""
+        other = copy(self)
+        other.client = client
+        return other
 
     def run(self, awaitable: Any) -> Any:
         """The value of what a method of the client gave."""

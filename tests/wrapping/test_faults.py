@@ -1,0 +1,209 @@
+"""Trouble on the way: the first round's page comes back, and only the engine's own errors reach the caller."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from tests.engines.find import Engine
+from tests.engines.launch import free_ports
+from tests.wrapping.conftest import Connect, Library, bulk
+from tests.wrapping.library import actions, documents, expected, mapping
+from tests.wrapping.proxy import Harm, Passed, Proxy
+from tests.wrapping.test_clients import ids
+from tests.wrapping.test_searches import MATCH
+
+LONG = {"query": MATCH, "size": 60}  # more than the first window, of 80 hits, gives
+GARBAGE = b'{"took": 1, "hits": {"hi'
+NO_RESULT = b'{"took": 1}'
+SHARDS_FAILED = b'{"took":1,"timed_out":false,"_shards":{"total":2,"successful":1,"failed":1},"hits":{"hits":[]}}'
+
+LATER: dict[str, Any] = {
+    "cut": Harm(cut=True),
+    "too many requests": Harm(status=429, body=b'{"error": "busy", "status": 429}'),
+    "unavailable": Harm(status=503, body=b'{"error": "down", "status": 503}'),
+    "garbage": Harm(status=200, body=GARBAGE),
+    "no search result": Harm(status=200, body=NO_RESULT),
+    "failed shards": Harm(status=200, body=SHARDS_FAILED),
+    "not found": Harm(status=404, body=b'{"error": "gone", "status": 404}'),
+    "not allowed": Harm(status=403, body=b'{"error": "no", "status": 403}'),
+}
+
+
+def after_the_first(harm: Harm) -> Any:
+    """Do harm to every search but the first one."""
+    seen: list[Passed] = []
+
+    def chosen(_: int, request: Passed) -> Harm | None:
+        if not request.target.partition("?")[0].endswith("search"):
+            return None
+        seen.append(request)
+        return harm if len(seen) > 1 else None
+
+    return chosen
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.name == "ndd_search"]
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_later_round_that_fails_gives_what_the_first_one_gave(
+    name: str, library: Library, connect: Connect, proxy: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "ndd_search")
+    caller = connect(proxy.url, common=False)
+    healthy = connect(common=False, max_window=80, cache=False).search(index=library.news, body=LONG)
+    for _ in range(2):  # it is not remembered either
+        proxy.reset(after_the_first(LATER[name]))
+        answer = caller.search(index=library.news, body=LONG)
+        assert answer["hits"] == healthy["hits"]
+        assert 40 < len(ids(answer)) < 60
+        assert answer["ndd"]["degraded"] == "a later round failed, the page is made of the first hits"
+        assert answer["ndd"]["cache"] == "miss"
+        assert answer["hits"]["total"]["value"] == len(documents())
+    assert len(warnings_of(caplog)) == 1
+    proxy.reset()
+    assert len(ids(caller.search(index=library.news, body=LONG))) == 60
+
+
+def test_a_time_budget_ends_the_search_for_more(library: Library, connect: Connect, proxy: Proxy) -> None:
+    caller = connect(proxy.url, time_budget=0.5, common=False)
+    proxy.reset(after_the_first(Harm(delay=3.0)))
+    began = time.perf_counter()
+    answer = caller.search(index=library.news, body=LONG)
+    assert time.perf_counter() - began < 2.5
+    assert 40 < len(ids(answer)) < 60
+    assert answer["ndd"]["degraded"]
+    proxy.reset(lambda number, _: Harm(delay=0.7) if number == 0 else None)
+    answer = caller.search(index=library.news, body=LONG)
+    assert answer["ndd"]["degraded"] == "out of time, the page is made of the first hits"
+    assert len(proxy.searches) == 1
+
+
+def test_counting_common_values_may_fail(library: Library, connect: Connect, proxy: Proxy) -> None:
+    caller = connect(proxy.url, min_similarity="auto", window=200)
+    proxy.reset(after_the_first(Harm(status=500)))
+    answer = caller.search(index=library.news, body=LONG)
+    assert len(ids(answer)) == 60
+    assert answer["ndd"]["hidden"] > 0
+    assert len(proxy.searches) == 2
+
+
+def test_msearch_fails_open_for_each_search(library: Library, connect: Connect, proxy: Proxy) -> None:
+    caller = connect(proxy.url, common=False)
+    lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}, {"index": library.news}, LONG]
+    for harm in (Harm(cut=True), Harm(status=503), Harm(status=200, body=GARBAGE), Harm(status=200, body=NO_RESULT)):
+        proxy.reset(after_the_first(harm))
+        short, long = caller.msearch(body=lines)["responses"]
+        assert (len(ids(short)), short["ndd"]["degraded"]) == (5, None)
+        assert 10 < len(ids(long)) < 60
+        assert long["ndd"]["degraded"]
+
+
+def outcome(caller: Any, index: str, body: Any) -> Any:
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - compared with the plain client's
+        caller.search(index=index, body=body)
+    return type(raised.value), str(raised.value).replace(str(id(raised.value)), "")
+
+
+@pytest.mark.parametrize(
+    ("index", "body"),
+    [("ndd-not-there", LONG), ("{news}", {"query": {"bogus": {}}}), ("{news}", {"query": MATCH, "sort": ["body"]})],
+)
+def test_errors_of_the_engine_on_the_first_request_pass_untouched(
+    index: str, body: Any, library: Library, connect: Connect
+) -> None:
+    name = index.format(news=library.news)
+    assert outcome(connect(), name, body) == outcome(connect(wrapped=False), name, body)
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
+def test_a_refusal_of_the_first_request_passes_untouched(
+    status: int, library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    body = b'{"error": {"type": "security", "reason": "who are you", "root_cause": []}, "status": %d}' % status
+    proxy.reset(lambda _, __: Harm(status=status, body=body))
+    plain = outcome(connect(proxy.url, wrapped=False, client={"max_retries": 0}), library.news, LONG)
+    assert outcome(connect(proxy.url, client={"max_retries": 0}), library.news, LONG) == plain
+    assert len(proxy.searches) == 2
+
+
+def test_a_server_that_is_down_is_the_clients_own_error(connect: Connect) -> None:
+    url = f"http://127.0.0.1:{free_ports(1)[0]}"
+    settings = {"max_retries": 0}
+    wrapped = outcome(connect(url, client=settings), "news", LONG)
+    plain = outcome(connect(url, wrapped=False, client=settings), "news", LONG)
+    assert wrapped[0] is plain[0]
+
+
+def test_a_request_that_only_our_wider_form_breaks_is_answered_as_it_came(
+    library: Library, connect: Connect, proxy: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = b'{"error": {"root_cause": [{"type": "x", "reason": "no such field for me"}], "type": "x"}, "status": 400}'
+    proxy.reset(lambda _, request: Harm(status=400, body=error) if b"ndd.sketch" in request.body else None)
+    caplog.set_level(logging.WARNING, "ndd_search")
+    answer = connect(proxy.url).search(index=library.news, body={**LONG, "ndd": {"mode": "drop"}})
+    plain = connect(wrapped=False).search(index=library.news, body=LONG)
+    assert answer["hits"] == plain["hits"]
+    assert answer["ndd"]["degraded"].startswith("the engine refused the wider request: ")
+    assert len(warnings_of(caplog)) == 1
+    both = connect(proxy.url).msearch(body=[{"index": library.news}, LONG] * 2)["responses"]
+    assert [one["hits"] for one in both] == [plain["hits"]] * 2
+
+
+def test_answers_that_are_partial_are_given_and_not_remembered(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    caller = connect(proxy.url)
+    for said in (
+        {"timed_out": True},
+        {"_shards": {"total": 2, "successful": 1, "failed": 1}},
+        {"terminated_early": True},
+    ):
+        proxy.reset()
+        partial = connect(wrapped=False).search(
+            index=library.news, body={**LONG, "size": 20, "docvalue_fields": ["ndd.*"]}
+        )
+        body = json.dumps({**partial, **said}).encode()
+        proxy.reset(lambda _, __, body=body: Harm(status=200, body=body))  # type: ignore[misc]
+        answer = caller.search(index=library.news, body={"query": MATCH})
+        assert all(answer[name] == value for name, value in said.items())
+        proxy.reset()
+        assert caller.search(index=library.news, body={"query": MATCH})["ndd"]["cache"] == "miss"
+        caller.ask("POST", f"/{library.bare}/_refresh")
+
+
+def test_sketches_that_are_none_stand_alone(engine: Engine, index: str, connect: Connect) -> None:
+    """Unsorted cannot come out of doc values, repeated and negative values can; so can another recipe, or none."""
+    story = actions(index, engine, where=[one for one in documents() if one["_id"] == "3-0"])[0]
+    good = story["ndd"]["sketch"]
+    wrong = {
+        "copy": story["ndd"],
+        "repeated": {**story["ndd"], "sketch": [*good[:-1], good[0]]},
+        "negative": {**story["ndd"], "sketch": [-5, *good[1:]]},
+        "too many": {**story["ndd"], "sketch": [*good, good[-1] + 1]},
+        "foreign": {**story["ndd"], "recipe": "w5-k64-v1"},
+        "two recipes": {**story["ndd"], "recipe": [ndd.Recipe().id, "w5-k64-v1"]},
+        "nobody's": {"sketch": good},
+        "empty": {**story["ndd"], "sketch": []},
+        "missing": None,
+    }
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        bulk(
+            engine,
+            client,
+            [{**story, "_id": name, "ndd": sketch} for name, sketch in {"good": story["ndd"], **wrong}.items()],
+        )
+    answer = connect().search(index=index, body={"query": {"match_all": {}}, "size": 20})
+    assert answer["ndd"]["hidden"] == 1
+    assert len(ids(answer)) == len(wrong)
+    assert {"good", "copy"} - set(ids(answer))
+    assert answer["ndd"]["lacking"] == {"malformed": 3, "foreign": 3, "empty": 1, "missing": 1}
+    assert expected(["3-0"]).kept == ["3-0"]
