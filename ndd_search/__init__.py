@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ndd_search.duplicate_policy import DuplicatePolicy
     from ndd_search.engines.embedded import Index
     from ndd_search.engines.hook import options
+    from ndd_search.engines.merge import merge
     from ndd_search.engines.wrap import unwrap, wrap
     from ndd_search.ingest import sketch_fields, with_sketches
 
@@ -29,6 +30,7 @@ _LATER = {
     "DuplicatePolicy": "ndd_search.duplicate_policy",
     "Index": "ndd_search.engines.embedded",
     "find_duplicates": "ndd_search.candidates",
+    "merge": "ndd_search.engines.merge",
     "options": "ndd_search.engines.hook",
     "sketch_fields": "ndd_search.ingest",
     "unwrap": "ndd_search.engines.wrap",
@@ -56,6 +58,7 @@ __all__ = [
     "estimate_resemblance",
     "find_duplicates",
     "leaders",
+    "merge",
     "options",
     "resemblance",
     "sketch",

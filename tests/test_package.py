@@ -87,6 +87,7 @@ def test_the_public_names_are_these() -> None:
         "estimate_resemblance",
         "find_duplicates",
         "leaders",
+        "merge",
         "options",
         "resemblance",
         "sketch",

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+import ndd_search as ndd
 from ndd_search.templates import properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Library, bulk
-from tests.wrapping.library import RECIPE, actions, documents, expected
+from tests.wrapping.library import BAR, RECIPE, actions, documents, expected
 from tests.wrapping.test_searches import MATCH, pages
 
 
@@ -88,3 +89,28 @@ def test_a_target_that_is_partly_missing_is_searched_as_the_user_allowed(library
         "POST", f"/{library.news},ndd-not-there/_search", {"query": MATCH}, {"ignore_unavailable": "true"}
     )
     assert answer["ndd"]["hidden"] > 0
+
+
+def test_responses_of_two_searches_merge_into_one_page(library: Library, wrapped: Caller, plain: Caller) -> None:
+    sketches = ["ndd.sketch", "ndd.recipe"]
+    bodies = [
+        {
+            "query": {"bool": {"must": MATCH, "filter": {"term": {"language": name}}}},
+            "size": 200,
+            "docvalue_fields": sketches,
+        }
+        for name in ("en", "de")
+    ]
+    for caller in (plain, wrapped):
+        responses = [caller.search(index=library.news, body=body) for body in bodies]
+        merged = ndd.merge(responses, by="reciprocal_rank", size=200, min_similarity=BAR)
+        shown = [hit["_id"] for hit in merged["hits"]["hits"]]
+        hidden = [
+            one["_id"]
+            for hit in merged["hits"]["hits"]
+            for one in hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {}).get("hits", [])
+        ]
+        truth = expected([*shown, *hidden])
+        assert [one for one in shown if one not in truth.doubtful] == truth.kept
+        assert sorted([*shown, *hidden]) == sorted(one["_id"] for one in documents())
+        assert merged["hits"]["total"] == {"value": len(shown), "relation": "eq"}

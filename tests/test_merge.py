@@ -1,0 +1,154 @@
+"""Several responses become one page without near-duplicates."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.field import SketchField
+
+TEXTS = {
+    name: " ".join(f"{name}{word}" for word in range(60)) for name in ("river", "stone", "harbour", "winter", "letter")
+}
+
+
+def hit(id: str, text: str, score: float | None = 1.0, index: str = "a", sketched: bool = True) -> dict[str, Any]:
+    made: dict[str, Any] = {"_index": index, "_id": id, "_score": score, "_source": {"body": text}}
+    if sketched:
+        stored = SketchField().encode(ndd.sketch(text), ndd.Recipe())
+        made["fields"] = {"ndd.sketch": stored["sketch"], "ndd.recipe": [stored["recipe"]]}
+    return made
+
+
+def response(*hits: dict[str, Any], total: int | None = None, took: int = 3) -> dict[str, Any]:
+    scores = [one["_score"] for one in hits if one["_score"] is not None]
+    return {
+        "took": took,
+        "timed_out": False,
+        "_shards": {"total": 2, "successful": 2, "skipped": 0, "failed": 0},
+        "hits": {
+            "total": {"value": len(hits) if total is None else total, "relation": "eq"},
+            "max_score": max(scores, default=None),
+            "hits": list(hits),
+        },
+    }
+
+
+def ids(merged: dict[str, Any]) -> list[str]:
+    return [one["_id"] for one in merged["hits"]["hits"]]
+
+
+def copies(one: dict[str, Any]) -> list[str]:
+    return [copy["_id"] for copy in one["inner_hits"]["near_duplicates"]["hits"]["hits"]] if "inner_hits" in one else []
+
+
+FIRST = response(hit("1", TEXTS["river"], 9.0), hit("2", TEXTS["stone"], 8.0), hit("3", TEXTS["winter"], 1.0))
+SECOND = response(
+    hit("4", TEXTS["harbour"], 8.5, "b"),
+    hit("5", TEXTS["river"] + " again", 7.0, "b"),
+    hit("6", TEXTS["letter"], 6, "b"),
+)
+
+
+@pytest.mark.parametrize(
+    ("by", "order"),
+    [("score", "1 4 2 6 3"), ("round_robin", "1 4 2 3 6"), ("reciprocal_rank", "1 4 2 3 6")],
+)
+def test_hits_of_two_responses_are_ordered_and_collapsed_together(by: Any, order: str) -> None:
+    given = copy.deepcopy([FIRST, SECOND])
+    merged = ndd.merge(given, by=by)
+    assert given == [FIRST, SECOND]
+    assert ids(merged) == order.split()
+    assert [copies(one) for one in merged["hits"]["hits"]] == [["5"], [], [], [], []]
+    assert all("fields" not in one for one in merged["hits"]["hits"])
+    assert [one["_score"] for one in merged["hits"]["hits"] if one["_id"] == "4"] == [8.5]
+    assert merged["hits"]["total"] == {"value": 5, "relation": "eq"}
+    assert merged["hits"]["max_score"] == 9.0
+    assert merged["_shards"] == {"total": 4, "successful": 4, "skipped": 0, "failed": 0}
+    assert (merged["took"], merged["timed_out"]) == (3, False)
+    block = merged["ndd"]
+    assert (block["examined"], block["kept"], block["hidden"], block["exhausted"]) == (6, 5, 1, True)
+    assert block["degraded"] is None
+
+
+def test_a_hit_of_both_responses_is_one_hit_and_its_ranks_add_up() -> None:
+    shared = hit("9", TEXTS["winter"], 0.5)
+    first = response(hit("1", TEXTS["river"], 3.0), shared)
+    second = response(hit("2", TEXTS["stone"], 2.0), shared)
+    assert ids(ndd.merge([first, second], by="reciprocal_rank")) == ["9", "1", "2"]
+    assert ids(ndd.merge([first, second], by="score")) == ["1", "2", "9"]
+    same_id = response(hit("9", TEXTS["stone"], 0.4, index="other"))
+    assert ids(ndd.merge([first, same_id], by="round_robin")) == ["1", "9", "9"]
+
+
+def test_pages_are_slices_of_one_list() -> None:
+    whole = ids(ndd.merge([FIRST, SECOND], by="score"))
+    assert [ids(ndd.merge([FIRST, SECOND], by="score", size=2, from_=start)) for start in (0, 2, 4, 6)] == [
+        whole[:2],
+        whole[2:4],
+        whole[4:],
+        [],
+    ]
+
+
+def test_a_response_that_holds_only_a_part_leaves_the_total_a_sum() -> None:
+    merged = ndd.merge([FIRST, {**SECOND, "hits": {**SECOND["hits"], "total": {"value": 99, "relation": "gte"}}}])
+    assert merged["hits"]["total"] == {"value": 102, "relation": "gte"}
+    assert not merged["ndd"]["exhausted"]
+    no_total = {**SECOND, "hits": {key: value for key, value in SECOND["hits"].items() if key != "total"}}
+    assert "total" not in ndd.merge([FIRST, no_total])["hits"]
+
+
+def test_what_was_collapsed_already_is_collapsed_anew_and_nothing_is_lost() -> None:
+    once = ndd.merge([response(hit("1", TEXTS["river"], 5.0), hit("2", TEXTS["river"] + " x", 4.0))])
+    for leader in once["hits"]["hits"]:  # a wrapped client leaves the sketches in when they were asked for
+        leader.update(fields=hit("", TEXTS["river"])["fields"])
+        for one in leader["inner_hits"]["near_duplicates"]["hits"]["hits"]:
+            one["fields"].update(hit("", TEXTS["river"] + " x")["fields"])
+    better = response(hit("7", TEXTS["river"] + " y", 6.0, "b"))
+    merged = ndd.merge([once, better])
+    assert ids(merged) == ["7"]
+    assert copies(merged["hits"]["hits"][0]) == ["1", "2"]
+
+
+def test_hits_without_sketches_stand_alone_or_are_sketched_from_their_source() -> None:
+    bare = [response(hit("1", TEXTS["river"], sketched=False)), response(hit("2", TEXTS["river"], 0.5, sketched=False))]
+    merged = ndd.merge(bare)
+    assert ids(merged) == ["1", "2"]
+    assert merged["ndd"]["lacking"] == {"missing": 2}
+    assert "docvalue_fields" in merged["ndd"]["degraded"]
+    assert ids(ndd.merge(bare, text="body")) == ["1"]
+    assert ids(ndd.merge(bare, text=lambda one: one["_source"]["body"])) == ["1"]
+    assert ids(ndd.merge(bare, text="no_such_field")) == ["1", "2"]
+
+
+def test_options_are_those_of_collapse() -> None:
+    merged = ndd.merge([FIRST, SECOND], mode="drop", min_similarity=0.5)
+    assert all("inner_hits" not in one for one in merged["hits"]["hits"])
+    annotated = ndd.merge([FIRST, SECOND], mode="annotate")
+    named = {one["_id"]: one["fields"]["ndd.duplicate_of"] for one in annotated["hits"]["hits"] if "fields" in one}
+    assert named == {"5": ["1"]}
+    assert len(ids(ndd.merge([FIRST, SECOND], max_per_group=2))) == 6
+
+
+def test_no_response_is_an_empty_page() -> None:
+    assert ndd.merge([])["hits"]["hits"] == []
+    assert ndd.merge([response()])["hits"]["total"] == {"value": 0, "relation": "eq"}
+
+
+def test_bad_input_is_said() -> None:
+    with pytest.raises(ValueError, match="by must be one of score"):
+        ndd.merge([FIRST], by="rank")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must be a list of search responses, got one dict"):
+        ndd.merge(FIRST)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"with hits\.hits; one is {'error'"):
+        ndd.merge([{"error": "gone", "status": 404}])
+    with pytest.raises(ValueError, match='by="reciprocal_rank"'):
+        ndd.merge([response(hit("1", TEXTS["river"], None))])
+    with pytest.raises(ValueError, match="at least 0"):
+        ndd.merge([FIRST], size=-1)
+    with pytest.raises(TypeError, match="unknown option"):
+        ndd.merge([FIRST], min_similarty=1)
