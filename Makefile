@@ -8,7 +8,7 @@ BUILD = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 PIP_INSTALL = bin/python -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test test-older-clients test-without-core sanitize lint clean
+.PHONY: demo test test-older-clients test-without-core sanitize bench lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -31,6 +31,9 @@ sanitize: $(VENV)/dev-installed  ## the native core under the sanitizers of gcc,
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	PYTHONPATH=build/sanitized $(VENV)/bin/pytest --import-mode=append $(ARGS) tests/test_native.py
 
+bench: $(VENV)/bench-installed  ## every figure of docs/performance.md, beside other libraries: some five minutes
+	$(VENV)/bin/python -m benchmarks $(ARGS)
+
 lint: $(VENV)/dev-installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -46,6 +49,10 @@ $(VENV)/demo-installed: pyproject.toml ndd_search/_native.c | $(VENV)/bin/python
 
 $(VENV)/dev-installed: pyproject.toml ndd_search/_native.c | $(VENV)/bin/python
 	$(VENV)/$(PIP_INSTALL) ".[dev]"
+	@touch $@
+
+$(VENV)/bench-installed: pyproject.toml ndd_search/_native.c | $(VENV)/bin/python
+	$(VENV)/$(PIP_INSTALL) ".[bench]"
 	@touch $@
 
 $(OLDER)/dev-installed: pyproject.toml ndd_search/_native.c | $(OLDER)/bin/python

@@ -1,140 +1,100 @@
-"""How long the check of one result page takes, by kind of page, next to other libraries in the same process.
+"""How long the check of one result page takes, by kind and size of page, next to other libraries in the same process.
 
-    python -m benchmarks.page_check [--hits 100] [--k 64] [--rounds 15] [--json out.json]
+    python -m benchmarks.page_check [--hits 100] [--k 128] [--rounds 9] [--peers rensa] [--json out.json]
 
-Page kinds: distinct documents; 20 % and 40 % near-duplicates in clusters of 2 to 5; 100 edits of one text; 100
-documents that share boilerplate at a resemblance of about 0.33; 50 pairs. Signatures are built beforehand. All methods
-of a page take turns; figures are medians of processor time, in microseconds. Compare ratios within one run.
+Signatures are made beforehand (TF-IDF starts from text); pages are described in page_kinds, peers in peers.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
-import os
-import statistics
-import time
-from collections.abc import Callable
+import sys
+from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+from benchmarks.measure import Method, measure
+from benchmarks.page_kinds import KINDS, Documents, sketches_of
+from benchmarks.peers import MIN_SIMILARITY, PEERS
 
-import numpy as np
+import numpy as np  # isort: skip  # after measure, which sets the number of its threads
 
 import ndd_search as ndd
-from benchmarks.page_kinds import KINDS, Documents, sketches_of
 from ndd_search import native
 
-MIN_SIMILARITY = 0.5
+__all__ = ["measure"]
+OURS, PLAIN = "native core", "numpy"
+SIZES = [(hits, k) for hits in (20, 50, 100, 200, 1000) for k in (32, 64, 128, 256)]
 
 
-def ours(page: Documents, k: int) -> Callable[[], object]:
+def ours(page: Documents, k: int) -> dict[str, Method]:
+    """The page check with the native core, if there is one, and with numpy."""
     sketches = sketches_of(page, k)
-    return lambda: ndd.leaders(sketches, MIN_SIMILARITY, k)
 
+    def check() -> object:
+        return ndd.leaders(sketches, MIN_SIMILARITY, k)
 
-def numpy_way(page: Documents, k: int) -> Callable[[], object]:
-    check = ours(page, k)
-
-    def without_core() -> object:
+    def plain() -> object:
         core, native.core = native.core, None
         try:
             return check()
         finally:
             native.core = core
 
-    return without_core
+    return {OURS: check, PLAIN: plain} if native.core else {PLAIN: check}
 
 
-def datasketch_all_pairs(page: Documents, k: int) -> Callable[[], object]:
-    from datasketch import MinHash
+def check_kinds(hits: int, k: int, rounds: int, peers: str = "") -> dict[str, dict[str, float]]:
+    """Microseconds of each method on each kind of page; peers: only those whose name holds this."""
+    found: dict[str, dict[str, float]] = {}
+    for kind, make in KINDS.items():
+        page = make(np.random.default_rng(1), hits)
+        methods = ours(page, k)
+        for name, prepare in PEERS.items():
+            if peers not in name:
+                continue
+            try:
+                methods[name] = prepare(page, k)
+            except ImportError as missing:
+                print(f"without {name}: {missing}", file=sys.stderr)
+        found[kind] = measure(methods, rounds)
+    return found
 
-    signatures = []
-    for document in page:
-        signature = MinHash(num_perm=k, hashfunc=int)
-        signature.update_batch(document.tolist())
-        signatures.append(signature)
 
-    def check() -> list[tuple[int, int]]:
-        count = len(signatures)
-        return [
-            (i, j)
-            for i in range(count)
-            for j in range(i + 1, count)
-            if signatures[i].jaccard(signatures[j]) >= MIN_SIMILARITY
+def check_sizes(rounds: int) -> dict[str, dict[str, float]]:
+    """Microseconds of ours on pages of several sizes with 20 % duplicates."""
+    return {
+        f"{hits} hits, k = {k}": measure(ours(KINDS["20 % duplicates"](np.random.default_rng(1), hits), k), rounds)
+        for hits, k in SIZES
+    }
+
+
+def table(found: dict[str, dict[str, float]], head: str) -> str:
+    """A Markdown table: microseconds, and how many times as long as the first column."""
+    names = list(next(iter(found.values())))
+    lines = [f"| {head} | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
+    for row, times in found.items():
+        first = times[names[0]]
+        cells = [
+            f"{times[name]:,.0f}" + (f" ({times[name] / first:,.1f}x)" if name != names[0] else "") for name in names
         ]
-
-    return check
-
-
-def rensa_lsh(page: Documents, k: int) -> Callable[[], object]:
-    from rensa import RMinHash, RMinHashLSH
-
-    signatures = []
-    for document in page:
-        signature = RMinHash(num_perm=k, seed=42)
-        signature.update([str(value) for value in document.tolist()])
-        signatures.append(signature)
-
-    def check() -> list[tuple[int, int]]:
-        index = RMinHashLSH(threshold=MIN_SIMILARITY, num_perm=k, num_bands=32)
-        found = []
-        for i, signature in enumerate(signatures):
-            found += [(j, i) for j in index.query(signature) if signatures[j].jaccard(signature) >= MIN_SIMILARITY]
-            index.insert(i, signature)
-        return found
-
-    return check
-
-
-METHODS = {
-    "ndd_search": ours,
-    "numpy": numpy_way,
-    "datasketch, all pairs": datasketch_all_pairs,
-    "rensa, LSH and verify": rensa_lsh,
-}
-
-
-def measure(methods: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median processor time of each, in microseconds; the methods take turns, each after a call that warms it up."""
-    times: dict[str, list[float]] = {name: [] for name in methods}
-    gc.disable()
-    for _ in range(rounds):
-        for name, method in methods.items():
-            method()
-            began = time.process_time_ns()
-            method()
-            times[name].append((time.process_time_ns() - began) / 1000)
-    gc.enable()
-    return {name: statistics.median(found) for name, found in times.items()}
+        lines.append(f"| {row} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hits", type=int, default=100, help="hits on the page (100)")
-    parser.add_argument("--k", type=int, default=64, help="values in a sketch, permutations in a signature (64)")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", help="write the figures to this file as well")
+    parser.add_argument("--k", type=int, default=128, help="values in a sketch, permutations in a signature (128)")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--peers", default="", help="only peers whose name holds this")
+    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     arguments = parser.parse_args()
-    found: dict[str, dict[str, float]] = {}
-    for kind, make in KINDS.items():
-        page = make(np.random.default_rng(1), arguments.hits)
-        methods = {}
-        for name, prepare in METHODS.items():
-            try:
-                methods[name] = prepare(page, arguments.k)
-            except ImportError as missing:
-                print(f"without {name}: {missing}")
-        found[kind] = measure(methods, arguments.rounds)
-    names = list(found["distinct"])
-    print(f"| page of {arguments.hits}, k = {arguments.k}, µs | " + " | ".join(names) + " |")
-    print("|---|" + "--:|" * len(names))
-    for kind, row in found.items():
-        cells = [f"{row[name]:,.0f} ({row[name] / row['ndd_search']:.1f}x)" for name in names]
-        print(f"| {kind} | " + " | ".join(cells) + " |")
+    found = check_kinds(arguments.hits, arguments.k, arguments.rounds, arguments.peers)
+    print(table(found, f"page of {arguments.hits}, k = {arguments.k}, µs"))
     if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump({"hits": arguments.hits, "k": arguments.k, "microseconds": found}, file, indent=1)
+        arguments.json.write_text(
+            json.dumps({"hits": arguments.hits, "k": arguments.k, "microseconds": found}, indent=1)
+        )
 
 
 if __name__ == "__main__":

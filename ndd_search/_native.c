@@ -35,11 +35,10 @@ static int32_t limit_of(const Page *page, int64_t hit)
     return length >= page->k ? values_of(page, hit)[length - 1] : INT32_MAX;
 }
 
-/* How many values of a hit are at most `limit`. */
-static int64_t rank_of(const Page *page, int64_t hit, int32_t limit)
+/* How many of ascending values are at most `limit`. */
+static int64_t rank_in(const int32_t *values, int64_t length, int32_t limit)
 {
-    const int32_t *values = values_of(page, hit);
-    int64_t low = 0, high = length_of(page, hit);
+    int64_t low = 0, high = length;
     if (!high || values[high - 1] <= limit)
         return high;
     while (low < high) {
@@ -52,21 +51,49 @@ static int64_t rank_of(const Page *page, int64_t hit, int32_t limit)
     return low;
 }
 
+/* Two ascending rows, read side by side. */
+typedef struct {
+    const int32_t *a, *a_end, *b, *b_end;
+} Merge;
+
+static int goes_on(const Merge *merge) { return merge->a < merge->a_end && merge->b < merge->b_end; }
+
+/* One step on; whether the two values were equal. */
+static int64_t step(Merge *merge)
+{
+    int32_t left = *merge->a, right = *merge->b;
+    merge->a += left <= right;
+    merge->b += right <= left;
+    return left == right;
+}
+
 /* How many values two hits share, and the sum of their weights. */
 static int64_t count_common(const Page *page, int64_t first, int64_t second, uint64_t *weight)
 {
     const int32_t *a = values_of(page, first), *b = values_of(page, second);
-    const int32_t *a_end = a + length_of(page, first), *b_end = b + length_of(page, second);
-    int64_t common = 0;
+    int64_t a_length = length_of(page, first), b_length = length_of(page, second), common = 0;
     *weight = 0;
-    while (a < a_end && b < b_end) {
-        int32_t left = *a, right = *b;
-        common += left == right;
-        if (page->weights && left == right)
-            *weight += page->weights[a - page->values];
-        a += left <= right;
-        b += right <= left;
+    if (!a_length || !b_length)
+        return 0;
+    /* In two halves at a time: each step waits for the one before it, but not for those of the other half. */
+    int64_t a_half = a_length / 2, b_half = rank_in(b, b_length, a[a_half]);
+    b_half -= b_half && b[b_half - 1] == a[a_half];
+    Merge lower = {a, a + a_half, b, b + b_half}, upper = {a + a_half, a + a_length, b + b_half, b + b_length};
+    if (page->weights) {
+        upper.a = a, upper.b = b;
+        for (const int32_t *at = a; goes_on(&upper); at = upper.a)
+            if (step(&upper)) {
+                *weight += page->weights[at - page->values];
+                common++;
+            }
+        return common;
     }
+    while (goes_on(&lower) && goes_on(&upper))
+        common += step(&lower) + step(&upper);
+    while (goes_on(&lower))
+        common += step(&lower);
+    while (goes_on(&upper))
+        common += step(&upper);
     return common;
 }
 
@@ -397,7 +424,8 @@ static int is_similar(const Search *search, int64_t other, int64_t hit, Pair *pa
     if (shared < page->least[hit] && shared < page->least[other])
         return 0;
     int32_t a = limit_of(page, other), b = limit_of(page, hit), limit = a < b ? a : b;
-    int64_t left = rank_of(page, other, limit), right = rank_of(page, hit, limit);
+    int64_t left = rank_in(values_of(page, other), length_of(page, other), limit);
+    int64_t right = rank_in(values_of(page, hit), length_of(page, hit), limit);
     *pair = (Pair){(int32_t)other, (int32_t)hit, (int32_t)shared, (int32_t)left, (int32_t)right, weight};
     return (double)shared / (double)(left + right - shared) >= search->bar;
 }
