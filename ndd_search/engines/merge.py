@@ -55,8 +55,8 @@ def merge(
     text:      a field of `_source`, several, or a callable(hit), to sketch hits that bring no sketch.
     recipe, field: whose sketches, and the object that holds them.
     common, changes: as in `collapse`.
-    Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is the
-    engine's own whatever the order. Raises ValueError and TypeError for what cannot be.
+    Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is
+    the engine's own whatever the order. Raises ValueError and TypeError for what cannot be.
     """
     began = perf_counter()
     if isinstance(responses, Mapping | str):
