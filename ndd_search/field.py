@@ -71,7 +71,8 @@ class SketchField:
         "missing": nothing stored, "empty": no values, "foreign": of another recipe, "malformed": not ascending
         distinct whole numbers in 0..2**31-1, or more than the recipe's k.
         """
-        lacking = [self._lacking(one, recipe) for one in fields]
+        ours = [recipe.id]
+        lacking = [self._lacking(one, ours, recipe.k) for one in fields]
         stored = [[] if reason else one[self.sketch] for one, reason in zip(fields, lacking, strict=True)]
         try:
             values = _int32(list(chain.from_iterable(stored)))
@@ -86,15 +87,15 @@ class SketchField:
             for reason, one, end in zip(lacking, stored, ends.tolist(), strict=True)
         ]
 
-    def _lacking(self, fields: Mapping[str, Any], recipe: Recipe) -> str:
+    def _lacking(self, fields: Mapping[str, Any], recipe: list[str], k: int) -> str:
         stored, made_by = fields.get(self.sketch), fields.get(self.recipe)
         if stored is None and made_by is None:
             return "missing"
-        if made_by != [recipe.id]:
+        if made_by != recipe:
             return "foreign"
         if stored is None:
             return "empty"
-        return "" if isinstance(stored, list) and 0 < len(stored) <= recipe.k else "malformed"
+        return "" if isinstance(stored, list) and 0 < len(stored) <= k else "malformed"
 
 
 def keys_of(values: Iterable[int], count: int) -> list[str]:

@@ -88,6 +88,8 @@ class Conversation:
         self.search, self.options, self.settings = search, options, settings
         self._began, self._waited = perf_counter(), 0.0
         self._values = fields_of(options)
+        self._sketch_fields = [name for name in (self._field.sketch, self._field.recipe) if not asked_for(search, name)]
+        self._not_asked_for = [name for name in self._values if not asked_for(search, name)]
         self.key: bytes | None = None
         self._stream_key: bytes | None = None
         if remember and settings.cache is not None:
@@ -198,7 +200,7 @@ class Conversation:
         sketches = self._field.decode([hit.get("fields") or {} for hit in hits], self.settings.recipe)
         reader = _Reader(self.settings.recipe, self._common, sketches, state.stream.fetched)
         stream = state.stream.extend(
-            [self._without_sketch(hit) for hit in hits],
+            [_without_fields(hit, self._sketch_fields) for hit in hits],
             wish.size,
             reader,
             self.options,
@@ -249,22 +251,9 @@ class Conversation:
         paths = self.search.request.params.get("filter_path")
         return filtered(body, f"{paths},ndd" if paths and not paths.startswith("-") else paths) if paths else body
 
-    def _without_sketch(self, hit: Hit) -> Hit:
-        """The hit without the doc values that we asked for."""
-        ours = (self._field.sketch, self._field.recipe)
-        return self._without_fields(hit, ours)
-
     def _plain(self, hit: Hit) -> Hit:
         """A new dict: the hit as the user would have got it."""
-        return self._without_fields(hit, self._values)
-
-    def _without_fields(self, hit: Hit, names: Sequence[str]) -> Hit:
-        fields = hit.get("fields")
-        if not fields:
-            return dict(hit)
-        left = {name: value for name, value in fields.items() if name not in names or asked_for(self.search, name)}
-        rest = {name: value for name, value in hit.items() if name != "fields"}
-        return {**rest, "fields": left} if left else rest
+        return _without_fields(hit, self._not_asked_for)
 
     def _seconds_left(self) -> float:
         budget = self.settings.time_budget
@@ -352,6 +341,16 @@ def _joined(envelope: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
 def _is_partial(body: dict[str, Any]) -> bool:
     shards = body.get("_shards") or {}
     return bool(body.get("timed_out") or body.get("terminated_early") or shards.get("failed"))
+
+
+def _without_fields(hit: Hit, names: Sequence[str]) -> Hit:
+    """A new dict: the hit without some of its fields."""
+    fields = hit.get("fields")
+    if not fields:
+        return dict(hit)
+    left = {name: value for name, value in fields.items() if name not in names}
+    rest = {name: value for name, value in hit.items() if name != "fields"}
+    return {**rest, "fields": left} if left else rest
 
 
 def _reason(refused: Any) -> str:
