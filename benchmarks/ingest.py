@@ -99,7 +99,10 @@ def backfill(client: Any, documents: int) -> dict[str, float]:
     began = time.perf_counter()
     told: dict[str, float] = {}
     try:
-        client.reindex(body={"source": {"index": NAME}, "dest": {"index": copy}}, request_timeout=3_600)
+        body = {"source": {"index": NAME, "size": 500}, "dest": {"index": copy}}
+        task = client.reindex(body=body, wait_for_completion=False)["task"]
+        while not client.tasks.get(task_id=task)["completed"]:
+            time.sleep(0.2)
         told["_reindex"] = documents / (time.perf_counter() - began)
     except Exception as error:  # Elasticsearch from published jars has no _reindex
         print(f"no _reindex here: {error}")
