@@ -1,4 +1,4 @@
-/* The native core: what pairs.py computes with numpy, bit for bit the same, several times faster.
+/* The native core: what pairs.py and sketch.py compute with numpy, bit for bit the same, several times faster.
  *
  * Plain C on Python's stable ABI (3.11): a compiler is all it takes to build it, one wheel serves every later Python,
  * and without it the package works the same. Only the regular case is here: a function returns None for anything else
@@ -475,6 +475,158 @@ static int64_t find_pairs(Page *page, double bar, Pair **pairs)
     return met < 0 ? -1 : found;
 }
 
+/* ---------------------------------------------------------------- sketches
+ *
+ * See shingles.py for the formula. The polynomial over a window of tokens (or characters) rolls: without the oldest,
+ * over the base, with the newest at the top, which is exact modulo 2**64.
+ */
+
+static const uint64_t P = 0x9E3779B97F4A7C15u, Q = 0xC2B2AE3D27D4EB4Fu, R = 0xD6E8FEB86659FD93u;
+static const uint64_t A = 0xFF51AFD7ED558CCDu, B = 0xC4CEB9FE1A85EC53u;
+
+enum { SPACE = 32, FEW = 48 };
+
+typedef struct {
+    int64_t k;
+    int32_t *values, *spare; /* `room` each */
+    int64_t count, room;
+    int32_t limit; /* above it a value is no longer among the k smallest */
+} Smallest;
+
+/* Bring the k smallest distinct of the values to the front, ascending. */
+static void settle(Smallest *smallest)
+{
+    int32_t *values = smallest->values, *spare = smallest->spare;
+    int64_t count = smallest->count, kept = 0;
+    if (count <= FEW)
+        for (int64_t i = 1; i < count; i++) {
+            int32_t value = values[i];
+            int64_t at = i;
+            for (; at && values[at - 1] > value; at--)
+                values[at] = values[at - 1];
+            values[at] = value;
+        }
+    else
+        for (int shift = 0; shift < 32; shift += 8) { /* four rounds: back in `values` at the end */
+            int64_t starts[257] = {0};
+            for (int64_t i = 0; i < count; i++)
+                starts[(values[i] >> shift & 255) + 1]++;
+            for (int i = 0; i < 256; i++)
+                starts[i + 1] += starts[i];
+            for (int64_t i = 0; i < count; i++)
+                spare[starts[values[i] >> shift & 255]++] = values[i];
+            int32_t *swapped = values;
+            values = spare, spare = swapped;
+        }
+    for (int64_t i = 0; i < count && kept < smallest->k; i++)
+        if (!kept || values[i] != values[kept - 1])
+            values[kept++] = values[i];
+    smallest->count = kept;
+    if (kept == smallest->k)
+        smallest->limit = values[kept - 1] - 1;
+}
+
+typedef struct {
+    Smallest *smallest;
+    uint64_t *ring; /* the last `size` terms */
+    int64_t size, at, seen;
+    uint64_t state, base, inverse, power, seed; /* power: of the base, for the next term while the window fills */
+} Window;
+
+static void emit(Window *window)
+{
+    Smallest *smallest = window->smallest;
+    uint64_t state = window->state + window->seed;
+    state ^= state >> 32;
+    state *= B;
+    int32_t value = (int32_t)(state >> 33);
+    if (value > smallest->limit)
+        return;
+    smallest->values[smallest->count++] = value;
+    if (smallest->count == smallest->room)
+        settle(smallest);
+}
+
+static void push(Window *window, uint64_t term)
+{
+    if (window->seen < window->size) {
+        window->state += term * window->power;
+        if (++window->seen < window->size)
+            window->power *= window->base;
+    } else
+        window->state = (window->state - window->ring[window->at]) * window->inverse + term * window->power;
+    window->ring[window->at] = term;
+    if (++window->at == window->size)
+        window->at = 0;
+    if (window->seen == window->size)
+        emit(window);
+}
+
+static uint64_t inverse_of(uint64_t odd)
+{
+    uint64_t inverse = odd; /* right in 3 bits, and every step doubles them */
+    for (int i = 0; i < 5; i++)
+        inverse *= 2 - odd * inverse;
+    return inverse;
+}
+
+typedef struct {
+    int words;     /* else characters */
+    int64_t size, k;
+    uint64_t seed;
+    uint64_t *ring;
+    int32_t *values;
+} Recipe;
+
+static void start_text(Window *window, Smallest *smallest, const Recipe *recipe)
+{
+    int64_t room = 4 * recipe->k + 64;
+    *smallest = (Smallest){recipe->k, recipe->values, recipe->values + room, 0, room, INT32_MAX};
+    *window = (Window){.smallest = smallest, .ring = recipe->ring, .size = recipe->size, .power = 1};
+    window->base = recipe->words ? Q : P;
+    window->inverse = inverse_of(window->base);
+    window->seed = recipe->seed * R * A;
+}
+
+static int64_t end_text(Window *window)
+{
+    if (window->seen && window->seen < window->size)
+        emit(window);
+    settle(window->smallest);
+    return window->smallest->count;
+}
+
+/* Sketch one text into recipe->values; returns how many values it has. Of a text that is all ASCII `narrow` has the
+   bytes and `table` what becomes of each; else `wide` has clean code points. 0 separates tokens. */
+static inline int64_t sketch_points(const uint8_t *narrow, const uint8_t *table, const uint32_t *wide, int64_t length,
+                                    const Recipe *recipe)
+{
+    Smallest smallest;
+    Window window;
+    uint64_t token = 0, power = A;
+    int inside = 0;
+    start_text(&window, &smallest, recipe);
+    for (int64_t i = 0; i < length; i++) {
+        uint64_t point = narrow ? table[narrow[i]] : wide[i];
+        if (!recipe->words) {
+            if (point && !inside && window.seen)
+                push(&window, SPACE * A);
+            if (point)
+                push(&window, point * A);
+        } else if (point) {
+            token += point * power;
+            power *= P;
+        } else if (inside) {
+            push(&window, token);
+            token = 0, power = A;
+        }
+        inside = point != 0;
+    }
+    if (recipe->words && inside)
+        push(&window, token);
+    return end_text(&window);
+}
+
 /* ---------------------------------------------------------------- Python
  *
  * Sketches come as a list or tuple of int32 arrays, or as one int32 array with int64 offsets; arrays go back as bytes.
@@ -482,7 +634,7 @@ static int64_t find_pairs(Page *page, double bar, Pair **pairs)
 
 static int is_row_of(const Py_buffer *view, Py_ssize_t size)
 {
-    return view->ndim == 1 && view->itemsize == size && view->format && strchr("ilq", *view->format)
+    return view->ndim == 1 && view->itemsize == size && view->format && strchr("ilqIL", *view->format)
            && view->format[0] && !view->format[1];
 }
 
@@ -688,10 +840,144 @@ end:
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
+/* What is sketched: texts that are all ASCII with a table (see sketch_points), or clean code points. */
+typedef struct {
+    int64_t count;
+    const uint8_t **narrow;
+    const uint8_t *table;
+    uint32_t *wide;
+    int64_t *offsets; /* text i has wide[offsets[i]] to wide[offsets[i + 1] - 2] */
+    int64_t *lengths; /* of narrow texts */
+} Texts;
+
+/* Sketch all texts, one after the other into `values`, which has room. */
+static void sketch_all(const Texts *texts, const Recipe *recipe, int32_t *values, int64_t *offsets)
+{
+    offsets[0] = 0;
+    for (int64_t i = 0; i < texts->count; i++) {
+        int64_t count = texts->wide ? sketch_points(NULL, NULL, texts->wide + texts->offsets[i],
+                                                    texts->offsets[i + 1] - texts->offsets[i] - 1, recipe)
+                                    : sketch_points(texts->narrow[i], texts->table, NULL, texts->lengths[i], recipe);
+        memcpy(values + offsets[i], recipe->values, (size_t)count * sizeof(int32_t));
+        offsets[i + 1] = offsets[i] + count;
+    }
+}
+
+/* The sketches as (values, offsets), or None without memory. length: of all texts together. */
+static PyObject *sketches_of(const Texts *texts, Recipe *recipe, int64_t length)
+{
+    PyObject *result = NULL;
+    int64_t most = texts->count > length / recipe->k ? length : texts->count * recipe->k;
+    recipe->ring = malloc((size_t)recipe->size * sizeof(uint64_t));
+    recipe->values = malloc((size_t)(2 * (4 * recipe->k + 64)) * sizeof(int32_t));
+    int32_t *values = malloc((size_t)most * sizeof(int32_t) + 1);
+    int64_t *offsets = malloc((size_t)(texts->count + 1) * sizeof(int64_t));
+    if (recipe->ring && recipe->values && values && offsets) {
+        Py_BEGIN_ALLOW_THREADS
+        sketch_all(texts, recipe, values, offsets);
+        Py_END_ALLOW_THREADS
+        result = Py_BuildValue("NN", bytes_of(values, offsets[texts->count] * (int64_t)sizeof(int32_t)),
+                               bytes_of(offsets, (texts->count + 1) * (int64_t)sizeof(int64_t)));
+    }
+    free(recipe->ring);
+    free(recipe->values);
+    free(values);
+    free(offsets);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+static int is_sound(const Recipe *recipe)
+{
+    return recipe->size >= 1 && recipe->k >= 1 && recipe->size <= 1 << 20 && recipe->k <= 1 << 20;
+}
+
+PyDoc_STRVAR(sketch_texts_doc, "sketch_texts(texts, table, words, size, seed, k) -> (values, offsets) as bytes of int32 and "
+                               "int64, or None for texts that are not ASCII. table: what becomes of each of 256 bytes.");
+
+static PyObject *sketch_texts(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *sequence, *result = NULL;
+    const char *table;
+    Py_ssize_t table_size;
+    long long size, k;
+    unsigned long long seed;
+    Recipe recipe = {0};
+    Texts texts = {0};
+    int64_t total = 0;
+    if (!PyArg_ParseTuple(arguments, "Oy#pLKL", &sequence, &table, &table_size, &recipe.words, &size, &seed, &k))
+        return NULL;
+    recipe.size = size, recipe.seed = seed, recipe.k = k;
+    PyObject *items = PySequence_Tuple(sequence); /* keeps the texts alive while we read them */
+    if (!items)
+        return NULL;
+    texts.count = PyTuple_Size(items);
+    texts.table = (const uint8_t *)table;
+    texts.narrow = malloc((size_t)texts.count * sizeof *texts.narrow + 1);
+    texts.lengths = malloc((size_t)texts.count * sizeof *texts.lengths + 1);
+    int fine = texts.narrow && texts.lengths && table_size == 256 && is_sound(&recipe);
+    for (int64_t i = 0; fine && i < texts.count; i++) {
+        PyObject *text = PyTuple_GetItem(items, i);
+        Py_ssize_t length = 0;
+        const char *bytes = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, &length) : NULL;
+        fine = bytes && length == PyUnicode_GetLength(text);
+        texts.narrow[i] = (const uint8_t *)bytes;
+        texts.lengths[i] = length;
+        total += length;
+    }
+    PyErr_Clear();
+    result = fine ? sketches_of(&texts, &recipe, total) : Py_NewRef(Py_None);
+    free(texts.narrow);
+    free(texts.lengths);
+    Py_DECREF(items);
+    return result;
+}
+
+PyDoc_STRVAR(sketch_points_doc, "sketch_points(points, offsets, words, size, seed, k) -> as sketch_texts, of clean code points "
+                                "(uint32, see text.Clean).");
+
+static PyObject *sketch_points_of(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *points, *offsets;
+    long long size, k;
+    unsigned long long seed;
+    Recipe recipe = {0};
+    Texts texts = {0};
+    Py_buffer from = {0}, at = {0};
+    if (!PyArg_ParseTuple(arguments, "OOpLKL", &points, &offsets, &recipe.words, &size, &seed, &k))
+        return NULL;
+    recipe.size = size, recipe.seed = seed, recipe.k = k;
+    int has_points = get_row(points, sizeof(uint32_t), &from), has_offsets = get_row(offsets, sizeof(int64_t), &at);
+    int64_t total = from.len / (int64_t)sizeof(uint32_t);
+    int fine = has_points && has_offsets && at.len > 0 && is_sound(&recipe);
+    if (fine) { /* copies, because others could write to the arrays while we read */
+        texts.count = at.len / (int64_t)sizeof(int64_t) - 1;
+        texts.wide = malloc((size_t)from.len + 1);
+        texts.offsets = malloc((size_t)at.len);
+        fine = texts.wide && texts.offsets;
+    }
+    if (fine) {
+        memcpy(texts.wide, from.buf, (size_t)from.len);
+        memcpy(texts.offsets, at.buf, (size_t)at.len);
+        fine = texts.offsets[0] >= 0 && texts.offsets[texts.count] <= total;
+        for (int64_t i = 0; i < texts.count; i++)
+            fine &= texts.offsets[i] < texts.offsets[i + 1];
+    }
+    if (has_points)
+        PyBuffer_Release(&from);
+    if (has_offsets)
+        PyBuffer_Release(&at);
+    PyObject *result = fine ? sketches_of(&texts, &recipe, total) : Py_NewRef(Py_None);
+    free(texts.wide);
+    free(texts.offsets);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
     {"leaders", leaders, METH_VARARGS, leaders_doc},
     {"pairs", pairs, METH_VARARGS, pairs_doc},
+    {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
+    {"sketch_points", sketch_points_of, METH_VARARGS, sketch_points_doc},
     {NULL, NULL, 0, NULL},
 };
 

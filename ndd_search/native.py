@@ -27,6 +27,19 @@ class Core(Protocol):
     ) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes] | None:
         """first, second, shared, left, right and weight of each similar pair, int64; see pairs.count_shared."""
 
+    def sketch_texts(
+        self, texts: object, table: bytes, words: bool, size: int, seed: int, k: int, /
+    ) -> tuple[bytes, bytes] | None:
+        """Values (int32) and offsets (int64) of the sketches of texts that are all ASCII.
+
+        table: what becomes of each byte, 0 for what separates tokens. words: else characters.
+        """
+
+    def sketch_points(
+        self, points: object, offsets: object, words: bool, size: int, seed: int, k: int, /
+    ) -> tuple[bytes, bytes] | None:
+        """The same of clean code points (uint32), see text.Clean."""
+
 
 core: Core | None
 try:

@@ -8,8 +8,10 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search import native
 from ndd_search.config import Recipe
 from ndd_search.shingles import Hashed, hash_shingles
+from ndd_search.text import ascii_table, clean, prepare
 
 Sketch = npt.NDArray[np.int32]
 BATCH = 1 << 17  # code points worked on at a time
@@ -59,7 +61,10 @@ def sketch(text: str, recipe: Recipe | None = None) -> Sketch:
     """
     if not isinstance(text, str):
         raise TypeError(f"a text is {type(text).__name__}, not str: decode bytes, give sketch_many() a list of texts")
-    return smallest(hash_shingles([text], recipe or Recipe()), (recipe or Recipe()).k)[0]
+    recipe = recipe or Recipe()
+    if (found := _by_core([text], recipe)) is not None:
+        return np.frombuffer(found[0], np.int32)
+    return smallest(hash_shingles([text], recipe), recipe.k)[0]
 
 
 def sketch_many(texts: Iterable[str], recipe: Recipe | None = None) -> Sketches:
@@ -97,12 +102,9 @@ def sketch_batch(texts: Sequence[str], recipe: Recipe) -> Sketches:
     """The sketches of a few texts, all worked on at the same time."""
     plain = [text.isascii() for text in texts]
     if all(plain) or not any(plain):
-        return smallest(hash_shingles(texts, recipe), recipe.k)
+        return _sketches(texts, recipe)
     # Apart, so that one odd letter does not make every text of the batch four bytes a letter.
-    halves = [
-        smallest(hash_shingles([t for t, p in zip(texts, plain, strict=True) if p is side], recipe), recipe.k)
-        for side in (True, False)
-    ]
+    halves = [_sketches([t for t, p in zip(texts, plain, strict=True) if p is side], recipe) for side in (True, False)]
     counts = np.empty(len(texts), np.int64)
     order = np.array(plain)
     counts[order], counts[~order] = (np.diff(half.offsets) for half in halves)
@@ -111,6 +113,26 @@ def sketch_batch(texts: Sequence[str], recipe: Recipe) -> Sketches:
     owner = np.repeat(order, counts)
     values[owner], values[~owner] = (half.values for half in halves)
     return Sketches(values, offsets)
+
+
+def _sketches(texts: Sequence[str], recipe: Recipe) -> Sketches:
+    if (found := _by_core(texts, recipe)) is not None:
+        return Sketches(np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int64))
+    return smallest(hash_shingles(texts, recipe), recipe.k)
+
+
+def _by_core(texts: Sequence[str], recipe: Recipe) -> tuple[bytes, bytes] | None:
+    """Values and offsets from the native core; None where there is none, and for lines and sentences."""
+    if native.core is None or recipe.kind not in {"words", "characters"}:
+        return None
+    if recipe.markup != "keep" or recipe.urls != "keep":
+        texts = [prepare(text, recipe) for text in texts]
+    words = recipe.kind == "words"
+    if all(map(str.isascii, texts)):
+        return native.core.sketch_texts(texts, ascii_table(), words, recipe.size, recipe.seed, recipe.k)
+    points, offsets = clean(texts, apart=words)
+    points = points.astype(np.uint32, copy=False)
+    return native.core.sketch_points(points, offsets, words, recipe.size, recipe.seed, recipe.k)
 
 
 def smallest(hashed: Hashed, k: int) -> Sketches:

@@ -109,7 +109,7 @@ def clean(texts: Sequence[str], apart: bool) -> Clean:
     joined = "\0".join(["", *texts, ""])
     offsets = np.cumsum([1, *(len(text) + 1 for text in texts)])
     if joined.isascii():
-        return Clean(np.frombuffer(joined.encode("ascii").translate(_ascii_table()), np.uint8), offsets)
+        return Clean(np.frombuffer(joined.encode("ascii").translate(ascii_table()), np.uint8), offsets)
     points = _tables().points[code_points(joined)]
     flags = np.bitwise_or.reduce(points)
     if flags & SPECIAL:
@@ -190,7 +190,7 @@ class _Tables(NamedTuple):
 
 
 @cache
-def _ascii_table() -> bytes:
+def ascii_table() -> bytes:
     return bytes(ord(chr(i).lower()) if i < 128 and chr(i).isalnum() else 0 for i in range(256))
 
 
@@ -232,7 +232,7 @@ def _classes() -> npt.NDArray[np.uint32]:
     for first, last in _NO_TEXT:
         points[first : last + 1] = 0
     points[0xFFFE::0x10000] = points[0xFFFF::0x10000] = 0  # noncharacters
-    points[:128] = np.frombuffer(_ascii_table(), np.uint8)[:128]
+    points[:128] = np.frombuffer(ascii_table(), np.uint8)[:128]
     for part in _SCANNED:
         for point in range(*part):
             category = unicodedata.category(chr(point))

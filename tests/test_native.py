@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
+from ndd_search.config import Recipe
 from ndd_search.errors import InvalidSketch
 from ndd_search.groups import leaders
 from ndd_search.native import Core
 from ndd_search.pairs import Rows, count_shared, rows_of
+from ndd_search.sketch import sketch, sketch_many
 
 T = TypeVar("T")
 FLOORS = [0.0, 0.1, 0.3, 0.5, 0.8, 1.0]
@@ -119,6 +121,63 @@ def test_offsets_out_of_range_are_refused(row: list[int], ends: list[int], k: in
         assert ends[0] == 0
         assert ends[-1] == len(row)
         assert ends == sorted(ends)
+
+
+texts = st.lists(
+    st.one_of(
+        st.text(max_size=40),
+        st.text("ab cé0_.\n\u0301漢ก", max_size=60),
+        st.lists(st.sampled_from(["a", "The", "fox's", "12", "naïve", "über", "漢字", "--"]), max_size=400).map(
+            " ".join
+        ),
+    ),
+    max_size=5,
+)
+
+
+@given(
+    texts,
+    st.sampled_from(["words", "characters"]),
+    st.integers(1, 6),
+    st.sampled_from([1, 2, 16, 64]),
+    st.sampled_from([0, 1, 2**31 - 1]),
+)
+@settings(max_examples=300, deadline=None)  # the first text that is not ASCII waits for its tables
+def test_any_text_gets_the_same_sketch(texts: list[str], kind: str, size: int, k: int, seed: int) -> None:
+    recipe = Recipe(kind=kind, size=size, k=k, seed=seed)
+    for found, plain in (both(lambda: sketch_many(texts, recipe)), both(lambda: [sketch(t, recipe) for t in texts])):
+        assert [one.tolist() for one in found] == [one.tolist() for one in plain]
+
+
+def test_long_texts_get_the_same_sketch() -> None:
+    rng = np.random.default_rng(2)
+    for length in (100, 3000, 60_000):
+        for words in ([f"{i:x}" for i in range(500)], [f"{i:x}\u0103" for i in range(40_000)]):
+            text = " ".join(words[i] for i in rng.integers(0, len(words), length))
+            for kind in ("words", "characters"):
+                found, plain = both(lambda text=text, kind=kind: sketch(text, Recipe(kind=kind, size=4, k=128)))
+                assert found.tolist() == plain.tolist()
+
+
+@given(
+    st.one_of(st.none(), st.lists(st.one_of(st.text(max_size=5), st.binary(max_size=5)), max_size=4)),
+    st.binary(max_size=300),
+    st.lists(st.integers(0, 2**32 - 1), max_size=9),
+    st.lists(st.integers(-3, 12), max_size=5),
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(-(2**63), 2**63 - 1),
+)
+def test_nothing_that_is_no_text_harms_the_core(
+    texts: list[object] | None, table: bytes, points: list[int], ends: list[int], size: int, k: int
+) -> None:
+    assert native.core
+    if texts is not None:
+        native.core.sketch_texts(texts, table, True, size, 0, k)
+        native.core.sketch_texts(texts, table[:256].ljust(256, b"a"), False, max(size, 1) % 9 + 1, 0, max(k, 0) % 9 + 1)
+    clean = np.array(points, np.uint32)
+    native.core.sketch_points(clean, np.array(ends, np.int64), True, size, 0, k)
+    found = native.core.sketch_points(clean, np.array(ends, np.int64), False, 2, 0, 3)
+    assert found is None or (ends == sorted(set(ends)) and ends[0] >= 0 and ends[-1] <= len(points))
 
 
 def test_no_sequence_at_all_is_left_to_numpy(core: Core) -> None:
