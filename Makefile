@@ -3,12 +3,13 @@
 PYTHON ?= python3
 VENV ?= .venv
 OLDER ?= .venv-older
+THIRD ?= .venv-third-parties
 ARGS ?=
 BUILD = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 PIP_INSTALL = bin/python -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test test-older-clients test-without-core sanitize bench lint clean
+.PHONY: demo test test-older-clients test-third-parties test-without-core sanitize bench lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -34,13 +35,16 @@ sanitize: $(VENV)/dev-installed  ## the native core under the sanitizers of gcc,
 bench: $(VENV)/bench-installed  ## every figure of docs/performance.md, beside other libraries: some five minutes
 	$(VENV)/bin/python -m benchmarks $(ARGS)
 
+test-third-parties: $(THIRD)/dev-installed  ## retrievers of LangChain and Haystack over wrapped clients
+	$(THIRD)/bin/python -m pytest tests/wrapping/test_third_parties.py $(ARGS)
+
 lint: $(VENV)/dev-installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy --strict ndd_search tests/engines
 
 clean:
-	rm -rf $(VENV) $(OLDER) build
+	rm -rf $(VENV) $(OLDER) $(THIRD) build
 
 # A stamp newer than pyproject.toml says that what it lists is installed, and the native core built.
 $(VENV)/demo-installed: pyproject.toml ndd_search/_native.c | $(VENV)/bin/python
@@ -57,6 +61,10 @@ $(VENV)/bench-installed: pyproject.toml ndd_search/_native.c | $(VENV)/bin/pytho
 
 $(OLDER)/dev-installed: pyproject.toml ndd_search/_native.c | $(OLDER)/bin/python
 	$(OLDER)/$(PIP_INSTALL) ".[test]" "elasticsearch[async]<9" "opensearch-py[async]<3"
+	@touch $@
+
+$(THIRD)/dev-installed: pyproject.toml | $(THIRD)/bin/python
+	$(THIRD)/$(PIP_INSTALL) ".[test]" "elasticsearch[async]<9" langchain-elasticsearch elasticsearch-haystack opensearch-haystack
 	@touch $@
 
 %/bin/python:
