@@ -194,6 +194,9 @@ def own_methods() -> list[Method]:
     return [
         Method("auto", "the default, with the table of common values", Constants.least, automatic(words)),
         Method("auto-128", "the same from 128 values a document", Constants.least, automatic(Recipe.words(k=128))),
+        Method(
+            "auto-whole", "the same from all shingles, up to 4,096", Constants.least, automatic(Recipe.words(k=4096))
+        ),
         Method("auto-alone", "the default without a table", Constants.least, automatic(words, with_table=False)),
         Method("exact", "resemblance over all 3-word shingles", 0.5, exact(words)),
         Method("cosine", "cosine over the frequencies of words", 0.9, exact(Recipe.words(size=1), cosine=True)),
