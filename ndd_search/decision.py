@@ -185,9 +185,9 @@ class Overlaps:
         """Mean rareness of what is shared / of what is not, at most 1; 1 where nothing sets the two apart."""
         apart = self.left + self.right - 2 * self.shared
         rare_apart = self.rare_left + self.rare_right - 2 * self.rare_shared
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = (self.rare_shared / np.maximum(self.shared, 1)) / (rare_apart / apart)
-        return np.where(rare_apart > _ROUNDING, np.minimum(ratio, 1.0), 1.0)
+        mean_shared = self.rare_shared / np.maximum(self.shared, 1)
+        mean_apart = np.maximum(rare_apart, _ROUNDING) / np.maximum(apart, 1)
+        return np.where(apart > 0, np.minimum(mean_shared / mean_apart, 1.0), 1.0)
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,11 @@ def test_short_texts_must_be_more_alike_than_long_ones() -> None:
     assert decision.accepts(overlap(20, 32, 32, shorter=20)).tolist() == [False]
 
 
+def test_nothing_apart_is_as_specific_as_can_be_whatever_the_rounding_of_sums() -> None:
+    almost = overlap(64, 64, 64, rare=(30.0, 30.0 + 1e-8, 30.0 - 1e-9))
+    assert almost.specificity.tolist() == [1]
+
+
 counts = st.integers(1, 64)
 
 
