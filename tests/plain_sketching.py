@@ -1,0 +1,116 @@
+"""Sketching as its documentation describes it, one text and one number at a time: what the fast way is tested against.
+
+Shared with the fast way is only what comes before folding: the parser of markup, and how a URL is found (`prepare`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+
+import Stemmer
+
+from ndd_search.config import Recipe
+from ndd_search.text import prepare
+
+P, Q, R = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93
+A, B = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
+IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+UNSPACED = (
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x19E0, 0x19FF), (0xA9E0, 0xA9FF), (0xAA60, 0xAA7F),
+    (0x3005, 0x3007), (0x3021, 0x3029), (0x3038, 0x303B), (0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x1AFF0, 0x1B16F), (0x20000, 0x323AF),
+)  # fmt: skip
+UNSPACED_DIGITS = ((0x0E50, 0x0E59), (0x0ED0, 0x0ED9), (0x1040, 0x1049), (0x1090, 0x1099), (0x17E0, 0x17E9))
+SENTENCE_END = re.compile("(?<=[.!?…؟۔।॥])[\"')\\]»’”]*\\s+|(?<=[。！？｡])|\n\\s*\n")
+
+
+def fold(text: str) -> str:
+    text = unicodedata.normalize("NFKC", few_marks(text))
+    text = few_marks(re.sub(f"[{IGNORABLE}]", "", text)).casefold()
+    return unicodedata.normalize("NFKC", re.sub("[i\u0131]\u0307+|\u0131", "i", text))
+
+
+def few_marks(text: str) -> str:
+    """At most thirty combining marks in a row."""
+    kept, run = [], 0
+    for char in text:
+        run = run + 1 if unicodedata.combining(char) else 0
+        kept += [char] * (run <= 30)
+    return "".join(kept)
+
+
+def is_letter(char: str) -> bool:
+    """Letters, digits and other numbers; code points that Unicode has not assigned yet."""
+    category = unicodedata.category(char)
+    noncharacter = 0xFDD0 <= ord(char) <= 0xFDEF or ord(char) & 0xFFFE == 0xFFFE
+    return category[0] in "LN" or (category == "Cn" and not noncharacter and ord(char) < 0xF0000)
+
+
+def stands_alone(char: str) -> bool:
+    point = ord(char)
+    digit = any(first <= point <= last for first, last in UNSPACED_DIGITS)
+    return not digit and any(first <= point <= last for first, last in UNSPACED)
+
+
+def tokens(text: str, apart: bool = True) -> list[str]:
+    found: list[str] = []
+    inside = False
+    for char in fold(text):
+        if unicodedata.category(char)[0] == "M":
+            if inside:
+                found[-1] += char
+        elif is_letter(char):
+            if inside and not (apart and (stands_alone(char) or stands_alone(found[-1][0]))):
+                found[-1] += char
+            else:
+                found.append(char)
+            inside = True
+        else:
+            inside = False
+    return found
+
+
+def shingles(text: str, recipe: Recipe) -> list[list[str]]:
+    """Each shingle as its tokens; one of characters is one token."""
+    text = prepare(text, recipe)
+    if recipe.kind == "lines":
+        return [words for line in text.splitlines() if (words := tokens(line))]
+    if recipe.kind == "sentences":
+        stem = Stemmer.Stemmer(recipe.language).stemWords if recipe.language else list
+        sentences = ([word for word in tokens(one, apart=False) if len(word) > 3] for one in SENTENCE_END.split(text))
+        return [stem(words) for words in sentences if words]
+    if recipe.kind == "words":
+        words = tokens(text)
+        return [words[i : i + recipe.size] for i in range(max(len(words) - recipe.size + 1, min(len(words), 1)))]
+    line = " ".join(tokens(text, apart=False))
+    return [[line[i : i + recipe.size]] for i in range(max(len(line) - recipe.size + 1, min(len(line), 1)))]
+
+
+def polynomial(values: list[int], base: int) -> int:
+    """values[0] + values[1] * base + values[2] * base**2 + ..."""
+    total = 0
+    for value in reversed(values):
+        total = (total * base + value) % 2**64
+    return total
+
+
+def hash_of(shingle: list[str], recipe: Recipe) -> int:
+    if recipe.hash == "crc32":
+        return zlib.crc32(" ".join(shingle).encode()) << 32
+    state = polynomial([polynomial(list(map(ord, token)), P) for token in shingle], Q) + recipe.seed * R
+    x = state * A % 2**64
+    return (x ^ x >> 32) * B % 2**64
+
+
+def hashes(text: str, recipe: Recipe) -> list[int]:
+    return [hash_of(shingle, recipe) for shingle in shingles(text, recipe)]
+
+
+def sketch(text: str, recipe: Recipe) -> list[int]:
+    distinct = set(map(tuple, shingles(text, recipe)))
+    return sorted({hash_of(list(shingle), recipe) >> 33 for shingle in distinct})[: recipe.k]

@@ -1,0 +1,98 @@
+"""Sketches: one text or many, in whatever batches, always the same; and what is no text is told."""
+
+import sys
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndd_search.config import Recipe
+from ndd_search.sketch import Sketches, sketch, sketch_many
+from tests import plain_sketching as plain
+from tests.strategies import RECIPES, recipes, texts
+
+
+@given(st.lists(texts, max_size=8), recipes, st.integers(1, 200))
+@settings(max_examples=400, deadline=None)
+def test_a_sketch_is_the_same_in_every_batch_and_by_itself(batch: list[str], recipe: Recipe, room: int) -> None:
+    expected = [plain.sketch(text, recipe) for text in batch]
+    assert [one.tolist() for one in sketch_many(batch, recipe)] == expected
+    assert [sketch(text, recipe).tolist() for text in batch] == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules["ndd_search.sketch"], "BATCH", room)
+        assert [one.tolist() for one in sketch_many(iter(batch), recipe)] == expected
+
+
+@pytest.mark.parametrize("k", [1, 64, 4096])
+@pytest.mark.parametrize("make", [Recipe.words, Recipe.characters])
+def test_texts_that_repeat_themselves_keep_their_smallest_hashes(make: Callable[..., Recipe], k: int) -> None:
+    """Repetition is what makes a cut fall short that expects the hashes of a text to be distinct."""
+    recipe = make(k=k)
+    varied = " ".join(f"{i * i % 7919:x}" for i in range(4000))
+    batch = ["the same words " * 9000, "x " * 30_000 + varied, "", varied, "one", "é " + varied[:999], varied * 3]
+    expected = [plain.sketch(text, recipe) for text in batch]
+    assert [one.tolist() for one in sketch_many(batch, recipe)] == expected
+    assert [sketch(text, recipe).tolist() for text in batch] == expected
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.id)
+def test_a_sketch_is_ascending_distinct_and_within_its_range(recipe: Recipe) -> None:
+    one = sketch("Some words. And more words, \n and still others! " * 9 + " ".join(map(str, range(500))), recipe)
+    assert one.dtype == np.int32
+    assert 0 < len(one) <= recipe.k
+    assert (np.diff(one.astype(np.int64)) > 0).all()
+    assert one[0] >= 0
+
+
+def test_the_order_of_words_and_what_stands_between_them_matters_only_as_the_recipe_says() -> None:
+    assert sketch("a b c").tolist() == sketch("A, b -- C!").tolist()
+    assert sketch("a b c").tolist() != sketch("c b a").tolist()
+
+
+def test_a_generator_is_read_a_batch_at_a_time() -> None:
+    tracemalloc.start()
+    try:
+        many = sketch_many(f"text {i} of many " * 10_000 for i in range(200))  # 34 MB of text
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(many) == 200
+    assert peak < 20e6
+
+
+def test_many_sketches_are_a_sequence() -> None:
+    many = sketch_many(["one two three four", "", "five six seven"])
+    assert (len(many), len(many[0]), len(many[1]), len(many[-1])) == (3, 2, 0, 1)
+    assert [one.tolist() for one in many[1:]] == [many[1].tolist(), many[2].tolist()]
+    assert repr(many) == "Sketches(n=3, values=3)"
+    with pytest.raises(IndexError, match="sketch 3 of 3"):
+        _ = many[3]
+
+
+def test_no_texts_give_no_sketches() -> None:
+    assert isinstance(sketch_many([]), Sketches)
+    assert list(sketch_many(iter(()))) == []
+
+
+@pytest.mark.parametrize("text", [None, b"bytes", 7, ["a", "b"]])
+def test_what_is_no_text_is_named(text: object) -> None:
+    with pytest.raises(TypeError, match=f"a text is {type(text).__name__}, not str"):
+        sketch(text)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("odd", [None, b"bytes", 7, float("nan")])
+@pytest.mark.parametrize("place", [0, 3, 5000])
+def test_what_is_no_text_among_texts_is_named_with_its_place(odd: object, place: int) -> None:
+    batch: list[object] = ["some text of several words"] * 6000
+    batch[place] = odd
+    with pytest.raises(TypeError, match=f"text {place} is {type(odd).__name__}, not str"):
+        sketch_many(batch)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("one", ["one text", b"bytes"])
+def test_one_text_where_many_are_wanted_is_refused(one: object) -> None:
+    with pytest.raises(TypeError, match=f"texts must be a list of texts, got one {type(one).__name__}"):
+        sketch_many(one)  # type: ignore[arg-type]

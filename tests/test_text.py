@@ -1,0 +1,141 @@
+"""From a text to its tokens, in every script, from every kind of broken input."""
+
+import sys
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndd_search.config import Recipe
+from ndd_search.errors import MissingExtra
+from ndd_search.text import clean, normalise, split, tokens
+from tests import plain_sketching as plain
+from tests.strategies import texts
+
+WORDS = Recipe()
+HTML = Recipe(markup="html")
+
+
+@given(st.lists(texts, max_size=6), st.booleans())
+@settings(max_examples=400, deadline=None)
+def test_texts_read_together_have_the_tokens_that_each_has_by_the_rules(batch: list[str], apart: bool) -> None:
+    read = clean(batch, apart)
+    found = [split(read.points[read.offsets[i] : read.offsets[i + 1] - 1]) for i in range(len(batch))]
+    assert found == [plain.tokens(text, apart) for text in batch]
+
+
+def test_every_code_point_becomes_what_the_rules_say() -> None:
+    points = [
+        *(point for point in range(0x110000) if unicodedata.category(chr(point)) not in ("Cn", "Co", "Lo")),
+        *range(0, 0x3000),
+        *range(0xF900, 0x11000),  # compatibility ideographs, half width, Linear B
+        *range(0x11000, 0x110000, 97),
+    ]
+    batch = [f"a{chr(point)}字" for point in points]
+    read = clean(batch, apart=True)
+    for i, text in enumerate(batch):
+        assert split(read.points[read.offsets[i] : read.offsets[i + 1] - 1]) == plain.tokens(text), hex(points[i])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \t\n.,;— ", []),
+        ("Don't STOP, now!", ["don", "t", "stop", "now"]),
+        ("snake_case and 3.14 in 2024", ["snake", "case", "and", "3", "14", "in", "2024"]),
+        ("ﬁne ½ ℡ ＷＩＤＥ", ["fine", "1", "2", "tel", "wide"]),
+        ("Straße ΣΊΣΥΦΟΣ", ["strasse", "σίσυφοσ"]),
+        ("e\u0301a é", ["éa", "é"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("soft\u00adhyphen zero\u200dwidth le\u200eft \ufeffbom", ["softhyphen", "zerowidth", "left", "bom"]),
+        ("zero\u200bwidth space", ["zero", "width", "space"]),
+        ("lone\ud800surrogate nul\0here bell\x07", ["lone", "surrogate", "nul", "here", "bell"]),
+        ("\u0301 alone \u0301", ["alone"]),
+        ("中文 and 日本語", ["中", "文", "and", "日", "本", "語"]),
+        ("カタカナ ｶﾞ", ["カ", "タ", "カ", "ナ", "ガ"]),
+        ("น้ำ ๑๒๓", ["น้\u0e4d", "า", "๑๒๓"]),
+        ("ကျော်", ["ကျော်"]),
+        ("한국어 문장", ["한국어", "문장"]),
+        ("\u1112\u1161\u11ab", ["한"]),
+        ("İSTANBUL IŞIK", ["istanbul", "işik"]),
+        ("istanbul ışık", ["istanbul", "işik"]),
+    ],
+)
+def test_a_token_is_a_run_of_letters_digits_and_their_marks_or_one_character_in_scripts_without_spaces(
+    text: str, expected: list[str]
+) -> None:
+    assert tokens(text, WORDS) == expected
+
+
+@given(texts)
+@settings(deadline=None)
+def test_composed_and_decomposed_characters_are_the_same_text(text: str) -> None:
+    short = "".join(char for char in text if not unicodedata.combining(char))  # very long runs of marks are cut
+    assert tokens(unicodedata.normalize("NFD", short), WORDS) == tokens(unicodedata.normalize("NFC", short), WORDS)
+
+
+def test_more_marks_on_a_letter_than_any_language_has_are_cut_and_cost_no_quadratic_time() -> None:
+    assert tokens("a" + "\u0323" * 500 + " b", WORDS) == tokens("a" + "\u0323" * 30 + " b", WORDS)
+    started = time.process_time()
+    assert len(tokens("a" + "\u0301\u0323" * 500_000, WORDS)) == 1
+    assert time.process_time() - started < 10
+
+
+def test_html_is_read_as_a_reader_sees_it() -> None:
+    page = """<!DOCTYPE html><html><head><title>The title</title><style>p {color: red}</style>
+        <script>var hidden = "<p>no</p>";</script></head><body><!-- no comment --><h1>Head</h1><p>One<p>Two
+        <b>wo</b>rd, super<sup>script</sup>, long<wbr>word<br>next<table><tr><td>left</td><td>right</td></tr></table>
+        <ul><li>first</li><li>second</li></ul><template>never</template>Fish &amp; Chips caf&eacute; &#x4E2D;&lt;b&gt;
+        </body></html>"""
+    expected = "the title head one two word superscript longword next left right first second fish chips café 中 b"
+    assert tokens(page, HTML) == expected.split()
+
+
+@pytest.mark.parametrize(
+    "text", ["a < b", "<", "<p", "&", "&amp", "<!--", "<script>", "<p>a\0b", "\ud800<b>", "x</p>y"]
+)
+def test_broken_html_gives_an_answer(text: str) -> None:
+    assert isinstance(tokens(text, HTML), list)
+
+
+def test_markup_is_kept_unless_the_recipe_says_so() -> None:
+    assert tokens("<b>bold</b> &amp;", WORDS) == ["b", "bold", "b", "amp"]
+
+
+def test_urls_are_left_out_when_the_recipe_says_so() -> None:
+    text = "see http://t.co/x?a=b, HTTPS://Example.org/é and www.example.org/path. end"
+    assert tokens(text, Recipe(urls="drop")) == ["see", "and", "end"]
+    assert "example" in tokens(text, WORDS)
+
+
+def test_an_address_in_a_link_of_a_page_is_no_text_and_one_to_read_is_a_url() -> None:
+    page = '<a href="http://hidden.example">link</a> http://seen.example/x'
+    assert tokens(page, Recipe(markup="html")) == ["link", "http", "seen", "example", "x"]
+    assert tokens(page, Recipe(markup="html", urls="drop")) == ["link"]
+
+
+@pytest.mark.parametrize("recipe", [WORDS, Recipe(markup="html", urls="drop")])
+@pytest.mark.parametrize(
+    "text",
+    ["word " * 2_000_000, "x" * 1_000_000, "é" * 1_000_000, "<" * 10_000_000, "中文 text " * 200_000, "\0" * 1_000_000],
+    ids=["10 MB of words", "a word of 1 MB", "é", "10 MB of <", "mixed", "NUL"],
+)
+def test_texts_of_any_size_get_an_answer(text: str, recipe: Recipe) -> None:
+    started = time.process_time()
+    read = clean([normalise(text, recipe)], apart=True)
+    assert len(read.points) > 1
+    assert time.process_time() - started < 20
+
+
+def test_html_nested_beyond_reason_gets_an_answer() -> None:
+    assert tokens("<div>" * 300_000 + "deep", HTML) == ["deep"]
+
+
+def test_without_its_parser_markup_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "selectolax", None)
+    monkeypatch.setitem(sys.modules, "selectolax.lexbor", None)
+    with pytest.raises(MissingExtra, match=r'pip install "ndd-search\[html\]"'):
+        tokens("<p>a", HTML)
