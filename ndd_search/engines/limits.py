@@ -36,8 +36,9 @@ def limit_of(body: Body) -> int | None:
     reranker = _retriever(body).get("text_similarity_reranker")
     if isinstance(reranker, Mapping):
         return _number(reranker, "rank_window_size") or _RANK_WINDOW
-    if not _aggregates(body) or ("query" in body and "knn" in body):
-        return None
+    query = body.get("query")
+    if not _aggregates(body) or (query and ("knn" in body or not {"knn", "neural"}.intersection(query))):
+        return None  # or what else is asked for finds more
     for kind, node in _bounds(body):
         if kind in _FUSING:
             return _number(node, "rank_window_size") or _RANK_WINDOW
