@@ -603,27 +603,26 @@ static inline int64_t sketch_points(const uint8_t *narrow, const uint8_t *table,
 {
     Smallest smallest;
     Window window;
-    uint64_t token = 0, power = A;
-    int inside = 0;
+    int64_t i = 0;
     start_text(&window, &smallest, recipe);
-    for (int64_t i = 0; i < length; i++) {
-        uint64_t point = narrow ? table[narrow[i]] : wide[i];
-        if (!recipe->words) {
-            if (point && !inside && window.seen)
-                push(&window, SPACE * A);
-            if (point)
-                push(&window, point * A);
-        } else if (point) {
-            token += point * power;
-            power *= P;
-        } else if (inside) {
-            push(&window, token);
-            token = 0, power = A;
+    while (i < length) {
+        uint64_t point = narrow ? table[narrow[i]] : wide[i], token = 0, power = A;
+        if (!point) {
+            i++;
+            continue;
         }
-        inside = point != 0;
+        if (!recipe->words && window.seen)
+            push(&window, SPACE * A);
+        do {
+            if (recipe->words) {
+                token += point * power;
+                power *= P;
+            } else
+                push(&window, point * A);
+        } while (++i < length && (point = narrow ? table[narrow[i]] : wide[i]));
+        if (recipe->words)
+            push(&window, token);
     }
-    if (recipe->words && inside)
-        push(&window, token);
     return end_text(&window);
 }
 
