@@ -1,6 +1,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -124,6 +125,10 @@ def test_any_text_is_a_query(index: ndd.Index, query: str) -> None:
         ("हिन्दी में समाचार", "हिन्दी"),
         ("Übergrößenträger", "übergrößenträger"),
         ("Running shoes", "run"),
+        ("caf\u00e9", "cafe\u0301"),
+        ("cafe\u0301", "caf\u00e9"),
+        ("ＦＵＬＬ ﬁre", "full"),
+        ("e" + "\u0301\u0327" * 300_000 + " storm", "storm"),
     ],
 )
 def test_words_of_every_script_are_found(tmp_path: Path, text: str, query: str) -> None:
@@ -158,6 +163,22 @@ def test_threads_search_while_another_adds(index: ndd.Index) -> None:
             for response in pool.map(lambda start: index.search("climate", from_=start), [0, 0, 10]):
                 assert len(ids(response)) == 10
         writing.result()
+
+
+def test_what_is_remembered_does_not_grow_with_the_documents(tmp_path: Path) -> None:
+    cache = MemoryCache()
+    with ndd.Index.open(tmp_path / "long", text="body", cache=cache) as index:
+        index.add({"id": i, "body": story(i), "attached": "x" * 100_000} for i in range(100))
+        found = index.search("climate")["hits"]["hits"]
+        assert found == index.search("climate")["hits"]["hits"]
+        assert all(len(hit["_source"]["attached"]) == 100_000 for hit in found)
+    assert 0 < cache.stats().bytes < 100_000
+
+
+def test_the_first_thousand_different_words_of_a_query_count(index: ndd.Index) -> None:
+    many = " ".join(f"w{i}" for i in range(1023))
+    assert len(ids(index.search(f"{many} {many} climate"))) == 10
+    assert ids(index.search(f"{many} one climate")) == []
 
 
 def test_a_cache_can_be_given_and_counts(tmp_path: Path) -> None:
@@ -205,6 +226,24 @@ def test_an_error_in_the_middle_keeps_what_was_committed(index: ndd.Index) -> No
     assert index.add([{"id": "good", "body": "volcano"}]) == 1
 
 
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_what_the_documents_raise_themselves_passes_and_what_was_there_stays(index: ndd.Index) -> None:
+    def broken() -> Any:
+        yield {"id": "volcano", "body": "volcano"}
+        raise OSError(5, "the tape tore")
+
+    with pytest.raises(OSError, match="the tape tore"):
+        index.add(broken())
+    assert len(index) == 120
+    assert index.add([{"id": "volcano", "body": "volcano"}]) == 1
+
+
 @pytest.mark.parametrize(
     ("document", "problem"),
     [
@@ -213,6 +252,11 @@ def test_an_error_in_the_middle_keeps_what_was_committed(index: ndd.Index) -> No
         ({"id": ["a"], "body": ""}, "document 0: its id is"),
         ({"id": 1, "body": {1, 2}}, r"document 0 \(1\): it cannot be written as JSON"),
         ("a text", "document 0: it is str, not a mapping"),
+        ({"id": "x" * 513, "body": ""}, "document 0: its id does not fit in 512 bytes"),
+        ({"id": "\ud800", "body": ""}, "document 0: its id does not fit"),
+        ({"id": 10**5000, "body": ""}, "document 0: its id does not fit"),
+        ({"id": 1, "body": "", "x": float("nan")}, r"document 0 \(1\): it cannot be written as JSON"),
+        ({"id": 1, "body": nested(100_000)}, r"document 0 \(1\): it is nested too deep"),
     ],
 )
 def test_a_document_that_cannot_be_taken_is_named(index: ndd.Index, document: Any, problem: str) -> None:
@@ -230,6 +274,13 @@ def test_odd_documents_are_kept_as_they_are(index: ndd.Index) -> None:
     ]
     index.add(odd)
     assert [index.get(one["id"]) for one in odd] == odd
+
+
+def test_an_id_that_no_document_can_have_is_not_found(index: ndd.Index) -> None:
+    impossible = ["", "\ud800", "x" * 100_000]
+    assert [index.get(id) for id in impossible] == [None] * 3
+    index.delete(impossible)
+    assert len(index) == 120
 
 
 def test_a_second_writer_gets_a_sentence(tmp_path: Path, index: ndd.Index) -> None:
@@ -258,10 +309,38 @@ def test_what_is_no_index_of_ours_is_refused(tmp_path: Path, index: ndd.Index) -
         ndd.Index.open(tmp_path / "news", recipe=ndd.Recipe.words(size=7))
     with pytest.raises(ValueError, match="language must be one"):
         ndd.Index.open(tmp_path / "other", text="body", language="klingon")
-    meta = json.loads((tmp_path / "news" / "ndd.json").read_text())
-    (tmp_path / "news" / "ndd.json").write_text(json.dumps({**meta, "format": 99}))
-    with pytest.raises(IndexUnusable, match="written by a version with index format 99"):
-        ndd.Index.open(tmp_path / "news")
+    with pytest.raises(ValueError, match="text must name fields, each of them once"):
+        ndd.Index.open(tmp_path / "other", text=["body", "body"])
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"format": 99}, "written by a version with index format 99.*update ndd-search"),
+        ({"recipe": "w3-k64-v9"}, "written by a version with recipe w3-k64-v9.*update ndd-search"),
+        ({"text": None}, "it is no index of ndd-search"),
+    ],
+)
+def test_what_another_version_wrote_is_refused(index: ndd.Index, change: dict[str, Any], problem: str) -> None:
+    meta = json.loads((index.path / "ndd.json").read_text())
+    (index.path / "ndd.json").write_text(json.dumps({**meta, **change}))
+    with pytest.raises(IndexUnusable, match=problem):
+        ndd.Index.open(index.path)
+
+
+@pytest.mark.parametrize(("name", "problem"), [("meta.json", "its meta.json is gone"), ("*.store", "engine failed")])
+def test_an_index_that_lost_a_file_is_told(index: ndd.Index, name: str, problem: str) -> None:
+    for path in index.path.glob(name):
+        path.unlink()
+    with pytest.raises(IndexUnusable, match=problem):
+        ndd.Index.open(index.path).search("climate")
+
+
+def test_an_index_whose_folder_is_removed_meanwhile_is_told(index: ndd.Index) -> None:
+    shutil.rmtree(index.path)
+    for use in (lambda: index.search("climate"), lambda: len(index), lambda: index.add([{"id": 1}])):
+        with pytest.raises(IndexUnusable):
+            use()
 
 
 def test_a_full_disk_is_told_and_what_was_there_stays(index: ndd.Index) -> None:
@@ -282,6 +361,29 @@ except ndd.NDDError as error:
     assert len(ndd.Index.open(index.path)) == 120
 
 
+def test_who_may_not_write_is_told(index: ndd.Index) -> None:
+    index.path.chmod(0o555)
+    for path in index.path.iterdir():
+        path.chmod(0o444)
+    for path in (index.path.parent, index.path.parent.parent, index.path.parent.parent.parent):
+        path.chmod(0o755)
+    code = """
+import os, sys
+import ndd_search as ndd
+from ndd_search.engines import embedded
+if os.getuid() == 0:
+    os.setuid(65534)
+for use in (lambda index: index.add([{"id": 1}]), lambda index: index.search("climate")):
+    try:
+        use(ndd.Index.open(sys.argv[1]))
+    except ndd.NDDError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code, index.path], capture_output=True, text=True, check=True)
+    told = [line for line in done.stdout.splitlines() if "this user may not write there; readers lock it" in line]
+    assert len(told) == 2, done.stdout
+
+
 def test_a_folder_that_cannot_be_written_is_told() -> None:
-    with pytest.raises(IndexUnusable, match="it cannot be written"):
+    with pytest.raises(IndexUnusable, match="it cannot be used"):
         ndd.Index.open("/proc/news", text="body")  # not even the superuser may make a folder there

@@ -6,11 +6,10 @@ read while one writes; what was committed survives a crash.
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -23,9 +22,10 @@ from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
 from ndd_search.decision import CommonValues
 from ndd_search.documents import text_of, value_of
-from ndd_search.engines.folder import FORMAT, Meta, read_meta, told, write_meta
+from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, read_meta, state_of, told, write_meta
 from ndd_search.engines.response import block_of, hits_of, total_of
-from ndd_search.errors import IndexUnusable, InvalidDocument, MissingExtra, RecipeMismatch
+from ndd_search.engines.stored import document_of, id_of, possible_id, searchable, source_of
+from ndd_search.errors import IndexUnusable, MissingExtra, RecipeMismatch
 from ndd_search.page import Fetch, Fetched, cut, fill, next_fetch, run
 from ndd_search.sketch import Sketch, sketch_many
 from ndd_search.stream import Stream
@@ -38,6 +38,7 @@ except ModuleNotFoundError:
 COMMIT_EVERY = 10_000  # documents; what a crash can lose of a long add
 _BATCH = 512  # documents sketched in one call
 _SAMPLE = 2_000  # documents whose sketch values are counted
+_MOST_WORDS = 1024  # different words of a query that count, as in Lucene
 _HEAP = 64 * 2**20  # bytes the writer collects before it writes a segment
 # Words with their marks; one token per character in scripts that are written without spaces.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -45,26 +46,30 @@ _TOKEN = rf"[{_UNSPACED}]\p{{M}}*|[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]+"
 
 
 class StoredHit(NamedTuple):
-    """A hit as the index gives it. source: the document as JSON; sketch: little-endian int32."""
+    """A hit without its document, which is read when it is shown.
+
+    sketch: little-endian int32. segment, number: where the document is in this state of the index.
+    """
 
     id: str
     score: float
-    source: bytes
     sketch: bytes
+    segment: int
+    number: int
 
 
 class Index:
     """An index in a folder. Open it with `Index.open`; a context manager, safe for reading from several threads."""
 
     def __init__(self, path: Path, meta: Meta, cache: Cache) -> None:
-        self.path, self.meta, self.recipe = path, meta, Recipe.parse(meta.recipe)
+        self.path, self.meta, self.recipe = path.absolute(), meta, Recipe.parse(meta.recipe)
         self._analyzer = _analyzer(meta.language)
         with told(path):
             self._index = tantivy.Index(_schema(meta), str(path))
         self._index.register_tokenizer("text", self._analyzer)
         self._cache, self._flights, self._pairs = cache, Flights(), PairCache()
-        self._common: CommonValues | None = None
-        self._common_written = 0
+        self._common = CommonFile(self.path)
+        self._name = self.path.resolve().name
 
     @classmethod
     def open(
@@ -85,8 +90,10 @@ class Index:
         Raises IndexUnusable for a folder that holds something else, a newer format, or other fields or language than
         these; RecipeMismatch for another recipe; MissingExtra without tantivy.
         """
-        folder = Path(path)
+        folder, language = Path(path), language and language.lower()
         fields = None if text is None else (text,) if isinstance(text, str) else tuple(text)
+        if fields and (len(set(fields)) < len(fields) or not all(name and isinstance(name, str) for name in fields)):
+            raise ValueError(f"text must name fields, each of them once, got {text!r}")
         if (meta := read_meta(folder)) is None:
             if not fields:
                 raise IndexUnusable(folder, "there is no index here", 'name its text fields to make one: text=["body"]')
@@ -112,8 +119,7 @@ class Index:
         """Nothing is left to be written; for symmetry with open."""
 
     def __len__(self) -> int:
-        self._index.reload()
-        return int(self._index.searcher().num_docs)
+        return int(self._now()[0].num_docs)
 
     def add(self, documents: Iterable[Mapping[str, Any]]) -> int:
         """Add documents; one whose id is there already replaces it. Returns how many were added.
@@ -125,29 +131,35 @@ class Index:
         added, waiting = 0, iter(documents)
         with self._writer() as writer:
             while batch := list(islice(waiting, _BATCH)):
-                for document in self._prepared(batch, added):
-                    writer.delete_documents_by_term("id", document["id"][0])
-                    writer.add_document(tantivy.Document.from_dict(document, self._index.schema))
+                prepared = self._prepared(batch, added)
                 added += len(batch)
-                if added % COMMIT_EVERY < _BATCH:
-                    writer.commit()
-            writer.commit()
-        self._count_common()
+                with told(self.path):
+                    for document in prepared:
+                        writer.delete_documents_by_term("id", document["id"][0])
+                        writer.add_document(tantivy.Document.from_dict(document, self._index.schema))
+                    if added % COMMIT_EVERY < _BATCH:
+                        writer.commit()
+            with told(self.path):
+                writer.commit()
+                self._count_common()
         return added
 
     def delete(self, ids: str | int | Iterable[str | int]) -> None:
         """Delete documents by their ids; an id that is not there is no error."""
         with self._writer() as writer:
             for one in [ids] if isinstance(ids, str | int) else ids:
-                writer.delete_documents_by_term("id", str(one))
-            writer.commit()
+                if possible_id(one):
+                    writer.delete_documents_by_term("id", str(one))
+            with told(self.path):
+                writer.commit()
 
     def get(self, id: str | int) -> dict[str, Any] | None:
         """The document with an id, None when there is none."""
-        self._index.reload()
-        searcher = self._index.searcher()
-        found = searcher.search(tantivy.Query.term_query(self._index.schema, "id", str(id)), 1).hits
-        return _document(_stored(searcher, *found[0]).source) if found else None
+        if not possible_id(id):
+            return None
+        view = self._view(tantivy.Query.term_query(self._index.schema, "id", str(id)))[0]
+        found = view.fetch(Fetch(0, 1)).hits
+        return view.document(found[0]) if found else None
 
     def search(
         self,
@@ -163,7 +175,8 @@ class Index:
         size, from_: the page, as positions in the deduplicated stream.
         options, changes: CollapseOptions, or single options of it by name.
         Returns Elasticsearch's response shape: took (milliseconds), hits.total, hits.hits[]._id/_score/_source with
-        inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing.
+        inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing; of one with thousands of
+        different words the first 1,024 count.
         """
         began = perf_counter()
         if size < 0 or from_ < 0:
@@ -171,27 +184,43 @@ class Index:
         if not isinstance(query, str):
             raise TypeError(f"query must be a text, got {type(query).__name__}")
         options = collapse_options(options, **changes)
-        self._index.reload()
-        searcher, wanted = self._index.searcher(), self._query(query)
-        reader, engine = _Reader(self.recipe, self.common), _Engine(searcher, wanted)
+        view, state = self._view(self._query(query))
         stream, known = self._grow(
-            self._key(query, options),
+            self._key(query, options, state, view.common),
             lambda stream: next_fetch(stream, from_, size, options) is None,
-            lambda stream: run(fill(stream, from_, size, reader, options, self._pairs), engine.fetch),
+            lambda stream: run(fill(stream, from_, size, view, options, self._pairs), view.fetch),
         )
-        page = cut(stream, from_, size, reader, options)
-        own = perf_counter() - began - engine.seconds
+        page = cut(stream, from_, size, view, options)
+        own = perf_counter() - began - view.seconds
         page = replace(page, info=replace(page.info, took=own, cache="hit" if known else "miss"))
+
+        def plain(hit: StoredHit) -> dict[str, Any]:
+            return {"_index": self._name, "_id": hit.id, "_score": hit.score, "_source": view.document(hit)}
+
         return {
             "took": round((perf_counter() - began) * 1000),
             "timed_out": False,
             "hits": {
                 "total": total_of(page, {"value": stream.total or 0, "relation": "eq"}),
                 "max_score": max((hit.score for hit in page.hits), default=None),
-                "hits": hits_of(page, self._plain),
+                "hits": hits_of(page, plain),
             },
-            "ndd": block_of(page, self._plain),
+            "ndd": block_of(page, plain),
         }
+
+    def _now(self) -> tuple[tantivy.Searcher, State]:
+        """The index as it is, and what tells this state from others: both before or both after a commit."""
+        with told(self.path):
+            while True:
+                state = state_of(self.path)
+                self._index.reload()
+                searcher = self._index.searcher()
+                if state == state_of(self.path):
+                    return searcher, state
+
+    def _view(self, query: tantivy.Query) -> tuple[_View, State]:
+        searcher, state = self._now()
+        return _View(searcher, query, self.recipe, self.common), state
 
     def _grow(
         self, key: bytes, enough: Callable[[Stream], bool], grow: Callable[[Stream], Stream]
@@ -216,51 +245,30 @@ class Index:
         stream: Stream = Stream() if value is None else pickle.loads(value)
         return stream
 
-    def _key(self, query: str, options: CollapseOptions) -> bytes:
-        """Of the stream of a query: everything but `keep`, which changes no stream, and the state of the index."""
-        commit = (self.path / "meta.json").stat().st_mtime_ns
-        common = self.common.digest if self.common else ""
-        return cache_key(str(self.path), commit, common, query, repr(replace(options, keep=("score",))))
+    def _key(self, query: str, options: CollapseOptions, state: State, common: CommonValues | None) -> bytes:
+        """Of the stream of a query: everything but `keep`, which changes no stream."""
+        digest = common.digest if common else ""
+        return cache_key(str(self.path), state, digest, query, repr(replace(options, keep=("score",))))
 
     @property
     def common(self) -> CommonValues | None:
         """The values that many documents of the index hold, counted when it was last added to; None for a new index."""
-        path = self.path / "common.json"
-        try:
-            written = path.stat().st_mtime_ns
-            if written != self._common_written:
-                self._common = CommonValues.from_dict(json.loads(path.read_text("utf-8")))
-                self._common_written = written
-        except (OSError, ValueError):  # not there, or being replaced: decide without it
-            return None
-        return self._common
+        return self._common.table()
 
     def _count_common(self) -> None:
         """Count them in a sample of the documents, if the index has grown by a fifth since that was done."""
-        self._index.reload()
-        searcher = self._index.searcher()
-        known = self._documents_counted()
-        if known * 1.2 >= searcher.num_docs >= known * 0.8:
+        view, _ = self._view(tantivy.Query.all_query())
+        count, known = view.searcher.num_docs, self._common.documents()
+        if known * 1.2 >= count >= known * 0.8:
             return
-        found = searcher.search(tantivy.Query.all_query(), max(searcher.num_docs, 1)).hits
+        found = view.searcher.search(view.query, max(count, 1)).hits
         chosen = np.random.default_rng(0).permutation(len(found))[:_SAMPLE]
-        hits = [_stored(searcher, *found[place]) for place in np.sort(chosen).tolist()]
-        sketches = [one for one in _Reader(self.recipe, None).sketches(hits, ()) if not isinstance(one, str)]
-        table = {**CommonValues.count(sketches, self.recipe).to_dict(), "of": searcher.num_docs}
-        with told(self.path):
-            fresh = self.path / "common.json.new"
-            fresh.write_text(json.dumps(table), "utf-8")
-            fresh.replace(self.path / "common.json")
-
-    def _documents_counted(self) -> int:
-        try:
-            return int(json.loads((self.path / "common.json").read_text("utf-8"))["of"])
-        except (OSError, ValueError, KeyError):
-            return 0
+        sketches = [_sketch(view.stored(*found[place]).sketch) for place in np.sort(chosen).tolist()]
+        self._common.write(CommonValues.count(sketches, self.recipe), count)
 
     def _query(self, text: str) -> tantivy.Query:
         """Any of the words, in whichever field it scores best."""
-        words = dict.fromkeys(self._analyzer.analyze(_clean(text)))
+        words = islice(dict.fromkeys(self._analyzer.analyze(searchable(text))), _MOST_WORDS)
         fields = range(len(self.meta.text))
         return tantivy.Query.boolean_query(
             [
@@ -274,98 +282,90 @@ class Index:
             ]
         )
 
-    def _plain(self, hit: StoredHit) -> dict[str, Any]:
-        return {"_index": self.path.name, "_id": hit.id, "_score": hit.score, "_source": _document(hit.source)}
-
     @contextmanager
     def _writer(self) -> Iterator[tantivy.IndexWriter]:
         """The writer of this folder; what it did not commit is gone when an error comes."""
         with told(self.path):
             writer = self._index.writer(_HEAP, 1)
         try:
-            with told(self.path):
-                yield writer
+            yield writer
         except BaseException:
-            writer.rollback()
+            with suppress(ValueError):  # a writer that failed has nothing to roll back
+                writer.rollback()
             raise
         finally:
-            writer.wait_merging_threads()
+            with suppress(ValueError):
+                writer.wait_merging_threads()
 
-    def _prepared(self, batch: Sequence[Mapping[str, Any]], start: int) -> Iterator[dict[str, Any]]:
-        """The documents of a batch as tantivy stores them."""
-        ids = [_id_of(document, f"document {place}") for place, document in enumerate(batch, start)]
+    def _prepared(self, batch: Sequence[Mapping[str, Any]], start: int) -> list[dict[str, Any]]:
+        """The documents of a batch as tantivy stores them. start: how many came before, to name them in errors."""
+        names = [f"document {place}" for place in range(start, start + len(batch))]
+        ids = [id_of(document, name) for document, name in zip(batch, names, strict=True)]
+        sources = [source_of(document, f"{name} ({id})") for document, name, id in zip(batch, names, ids, strict=True)]
         texts = [[text_of(document, [field]) or "" for field in self.meta.text] for document in batch]
         sketches = sketch_many(("\n".join(filter(None, parts)) for parts in texts), self.recipe)
-        for place, (document, id, parts, sketch) in enumerate(zip(batch, ids, texts, sketches, strict=True), start):
-            fields = {f"text{number}": [_clean(part)] for number, part in enumerate(parts)}
-            source = _json(document, f"document {place} ({id})")
-            yield {"id": [id], "source": [source], "sketch": [sketch.astype("<i4").tobytes()], **fields}
+        return [
+            {
+                "id": [id],
+                "source": [source],
+                "sketch": [sketch.astype("<i4").tobytes()],
+                **{f"text{number}": [searchable(part)] for number, part in enumerate(parts)},
+            }
+            for id, source, sketch, parts in zip(ids, sources, sketches, texts, strict=True)
+        ]
 
 
-@dataclass(frozen=True)
-class _Reader:
+@dataclass
+class _View:
+    """A query on one state of the index: fetches hits, and reads them (see stream.Reader).
+
+    seconds: spent in tantivy so far.
+    """
+
+    searcher: tantivy.Searcher
+    query: tantivy.Query
     recipe: Recipe
     common: CommonValues | None
+    seconds: float = 0.0
+    _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def fetch(self, wish: Fetch) -> Fetched:
+        began = perf_counter()
+        result = self.searcher.search(self.query, max(wish.size, 1), offset=wish.start)
+        hits = [self.stored(*found) for found in result.hits[: wish.size]]
+        total: int = result.count  # type: ignore[attr-defined]  # missing from the package's stub
+        self.seconds += perf_counter() - began
+        return Fetched(hits, total)
+
+    def stored(self, score: float, address: tantivy.DocAddress) -> StoredHit:
+        fields = self.searcher.doc(address)
+        id, sketch = _first(fields, "id"), _first(fields, "sketch")
+        return StoredHit(id, score, sketch, address.segment_ord, address.doc)
+
+    def document(self, hit: StoredHit) -> dict[str, Any]:
+        if hit.id not in self._documents:
+            began = perf_counter()
+            fields = self.searcher.doc(tantivy.DocAddress(hit.segment, hit.number))
+            self._documents[hit.id] = document_of(_first(fields, "source"))
+            self.seconds += perf_counter() - began
+        return self._documents[hit.id]
 
     def sketches(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[Sketch | str]:
-        return [
-            np.frombuffer(hit.sketch, "<i4").astype(np.int32, copy=False) if hit.sketch else "empty" for hit in hits
-        ]
+        return [_sketch(hit.sketch) if hit.sketch else "empty" for hit in hits]
 
     def identity(self, hit: StoredHit, rank: int) -> str:
         return hit.id
 
     def value(self, hit: StoredHit, field: str) -> Any:
-        return value_of(_document(hit.source), field)
+        return value_of(self.document(hit), field)
 
 
-@dataclass
-class _Engine:
-    """One query on one state of the index; seconds: spent in tantivy so far."""
-
-    searcher: tantivy.Searcher
-    query: tantivy.Query
-    seconds: float = 0.0
-
-    def fetch(self, wish: Fetch) -> Fetched:
-        began = perf_counter()
-        result = self.searcher.search(self.query, max(wish.size, 1), offset=wish.start)
-        hits = [_stored(self.searcher, *found) for found in result.hits[: wish.size]]
-        total: int = result.count  # type: ignore[attr-defined]  # missing from the package's stub
-        self.seconds += perf_counter() - began
-        return Fetched(hits, total)
+def _first(fields: tantivy.Document, name: str) -> Any:
+    return fields.get_first(name)  # all fields have one value
 
 
-def _stored(searcher: tantivy.Searcher, score: float, address: tantivy.DocAddress) -> StoredHit:
-    fields = searcher.doc(address).to_dict()
-    return StoredHit(fields["id"][0], score, bytes(fields["source"][0]), bytes(fields["sketch"][0]))
-
-
-def _id_of(document: Any, which: str) -> str:
-    if not isinstance(document, Mapping):
-        raise InvalidDocument(which, f"it is {type(document).__name__}, not a mapping", "give dicts")
-    id = document.get("_id", document.get("id"))
-    if isinstance(id, bool) or not isinstance(id, str | int) or id == "":
-        problem = "it has no id" if id is None or id == "" else f"its id is {id!r}"
-        raise InvalidDocument(which, problem, 'give it a text or a whole number under "id"')
-    return _clean(str(id))
-
-
-def _document(source: bytes) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(source.decode("utf-8", "surrogatepass"))
-    return document
-
-
-def _json(document: Mapping[str, Any], which: str) -> bytes:
-    try:
-        return json.dumps(dict(document), ensure_ascii=False).encode("utf-8", "surrogatepass")
-    except (TypeError, ValueError) as error:
-        raise InvalidDocument(which, f"it cannot be written as JSON: {error}", "convert it first") from None
-
-
-def _clean(text: str) -> str:
-    """The text without lone surrogates, which the engine does not take."""
-    return text.encode("utf-8", "replace").decode()
+def _sketch(stored: bytes) -> Sketch:
+    return np.frombuffer(stored, "<i4").astype(np.int32, copy=False)
 
 
 def _analyzer(language: str) -> tantivy.TextAnalyzer:

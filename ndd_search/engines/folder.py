@@ -1,4 +1,8 @@
-"""The folder of an embedded index: what it says of itself, and what can be wrong with it."""
+"""The folder of an embedded index: what it says of itself, and what can be wrong with it.
+
+ndd.json says how the index was made, common.json holds its table of common values; the rest is tantivy's, which
+replaces meta.json with every commit.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from ndd_search.config import Recipe
+from ndd_search.decision import CommonValues
 from ndd_search.errors import IndexUnusable, NDDError
 
 FORMAT = 1
+
+State = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -24,29 +33,82 @@ class Meta:
 
 
 def read_meta(folder: Path) -> Meta | None:
-    """What ndd.json says, None when the folder is empty or not there yet."""
+    """What ndd.json says, None when the folder is empty or not there yet.
+
+    Raises IndexUnusable for a folder that holds something else, a newer format, a damaged index, or may not be read.
+    """
     if not folder.exists():
         return None
     try:
         if not any(folder.iterdir()):
             return None
         found = json.loads((folder / "ndd.json").read_text("utf-8"))
-        meta = Meta(found["format"], tuple(found["text"]), found["language"], found["recipe"])
+        if found["format"] != FORMAT:
+            raise _written_by_another(folder, f"index format {found['format']}, this one reads {FORMAT}")
+        meta = Meta(FORMAT, tuple(map(str, found["text"])), str(found["language"]), str(found["recipe"]))
+    except PermissionError as error:
+        raise IndexUnusable(folder, f"it cannot be read: {error.strerror}", "see to its owner and mode") from error
     except (OSError, ValueError, KeyError, TypeError):
         raise IndexUnusable(folder, "it is no index of ndd-search", "name another folder, or an empty one") from None
-    if meta.format != FORMAT:
-        raise IndexUnusable(
-            folder,
-            f"it was written by a version with index format {meta.format}, this one reads {FORMAT}",
-            "update ndd-search",
-        )
+    try:
+        Recipe.parse(meta.recipe)
+    except ValueError:
+        raise _written_by_another(folder, f"recipe {meta.recipe}, this one makes {Recipe().id}") from None
+    if not (folder / "meta.json").exists() and any(folder.glob("*.store")):
+        raise IndexUnusable(folder, "its meta.json is gone", "put it back, or index the documents into another folder")
     return meta
 
 
 def write_meta(folder: Path, meta: Meta) -> None:
+    """Make the folder, if it is not there, and say in it what it is."""
     with told(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "ndd.json").write_text(json.dumps(asdict(meta)), "utf-8")
+        replace_json(folder / "ndd.json", asdict(meta))
+
+
+def replace_json(path: Path, value: Any) -> None:
+    """Write a file so that a reader, or a crash, meets the old one or the new one."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_text(json.dumps(value), "utf-8")
+    fresh.replace(path)
+
+
+def state_of(folder: Path) -> State:
+    """What tells the present state of an index from the one before its last commit."""
+    found = (folder / "meta.json").stat()
+    return found.st_mtime_ns, found.st_ino
+
+
+class CommonFile:
+    """The table of common values of an index, in common.json; read again when it was replaced."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "common.json"
+        self._known: tuple[int, CommonValues | None] = 0, None
+
+    def table(self) -> CommonValues | None:
+        """The table, None when there is none to be read: decide without it."""
+        try:
+            written = self._path.stat().st_mtime_ns
+            if written != self._known[0]:
+                self._known = written, CommonValues.from_dict(self._read())
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return self._known[1]
+
+    def documents(self) -> int:
+        """How many documents the index held when the table was made, 0 without one."""
+        try:
+            return int(self._read()["of"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0
+
+    def write(self, table: CommonValues, documents: int) -> None:
+        replace_json(self._path, {**table.to_dict(), "of": documents})
+
+    def _read(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
+        return found
 
 
 @contextmanager
@@ -55,10 +117,22 @@ def told(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise IndexUnusable(folder, f"it cannot be written: {error.strerror or error}", "see to the disk") from error
+        raise IndexUnusable(folder, f"it cannot be used: {error.strerror or error}", "see to the disk") from error
     except ValueError as error:
         if isinstance(error, NDDError):
             raise
-        if "LockBusy" in str(error):
-            raise IndexUnusable(folder, "another writer is at work on it", "wait until it is done") from None
-        raise IndexUnusable(folder, f"the engine failed: {error}", "see to the disk, or make the index anew") from error
+        raise IndexUnusable(folder, *_reason(str(error))) from error
+
+
+def _reason(message: str) -> tuple[str, str]:
+    """What is wrong, and what to do, out of a message of the engine."""
+    if "LockBusy" in message:
+        return "another writer is at work on it", "wait until it is done"
+    if "PermissionDenied" in message or "ReadOnlyFilesystem" in message:
+        remedy = "readers lock it for a moment, too: let this user write there, or copy it"
+        return "this user may not write there", remedy
+    return f"the engine failed: {message}", "see to the disk, or make the index anew"
+
+
+def _written_by_another(folder: Path, what: str) -> IndexUnusable:
+    return IndexUnusable(folder, f"it was written by a version with {what}", "update ndd-search")
