@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.templates import properties
+from ndd_search.indexing.templates import properties
 
 WORDS = [f"{a}{b}{c}" for a in ("ka", "lo", "mi", "re", "su") for b in ("ban", "dor", "fel", "gim") for c in range(400)]
 LENGTHS = {"0.3 kB": 40, "3 kB": 400}  # words

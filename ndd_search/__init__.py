@@ -14,27 +14,27 @@ from ndd_search.similarity import containment, estimate_containment, estimate_re
 from ndd_search.sketch import Sketches, sketch, sketch_many
 
 if TYPE_CHECKING:
-    from ndd_search.backfill import Backfill
-    from ndd_search.candidates import CandidateSearch, find_duplicates
-    from ndd_search.duplicate_policy import DuplicatePolicy
     from ndd_search.engines.embedded import Index
     from ndd_search.engines.hook import options
     from ndd_search.engines.merge import merge
     from ndd_search.engines.wrap import unwrap, wrap
-    from ndd_search.ingest import sketch_fields, with_sketches
+    from ndd_search.indexing.backfill import Backfill
+    from ndd_search.indexing.candidates import CandidateSearch, find_duplicates
+    from ndd_search.indexing.duplicate_policy import DuplicatePolicy
+    from ndd_search.indexing.ingest import sketch_fields, with_sketches
 
 # Imported when first used: they need an extra, or only some programs want them.
 _LATER = {
-    "Backfill": "ndd_search.backfill",
-    "CandidateSearch": "ndd_search.candidates",
-    "DuplicatePolicy": "ndd_search.duplicate_policy",
+    "Backfill": "ndd_search.indexing.backfill",
+    "CandidateSearch": "ndd_search.indexing.candidates",
+    "DuplicatePolicy": "ndd_search.indexing.duplicate_policy",
     "Index": "ndd_search.engines.embedded",
-    "find_duplicates": "ndd_search.candidates",
+    "find_duplicates": "ndd_search.indexing.candidates",
     "merge": "ndd_search.engines.merge",
     "options": "ndd_search.engines.hook",
-    "sketch_fields": "ndd_search.ingest",
+    "sketch_fields": "ndd_search.indexing.ingest",
     "unwrap": "ndd_search.engines.wrap",
-    "with_sketches": "ndd_search.ingest",
+    "with_sketches": "ndd_search.indexing.ingest",
     "wrap": "ndd_search.engines.wrap",
 }
 

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.backfill import Backfill, BackfillReport
 from ndd_search.documents import text_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.field import SketchField
-from ndd_search.patience import Patience, Stopped
-from ndd_search.templates import properties
+from ndd_search.indexing.backfill import Backfill, BackfillReport
+from ndd_search.indexing.patience import Patience, Stopped
+from ndd_search.indexing.templates import properties
 from tests.collections import read
 from tests.engines.find import Engine
 
@@ -337,7 +337,7 @@ class Busy:
 def test_what_a_busy_server_turns_away_is_sent_again_later(
     engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ndd_search.rewrite.waits", lambda: [0.01] * 5)
+    monkeypatch.setattr("ndd_search.indexing.rewrite.waits", lambda: [0.01] * 5)
     with engine.client() as client:
         fill(client, index, [{"id": str(number), "text": TEXT} for number in range(40)])
         busy = Busy(client)

@@ -14,7 +14,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.cli.cluster import Address
 from ndd_search.errors import IndexUnusable
-from ndd_search.templates import component_template, files
+from ndd_search.indexing.templates import component_template, files
 from tests.engines.find import Engine
 from tests.test_backfill import run
 

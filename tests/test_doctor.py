@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.doctor import NONE, Diagnosis, Doctor, _version
 from ndd_search.errors import IndexUnusable
-from ndd_search.templates import properties
+from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version
+from ndd_search.indexing.templates import properties
 from tests.collections import read
 from tests.engines.find import Engine
 from tests.test_backfill import DYNAMIC, fill, run

@@ -185,7 +185,7 @@ def test_a_fault_of_the_sketcher_costs_one_document_its_sketch(monkeypatch: pyte
             raise RuntimeError("a fault")
         return ndd.sketch_many(texts, recipe)
 
-    monkeypatch.setattr("ndd_search.ingest.sketch_many", faulty)
+    monkeypatch.setattr("ndd_search.indexing.ingest.sketch_many", faulty)
     actions = ndd.with_sketches([{"body": TEXT}, {"body": "fault"}], "body")
     assert list(actions) == [{"body": TEXT, "ndd": stored(TEXT)}, {"body": "fault"}]
     assert actions.report.unchanged == {"unreadable": 1}

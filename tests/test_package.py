@@ -23,7 +23,6 @@ FLOW = [
     "sketch",
     "similarity",
     "decision",
-    "decision",
     "field",
     "pairs",
     "groups",
@@ -34,7 +33,7 @@ FLOW = [
     "page",
     "collapse",
     "cache",
-    "templates",
+    "indexing.templates",
 ]
 NO_IO = set(FLOW)
 ALLOWED = {"numpy", "cachetools", "selectolax", "Stemmer"}
@@ -43,7 +42,7 @@ ALLOWED = {"numpy", "cachetools", "selectolax", "Stemmer"}
 def imports(module: str) -> set[str]:
     """Every module a source file imports, at its head or inside a function, by full name."""
     found = set()
-    for node in ast.walk(ast.parse((PACKAGE / f"{module}.py").read_text())):
+    for node in ast.walk(ast.parse((PACKAGE / f"{module.replace('.', '/')}.py").read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module == "ndd_search":

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ndd_search.errors import IndexUnusable, MissingExtra
-from ndd_search.templates import ENGINES
+from ndd_search.indexing.templates import ENGINES
 
 API_KEY = "NDD_SEARCH_API_KEY"
 _CLIENTS = {

@@ -19,7 +19,7 @@ from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, comma_list, connected
 from ndd_search.cli.output import add_json, add_recipe, console, print_json, table
 from ndd_search.config import Recipe
-from ndd_search.doctor import Diagnosis, Doctor, Figures
+from ndd_search.indexing.doctor import Diagnosis, Doctor, Figures
 
 _SIGNS = {"error": "[red]error", "warning": "[yellow]warning", "note": "note", "ok": "[green]ok"}
 

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from ndd_search.candidates import Candidate, CandidateSearch, all_duplicates, find_duplicates
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_json, add_recipe, console, print_json, table
@@ -25,7 +24,8 @@ from ndd_search.cli.sources import read_text
 from ndd_search.config import Recipe
 from ndd_search.errors import IndexUnusable
 from ndd_search.field import SketchField
-from ndd_search.indexes import look_up
+from ndd_search.indexing.candidates import Candidate, CandidateSearch, all_duplicates, find_duplicates
+from ndd_search.indexing.indexes import look_up
 from ndd_search.sketch import Sketch
 
 

@@ -20,8 +20,8 @@ from typing import Any
 from ndd_search.cli import DONE
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexes import look_up
-from ndd_search.templates import ENGINES, check_mapping, component_template, composed, properties
+from ndd_search.indexing.indexes import look_up
+from ndd_search.indexing.templates import ENGINES, check_mapping, component_template, composed, properties
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import ndd_search as ndd
-from ndd_search.templates import properties
+from ndd_search.indexing.templates import properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Library, bulk
 from tests.wrapping.library import BAR, RECIPE, actions, documents, expected

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.templates import properties
+from ndd_search.indexing.templates import properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Library
 from tests.wrapping.library import BAR, RECIPE, documents, expected, text_of

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ndd_search.candidates import CandidateSearch
 from ndd_search.config import Recipe
+from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.sketch import Sketch
 
 logger = logging.getLogger("ndd_search")

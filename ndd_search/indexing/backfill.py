@@ -21,12 +21,12 @@ from ndd_search.config import Recipe
 from ndd_search.documents import text_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.field import SketchField
-from ndd_search.indexes import IndexFacts, look_up
-from ndd_search.patience import Patience, status_of
-from ndd_search.rewrite import Job, Rewriter, Tally
-from ndd_search.scan import Hits
+from ndd_search.indexing.indexes import IndexFacts, look_up
+from ndd_search.indexing.patience import Patience, status_of
+from ndd_search.indexing.rewrite import Job, Rewriter, Tally
+from ndd_search.indexing.scan import Hits
+from ndd_search.indexing.templates import check_mapping, kept_out_of_source, properties
 from ndd_search.sketch import Sketch, sketch_many
-from ndd_search.templates import check_mapping, kept_out_of_source, properties
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # of an index's average documents

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ndd_search.errors import IndexUnusable
-from ndd_search.patience import BUSY, Patience, Stopped, waits
-from ndd_search.scan import Hits, Snapshot, snapshot
+from ndd_search.indexing.patience import BUSY, Patience, Stopped, waits
+from ndd_search.indexing.scan import Hits, Snapshot, snapshot
 
 _MOST_PASSES = 50  # over one index; each is smaller than the one before unless others write faster than we do
 

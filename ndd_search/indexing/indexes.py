@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ndd_search.errors import IndexUnusable
-from ndd_search.patience import status_of
+from ndd_search.indexing.patience import status_of
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from ndd_search.decision import Decision
 from ndd_search.engines.hook import options
 from ndd_search.field import SketchField, keys_of
 from ndd_search.guards import allowed
+from ndd_search.indexing.patience import Patience
+from ndd_search.indexing.scan import snapshot
 from ndd_search.pairs import rows_of, similar_pairs
-from ndd_search.patience import Patience
-from ndd_search.scan import snapshot
 from ndd_search.sketch import Sketch, sketch
 
 _MISSED = 0.01  # of the documents exactly at the bar, the share that may share too few keys to be looked at

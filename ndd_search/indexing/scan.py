@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ndd_search.patience import Patience, status_of
+from ndd_search.indexing.patience import Patience, status_of
 
 _KEEP = "15m"  # what a page may take to be worked on; renewed by the next one
 

@@ -26,13 +26,13 @@ from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import Any
 
-from ndd_search.actions import Action, open_action, touches
 from ndd_search.config import Recipe
 from ndd_search.documents import text_of
-from ndd_search.duplicate_policy import DuplicatePolicy, FoundDuplicate
 from ndd_search.engines.hook import options
 from ndd_search.errors import MissingExtra
 from ndd_search.field import SketchField
+from ndd_search.indexing.actions import Action, open_action, touches
+from ndd_search.indexing.duplicate_policy import DuplicatePolicy, FoundDuplicate
 from ndd_search.sketch import Sketch, sketch_many
 
 logger = logging.getLogger("ndd_search")

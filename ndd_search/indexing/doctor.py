@@ -16,10 +16,10 @@ from ndd_search.documents import text_of
 from ndd_search.engines.hook import options
 from ndd_search.field import STALE, SketchField
 from ndd_search.groups import choose_leaders
-from ndd_search.indexes import IndexFacts, look_up
+from ndd_search.indexing.indexes import IndexFacts, look_up
+from ndd_search.indexing.templates import Finding, check_mapping
 from ndd_search.pairs import rows_of, similar_pairs
 from ndd_search.sketch import Sketch, sketch_many
-from ndd_search.templates import Finding, check_mapping
 
 BARS: tuple[Setting, ...] = ("auto", 0.5, 0.7, 0.8, 0.9)
 NONE = "(none)"  # stands for a recipe where a document has no sketch
