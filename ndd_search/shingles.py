@@ -24,7 +24,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import accumulate, chain, pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -32,14 +32,27 @@ import numpy.typing as npt
 
 from ndd_search.config import Recipe
 from ndd_search.sentences import sentences
-from ndd_search.text import Clean, Places, Points, clean, prepare, split
+from ndd_search.text import Clean, Points, clean, clean_short, join_short, prepare, split
+from ndd_search.unicode_table import Places
 
 Hashes = npt.NDArray[np.uint64]
 
 P, Q, R = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93
 A, B = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
 _MASK = 2**64 - 1
-_BLOCK = 1 << 14  # code points at a time: their 8-byte sums stay in the second cache of a processor
+_HALF, _B = np.array(32, np.uint64), np.array(B, np.uint64)  # arrays without dimensions: numpy's fast lane
+_BLOCK = 1 << 15  # code points at a time: their 8-byte sums stay in the second cache of a processor
+_P_BLOCK, _P_BLOCK_BACK = pow(P, _BLOCK, 2**64), pow(P, -_BLOCK, 2**64)
+
+
+def _powers(first: int, base: int) -> Hashes:
+    factors = np.full(_BLOCK, base, np.uint64)
+    factors[0] = first
+    return np.multiply.accumulate(factors)
+
+
+_POWERS = _powers(1, P)  # P**i for every place in a block
+_INVERSES = _powers(A * pow(P, -1, 2**64) & _MASK, pow(P, -1, 2**64))  # A * P**-(i + 1)
 
 
 class Hashed(NamedTuple):
@@ -100,46 +113,67 @@ def _hash_words(texts: Clean, recipe: Recipe) -> Hashed:
     return _hash_windows(tokens, bounds[:-1], np.diff(bounds), recipe)
 
 
+def hash_short(text: str, recipe: Recipe) -> Hashes | None:
+    """The shingle hashes of one short text, at a fraction of the price of `hash_shingles`.
+
+    None if it is not that simple: lines and sentences, fewer tokens than `size`, markup, URLs to drop.
+    """
+    if recipe.markup != "keep" or recipe.urls != "keep":
+        return None
+    if recipe.kind == "words":
+        points = clean_short(text, apart=True)
+        inside = points.astype(np.bool_)
+        edges = (inside[1:] != inside[:-1]).nonzero()[0]
+        if len(edges) < 2 * recipe.size:
+            return None
+        sums = np.add.accumulate(_POWERS[: len(points)] * points).take(edges)
+        tokens = sums[1::2] - sums[::2]
+        tokens *= _INVERSES.take(edges[::2])
+        return mix(np.correlate(tokens, _weights(recipe.size)), recipe.seed)
+    if recipe.kind == "characters":
+        line = join_short(text)
+        if len(line) <= recipe.size:
+            return None
+        sums = np.add.accumulate(_POWERS[: len(line)] * line)
+        states = sums[recipe.size :] - sums[: -recipe.size]
+        states *= _INVERSES[: len(states)]
+        return mix(states, recipe.seed)
+    return None
+
+
+@cache
+def _weights(size: int) -> Hashes:
+    """Q**i for every token of a shingle."""
+    return np.array([pow(Q, i, 2**64) for i in range(size)], np.uint64)
+
+
 def token_hashes(points: Points, edges: Places) -> Hashes:
     """token(word) * A of runs of code points.
 
     edges: for each run in turn, ascending, the place before it and its last place.
-    A run's share of the sums of c[i] * P**i over the whole array, times P**-start, is its own polynomial.
+    A run's share of the sum of c[i] * P**i over the whole array, times P**-start, is its own polynomial.
     """
-    powers, inverses = _powers()
-    sums = np.empty(len(edges), np.uint64)
-    scale, carry = 1, 0
+    work = np.empty(min(_BLOCK, len(points)), np.uint64)
+    sums, tokens = np.empty(len(edges), np.uint64), np.empty(len(edges) // 2, np.uint64)
     cuts = np.searchsorted(edges, np.arange(0, len(points) + _BLOCK, _BLOCK)).tolist()
-    for block, (low, high) in enumerate(pairwise(cuts)):
-        part = points[block * _BLOCK : (block + 1) * _BLOCK]
-        running = np.add.accumulate(powers[: len(part)] * part)
-        here = running[edges[low:high] - block * _BLOCK]
-        sums[low:high] = here if not block else here * np.uint64(scale) + np.uint64(carry)
-        carry = (carry + scale * int(running[-1])) & _MASK
-        scale = scale * pow(P, _BLOCK, 2**64) & _MASK
-    starts = edges[::2]
-    tokens = sums[1::2] - sums[::2]
-    tokens *= inverses[starts % _BLOCK]
-    if len(points) > _BLOCK:
-        blocks = -(-len(points) // _BLOCK)
-        tokens *= np.array(list(accumulate([pow(P, -_BLOCK, 2**64)] * (blocks - 1), _multiply, initial=1)), np.uint64)[
-            starts // _BLOCK
-        ]
+    done, power, inverse = 0, 1, 1  # the sum of all blocks before, P**start, P**-start
+    for start, (low, high) in zip(range(0, len(points), _BLOCK), pairwise(cuts), strict=True):
+        part, here = points[start : start + _BLOCK], edges[low:high] - start
+        running = work[: len(part)]
+        np.multiply(_POWERS[: len(part)], part, out=running)
+        np.add.accumulate(running, out=running)
+        first = low % 2  # 1 if the first edge is the end of a run
+        if start:
+            sums[low:high] = running.take(here) * np.uint64(power) + np.uint64(done)
+            scale = _INVERSES.take(here[first::2]) * np.uint64(inverse)
+        else:
+            sums[low:high] = running.take(here)
+            scale = _INVERSES.take(here[::2])
+        tokens[(low + first) // 2 : (high + 1) // 2] = scale
+        done = (done + power * int(running[-1])) & _MASK
+        power, inverse = power * _P_BLOCK & _MASK, inverse * _P_BLOCK_BACK & _MASK
+    tokens *= sums[1::2] - sums[::2]
     return tokens
-
-
-def _multiply(a: int, b: int) -> int:
-    return a * b & _MASK
-
-
-@cache
-def _powers() -> tuple[Hashes, Hashes]:
-    """P**i and A * P**-(i + 1), for every place in a block."""
-    powers = np.full(_BLOCK, P, np.uint64)
-    powers[0] = 1
-    inverses = np.full(_BLOCK, pow(P, -1, 2**64), np.uint64)
-    inverses[0] = A * pow(P, -1, 2**64) & _MASK
-    return np.multiply.accumulate(powers), np.multiply.accumulate(inverses)
 
 
 def _hash_windows(tokens: Hashes, first: Places, length: Places, recipe: Recipe) -> Hashed:
@@ -165,8 +199,8 @@ def mix(states: Hashes, seed: int) -> Hashes:
     """The hashes of states * A (still without the seed), in place."""
     if seed:
         states += np.uint64(seed * R * A & _MASK)
-    states ^= states >> np.uint64(32)
-    states *= np.uint64(B)
+    states ^= states >> _HALF
+    states *= _B
     return states
 
 
@@ -181,14 +215,16 @@ def _hash_characters(texts: Clean, recipe: Recipe) -> Hashed:
     size = recipe.size
     line, first, length = _join_tokens(texts)
     states = np.zeros(len(line), np.uint64)
-    powers, inverses = _powers()
+    work = np.empty(min(_BLOCK, len(line)), np.uint64)
     step = _BLOCK - size
     for start in range(1, len(line) - size + 1, step):
         part = line[start - 1 : start - 1 + _BLOCK]
-        running = np.add.accumulate(powers[: len(part)] * part)
+        running = work[: len(part)]
+        np.multiply(_POWERS[: len(part)], part, out=running)
+        np.add.accumulate(running, out=running)
         windows = states[start : start + len(part) - size]
         np.subtract(running[size:], running[:-size], out=windows)
-        windows *= inverses[: len(windows)]
+        windows *= _INVERSES[: len(windows)]
     for i in np.flatnonzero((length < size) & (length > 0)).tolist():
         states[first[i]] = _polynomial(line[first[i] : first[i] + length[i]].tolist(), P) * A & _MASK
     count = np.where(length < size, np.minimum(length, 1), length - size + 1)

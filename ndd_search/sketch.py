@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
+from operator import not_
 from typing import overload
 
 import numpy as np
@@ -10,11 +12,15 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.config import Recipe
-from ndd_search.shingles import Hashed, hash_shingles
-from ndd_search.text import ascii_table, clean, prepare
+from ndd_search.shingles import Hashed, hash_shingles, hash_short
+from ndd_search.text import clean, clean_short, prepare
+from ndd_search.unicode_table import ASCII
 
 Sketch = npt.NDArray[np.int32]
 BATCH = 1 << 17  # code points worked on at a time
+SHORT = 2000  # characters; below, what numpy does before it starts counts most
+DEFAULT = Recipe()
+_CUT = np.array(33, np.uint64)
 VALUES = 2**31  # a sketch holds values in 0..VALUES-1: what fits a signed 32-bit integer field
 
 
@@ -59,12 +65,19 @@ def sketch(text: str, recipe: Recipe | None = None) -> Sketch:
 
     Raises TypeError if `text` is no str.
     """
+    recipe = recipe or DEFAULT
     if not isinstance(text, str):
         raise TypeError(f"a text is {type(text).__name__}, not str: decode bytes, give sketch_many() a list of texts")
-    recipe = recipe or Recipe()
     if (found := _by_core([text], recipe)) is not None:
         return np.frombuffer(found[0], np.int32)
-    return smallest(hash_shingles([text], recipe), recipe.k)[0]
+    if len(text) > SHORT or (hashes := hash_short(text, recipe)) is None:
+        return sketch_batch([text], recipe)[0]
+    values = (hashes >> _CUT).astype(np.int32)
+    values.sort()
+    same = values[1:] == values[:-1]
+    if b"\1" in same.tobytes():
+        values = np.delete(values, np.flatnonzero(same))
+    return values[: recipe.k]
 
 
 def sketch_many(texts: Iterable[str], recipe: Recipe | None = None) -> Sketches:
@@ -73,7 +86,7 @@ def sketch_many(texts: Iterable[str], recipe: Recipe | None = None) -> Sketches:
     texts: read once, a batch of some 128 KB at a time, so a generator over a large collection is welcome.
     Raises TypeError that names the place of anything that is no str.
     """
-    recipe = recipe or Recipe()
+    recipe = recipe or DEFAULT
     if isinstance(texts, str | bytes):
         raise TypeError(f"texts must be a list of texts, got one {type(texts).__name__}: use sketch() for one text")
     done = [sketch_batch(batch, recipe) for batch in _batches(texts)]
@@ -100,47 +113,82 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 def sketch_batch(texts: Sequence[str], recipe: Recipe) -> Sketches:
     """The sketches of a few texts, all worked on at the same time."""
-    plain = [text.isascii() for text in texts]
+    plain = list(map(str.isascii, texts))
     if all(plain) or not any(plain):
-        return _sketches(texts, recipe)
+        return _sketch_alike(texts, recipe)
     # Apart, so that one odd letter does not make every text of the batch four bytes a letter.
-    halves = [_sketches([t for t, p in zip(texts, plain, strict=True) if p is side], recipe) for side in (True, False)]
-    counts = np.empty(len(texts), np.int64)
-    order = np.array(plain)
-    counts[order], counts[~order] = (np.diff(half.offsets) for half in halves)
-    offsets = np.concatenate(([0], np.cumsum(counts)))
-    values = np.empty(offsets[-1], np.int32)
-    owner = np.repeat(order, counts)
-    values[owner], values[~owner] = (half.values for half in halves)
-    return Sketches(values, offsets)
+    halves = (list(compress(texts, plain)), list(compress(texts, map(not_, plain))))
+    return _merge(np.array(plain), *(_sketch_alike(half, recipe) for half in halves))
 
 
-def _sketches(texts: Sequence[str], recipe: Recipe) -> Sketches:
+def _sketch_alike(texts: Sequence[str], recipe: Recipe) -> Sketches:
+    """The sketches of texts that are all ASCII, or all not."""
     if (found := _by_core(texts, recipe)) is not None:
         return Sketches(np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int64))
-    return smallest(hash_shingles(texts, recipe), recipe.k)
+    spare = 3.0 if recipe.kind == "characters" else 1.5  # a text repeats its runs of characters
+    return smallest(hash_shingles(texts, recipe), recipe.k, spare)
 
 
 def _by_core(texts: Sequence[str], recipe: Recipe) -> tuple[bytes, bytes] | None:
     """Values and offsets from the native core; None where there is none, and for lines and sentences."""
-    if native.core is None or recipe.kind not in {"words", "characters"}:
+    if native.core is None or recipe.kind not in ("words", "characters"):
         return None
     if recipe.markup != "keep" or recipe.urls != "keep":
         texts = [prepare(text, recipe) for text in texts]
     words = recipe.kind == "words"
     if all(map(str.isascii, texts)):
-        return native.core.sketch_texts(texts, ascii_table(), words, recipe.size, recipe.seed, recipe.k)
-    points, offsets = clean(texts, apart=words)
+        return native.core.sketch_texts(texts, ASCII, words, recipe.size, recipe.seed, recipe.k)
+    if len(texts) == 1:
+        points = clean_short(texts[0], apart=words)
+        offsets = np.array((1, len(points)), np.int64)
+    else:
+        points, offsets = clean(texts, apart=words)
     points = points.astype(np.uint32, copy=False)
     return native.core.sketch_points(points, offsets, words, recipe.size, recipe.seed, recipe.k)
 
 
-def smallest(hashed: Hashed, k: int) -> Sketches:
-    """The k smallest distinct hashes of each text, cut to their high 31 bits."""
-    hashes, first, count = hashed
-    found = []
-    for start, length in zip(first.tolist(), count.tolist(), strict=True):
-        values = (hashes[start : start + length] >> np.uint64(33)).astype(np.int32)
-        values.sort()
-        found.append(values[np.diff(values, prepend=-1) > 0][:k])
-    return Sketches(np.concatenate(found), np.cumsum([0, *map(len, found)]))
+def _merge(chosen: npt.NDArray[np.bool_], yes: Sketches, no: Sketches) -> Sketches:
+    """One sequence of two: the next of `yes` where `chosen`, else the next of `no`."""
+    lengths = np.empty(len(chosen), np.int64)
+    lengths[chosen], lengths[~chosen] = np.diff(yes.offsets), np.diff(no.offsets)
+    owner = np.repeat(chosen, lengths)
+    values = np.empty(len(owner), np.int32)
+    values[owner], values[~owner] = yes.values, no.values
+    return Sketches(values, np.concatenate(([0], np.cumsum(lengths))))
+
+
+def smallest(hashed: Hashed, k: int, spare: float) -> Sketches:
+    """The k smallest distinct hashes of each text, cut to their high 31 bits.
+
+    Sorting every hash would take most of the time. Those above `spare` times where the k-th of so many evenly spread
+    ones is expected are left out first; a text that repeats itself too much for that is done again with more to spare.
+    """
+    hashes, first, number = hashed
+    values = (hashes >> np.uint64(33)).astype(np.uint32)
+    limits = np.minimum((spare * k + 24) / np.maximum(number, 1) * VALUES, VALUES).astype(np.uint32)
+    gaps = np.append(first[1:], len(hashes)) - first - number
+    runs = np.concatenate(([0, *first[:1]], np.stack((number, gaps), 1).ravel()))
+    bars = np.repeat(np.concatenate(([0, 0], np.stack((limits, np.zeros_like(limits)), 1).ravel())), runs)
+    found = np.flatnonzero(values < bars)
+    survivors = np.diff(np.searchsorted(found, np.append(first, len(hashes))))
+    keys = np.repeat(np.arange(len(first)) << 31, survivors)
+    keys |= values[found]
+    keys.sort()
+    keys = keys[np.diff(keys, prepend=-1) != 0]
+    starts = np.searchsorted(keys, np.arange(len(first) + 1) << 31)
+    distinct = np.diff(starts)
+    lengths = np.minimum(distinct, k)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    if offsets[-1] < len(keys):
+        keys = keys[np.repeat(starts[:-1] - offsets[:-1], lengths) + np.arange(offsets[-1])]
+    result = Sketches((keys & (VALUES - 1)).astype(np.int32), offsets)
+    again = (distinct < k) & (limits < VALUES)
+    if not again.any():
+        return result
+    parts = [hashes[i : i + n] for i, n in zip(first[again].tolist(), number[again].tolist(), strict=True)]
+    number = number[again]
+    rest = smallest(Hashed(np.concatenate(parts), np.cumsum(number) - number, number), k, spare * 4)
+    done = np.repeat(~again, lengths)
+    lengths = lengths[~again]
+    kept = Sketches(result.values[done], np.concatenate(([0], np.cumsum(lengths))))
+    return _merge(again, rest, kept)

@@ -17,6 +17,7 @@ FLOW = [
     "config",
     "documents",
     "markup",
+    "unicode_table",
     "text",
     "sentences",
     "shingles",

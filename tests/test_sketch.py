@@ -2,17 +2,29 @@
 
 import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ndd_search import native
 from ndd_search.config import Recipe
 from ndd_search.sketch import Sketches, sketch, sketch_many
 from tests import plain_sketching as plain
 from tests.strategies import RECIPES, recipes, texts
+
+
+@pytest.fixture(params=["core", "numpy"], scope="module", autouse=True)
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test runs with the native core, if it was built, and without."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numpy":
+            patch.setattr(native, "core", None)
+        elif native.core is None:
+            pytest.skip("the native core was not built")
+        yield
 
 
 @given(st.lists(texts, max_size=8), recipes, st.integers(1, 200))

@@ -1,0 +1,143 @@
+"""How fast texts are sketched, next to other libraries in the same process.
+
+    python -m benchmarks.sketching [--k 128] [--rounds 9] [--only words] [--json out.json]
+
+Texts: the Factbook pages of the demonstration made plain ASCII, and articles of the Universal Declaration of Human
+Rights in seventeen languages, cut to 140, 1,000, 5,000 and 100,000 characters, or of mixed lengths. Every method starts
+from the text. The peers bring no tokeniser: they get their shingles from `re` and slices, the usual way.
+All methods of a row take turns; figures are MB of UTF-8 a second of processor time, medians. Compare ratios within
+one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import re
+import sys
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import ndd_search as ndd
+from benchmarks.page_check import measure
+
+ROOT = Path(__file__).parent.parent
+TOTAL = 400_000  # characters in a row
+WORD = re.compile(r"\w+")
+Method = Callable[[], object]
+
+
+def read(path: str) -> list[dict[str, object]]:
+    with gzip.open(ROOT / path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def sources() -> dict[str, list[str]]:
+    """Long texts to cut from: one of ASCII, one in each language."""
+    pages = [str(page["text"]) for page in read("ndd_search/demo_data/factbook.jsonl.gz")]
+    languages = read("tests/data/udhr.jsonl.gz")
+    return {
+        "ASCII": ["\n".join(pages).encode("ascii", "ignore").decode()],
+        "17 languages": ["\n".join(map(str, one["articles"])) for one in languages],
+    }
+
+
+def cut(texts: list[str], length: int | None) -> list[str]:
+    """About TOTAL characters in pieces of `length` from here and there, or of mixed lengths around 2,000."""
+    rng = random.Random(1)
+    pieces: list[str] = []
+    while sum(map(len, pieces)) < TOTAL:
+        text = texts[len(pieces) % len(texts)]
+        size = length or min(int(rng.lognormvariate(7.6, 1.2)), 100_000)
+        text *= 1 + size // len(text)
+        start = rng.randrange(len(text) - size + 1)
+        pieces.append(text[start : start + size])
+    return pieces
+
+
+LENGTHS = {"140": 140, "1,000": 1000, "5,000": 5000, "100,000": 100_000, "mixed": None}
+
+
+def word_shingles(text: str) -> list[str]:
+    words = WORD.findall(text.lower())
+    return list(map(" ".join, zip(words, words[1:], words[2:], strict=False))) or [" ".join(words)]
+
+
+def character_shingles(text: str) -> list[str]:
+    line = " ".join(text.lower().split())
+    return [line[i : i + 5] for i in range(max(len(line) - 4, 1))]
+
+
+KINDS = {
+    "words": (ndd.Recipe.words, word_shingles),
+    "characters": (ndd.Recipe.characters, character_shingles),
+}
+
+
+def methods(kind: str, texts: list[str], k: int) -> dict[str, Method]:
+    recipe_of, shingles = KINDS[kind]
+    recipe = recipe_of(k=k)
+    found: dict[str, Method] = {
+        "ndd_search, batch": lambda: ndd.sketch_many(texts, recipe),
+        "ndd_search, one by one": lambda: [ndd.sketch(text, recipe) for text in texts],
+        "re and crc32": lambda: [sorted({zlib.crc32(one.encode()) for one in shingles(text)})[:k] for text in texts],
+    }
+    try:
+        import rensa
+
+        found["rensa"] = lambda: rensa.RMinHash.digest_matrix_from_token_sets(map(shingles, texts), num_perm=k, seed=42)
+    except ImportError as missing:
+        print(f"without rensa: {missing}", file=sys.stderr)
+    try:
+        from datasketch import MinHash
+
+        def bulk() -> object:
+            return MinHash.bulk([[one.encode() for one in set(shingles(text))] for text in texts], num_perm=k)
+
+        found["datasketch"] = bulk
+    except ImportError as missing:
+        print(f"without datasketch: {missing}", file=sys.stderr)
+    return found
+
+
+def table(rows: Sequence[dict[str, object]]) -> str:
+    names = list(rows[0]["MB/s"])
+    lines = ["| shingles | texts | characters | " + " | ".join(names) + " |", "|---|---|--:|" + "--:|" * len(names)]
+    for row in rows:
+        speeds = row["MB/s"]
+        cells = [f"{speeds[name]:.1f} ({speeds[names[0]] / speeds[name]:.1f}x)" for name in names]
+        lines.append(f"| {row['shingles']} | {row['texts']} | {row['characters']} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--k", type=int, default=128, help="values in a sketch, permutations in a signature (128)")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--only", default="", help="rows whose name holds this, as in 'words, ASCII, 140'")
+    parser.add_argument("--json", help="write the figures to this file as well")
+    arguments = parser.parse_args()
+    rows = []
+    for kind in KINDS:
+        for name, texts in sources().items():
+            for size, length in LENGTHS.items():
+                if arguments.only not in f"{kind}, {name}, {size}":
+                    continue
+                pieces = cut(texts, length)
+                megabytes = sum(len(piece.encode()) for piece in pieces) / 1e6
+                times = measure(methods(kind, pieces, arguments.k), arguments.rounds)
+                speeds = {method: megabytes / time * 1e6 for method, time in times.items()}
+                rows.append({"shingles": kind, "texts": name, "characters": size, "MB/s": speeds})
+    print(table(rows))
+    if arguments.json:
+        versions = {"python": sys.version.split()[0], "numpy": np.__version__}
+        Path(arguments.json).write_text(json.dumps({"k": arguments.k, "versions": versions, "rows": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

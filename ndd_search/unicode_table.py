@@ -1,0 +1,188 @@
+"""What Unicode says of every code point, as tables, and the folding of one text.
+
+The tables come from Python's own version of Unicode. A code point it does not know yet counts as a letter, so a newer
+Python changes a sketch only where a text holds characters younger than the older table: those that turn out to be no
+letter, to be one half of a pair of cases, or to have a compatible form.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.uint32]
+Places = npt.NDArray[np.int64]
+
+# Flags above the 21 bits of a code point: a token by itself; belongs to what stands before it; becomes none or several
+# code points; may be composed with what stands before it.
+SINGLE, MARK, SPECIAL, COMPOSES = (np.uint32(1 << bit) for bit in (24, 25, 26, 27))
+POINT = np.uint32(0x1FFFFF)
+
+_IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_UNSPACED = (
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x19E0, 0x19FF), (0xA9E0, 0xA9FF), (0xAA60, 0xAA7F),
+    (0x3005, 0x3007), (0x3021, 0x3029), (0x3038, 0x303B), (0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x1AFF0, 0x1B16F), (0x20000, 0x323AF),
+)  # fmt: skip
+_UNSPACED_DIGITS = ((0x0E50, 0x0E59), (0x0ED0, 0x0ED9), (0x1040, 0x1049), (0x1090, 0x1099), (0x17E0, 0x17E9))
+_NO_TEXT = ((0x80, 0xA0), (0xD800, 0xF8FF), (0xFDD0, 0xFDEF), (0xF0000, 0x10FFFF))  # controls, surrogates, private
+# Where code points differ; the rest are ideographs and Hangul (letters that stay as they are) and yet unassigned.
+_SCANNED = ((0x80, 0x3400), (0x4DC0, 0x4E00), (0xA000, 0xAC00), (0xD7A4, 0xD800), (0xF900, 0x20000), (0x2F800, 0x2FA20),
+            (0xE0000, 0xE1000))  # fmt: skip
+IOTA_BELOW = 240  # the combining class of U+0345 alone
+DOT_ABOVE = 0x0307
+MOST_MARKS = 30  # on one letter, as in Unicode's stream-safe format; putting more in order takes quadratic time
+
+ASCII = bytes(ord(chr(i).lower()) if i < 128 and chr(i).isalnum() else 0 for i in range(256))
+ASCII_SPACED = ASCII.replace(b"\0", b" ")
+_ignorable = re.compile(f"[{_IGNORABLE}]")
+_turkish_i = re.compile("[i\u0131]\u0307+|\u0131")
+
+
+def fold(text: str) -> str:
+    """NFKC, case folding, default ignorable characters left out, and NFKC again, for folding may undo it.
+
+    The four letters i of Turkish (dotted or not, small or capital) become one: whose capitals they are cannot be told.
+    """
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKC", _few_marks(text))
+    text = _few_marks(_ignorable.sub("", text)).casefold()
+    return unicodedata.normalize("NFKC", _turkish_i.sub("i", text))
+
+
+def _few_marks(text: str) -> str:
+    """The text without all marks after the thirtieth in a row."""
+    points = code_points(text)
+    marks = np.flatnonzero(combining_orders()[points])
+    if not (marks[MOST_MARKS:] - marks[:-MOST_MARKS] == MOST_MARKS).any():
+        return text
+    places = np.arange(len(marks))
+    run = np.maximum.accumulate(np.where(np.diff(marks, prepend=-2) > 1, places, 0))
+    kept = np.delete(points, marks[places - run >= MOST_MARKS])
+    return kept.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def code_points(text: str) -> Numbers:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+
+
+class Table(NamedTuple):
+    """What becomes of each code point.
+
+    points:  uint32, shape (0x110000,): the folded code point with its flags, 0 for a separator; or SPECIAL with a
+             number n: it becomes the `lengths[n]` entries of `pool` from `starts[n]` on.
+    """
+
+    points: Numbers
+    pool: Numbers
+    starts: Places
+    lengths: Places
+
+
+@cache
+def code_point_table() -> Table:
+    points = _classes()
+    points[(composing_pairs().keys & POINT).astype(np.int64)] |= COMPOSES
+    plain = points.copy()
+    pool: list[int] = []
+    starts: list[int] = []
+    lengths: list[int] = []
+    chars = list(map(chr, _scanned()))
+    for char, folded in zip(chars, fold("\n".join(chars)).split("\n"), strict=True):
+        if folded == char:
+            continue
+        if "\u0345" in unicodedata.normalize("NFKD", char):  # a mark that becomes a letter
+            points[ord(char)] = 0x0345 | MARK
+            continue
+        # The dot of a capital i is a mark like others, until `composing_pairs` takes it away.
+        after = plain[list(map(ord, folded if char != "\u0130" else "i\u0307"))]
+        if len(after) and not after.any():
+            points[ord(char)] = 0
+        elif len(after) == 1:
+            points[ord(char)] = after[0]
+        else:
+            points[ord(char)] = SPECIAL | np.uint32(len(starts))
+            starts.append(len(pool))
+            lengths.append(len(after))
+            pool += after.tolist()
+    return Table(points, np.array(pool, np.uint32), np.array(starts), np.array(lengths))
+
+
+def _scanned() -> Iterator[int]:
+    return chain.from_iterable(range(*part) for part in _SCANNED)
+
+
+def _classes() -> Numbers:
+    """Every code point as it is, with its flags; 0 for a separator, the lower case of an ASCII capital."""
+    points = np.arange(0x110000, dtype=np.uint32)
+    for first, last in _NO_TEXT:
+        points[first : last + 1] = 0
+    points[0xFFFE::0x10000] = points[0xFFFF::0x10000] = 0  # noncharacters
+    points[:128] = np.frombuffer(ASCII, np.uint8)[:128]
+    categories = {point: unicodedata.category(chr(point)) for point in _scanned()}
+    points[[point for point, category in categories.items() if category[0] not in "LMN" and category != "Cn"]] = 0
+    points[[point for point, category in categories.items() if category[0] == "M"]] |= MARK
+    for first, last in _UNSPACED:
+        block = points[first : last + 1]
+        block[(block != 0) & (block & MARK == 0)] |= SINGLE
+    for first, last in _UNSPACED_DIGITS:
+        points[first : last + 1] &= ~SINGLE
+    return points
+
+
+@cache
+def combining_orders(tail: bool = False) -> npt.NDArray[np.uint8]:
+    """The canonical combining class of every code point; with `tail`, of the last mark it decomposes into."""
+    orders = np.zeros(0x110000, np.uint8)
+    chars = map(chr, _scanned())
+    found = {ord(one): unicodedata.combining(unicodedata.normalize("NFD", one)[-1] if tail else one) for one in chars}
+    orders[list(found)] = list(found.values())
+    return orders
+
+
+class Pairs(NamedTuple):
+    """What NFC puts together, and a dot above an i, which goes.
+
+    keys:     uint64, ascending: first code point << 21 | second.
+    composed: uint32: what becomes of them.
+    is_first: bool, shape (0x110000,): whether a code point is first in any pair.
+    """
+
+    keys: npt.NDArray[np.uint64]
+    composed: Numbers
+    is_first: npt.NDArray[np.bool_]
+
+
+@cache
+def composing_pairs() -> Pairs:
+    pairs = {}
+    for char in map(chr, _scanned()):
+        pair = unicodedata.decomposition(char).split()
+        if len(pair) == 2 and pair[0][0] != "<" and unicodedata.normalize("NFC", char) == char:
+            pairs[int(pair[0], 16) << 21 | int(pair[1], 16)] = ord(char)
+    marks = [mark for mark in map(chr, {key & 0x1FFFFF for key in pairs}) if unicodedata.combining(mark)]
+    for char in [chr(composed) for composed in pairs.values()]:
+        last = unicodedata.combining(unicodedata.normalize("NFD", char)[-1])
+        for mark in marks:  # that belong before the one which is composed already
+            if unicodedata.combining(mark) < last and len(one := unicodedata.normalize("NFC", char + mark)) == 1:
+                pairs[ord(char) << 21 | ord(mark)] = ord(one)
+    for syllable in range(0xAC00, 0xD7A4):
+        block, final = divmod(syllable - 0xAC00, 28)
+        first, second = (syllable - final, 0x11A7 + final) if final else (0x1100 + block // 21, 0x1161 + block % 21)
+        pairs[first << 21 | second] = syllable
+    pairs[ord("i") << 21 | DOT_ABOVE] = ord("i")  # as `fold` does
+    keys = np.array(sorted(pairs), np.uint64)
+    is_first = np.zeros(0x110000, np.bool_)
+    is_first[(keys >> np.uint64(21)).astype(np.int64)] = True
+    return Pairs(keys, np.array([pairs[key] for key in sorted(pairs)], np.uint32), is_first)
