@@ -62,6 +62,7 @@ def test_every_code_point_becomes_what_the_rules_say() -> None:
         ("\u1112\u1161\u11ab", ["한"]),
         ("İSTANBUL IŞIK", ["istanbul", "işik"]),
         ("istanbul ışık", ["istanbul", "işik"]),
+        ("i\u0307\u00ad\u0323x \u0130\u0323y", ["ịx", "ị\u0307y"]),  # the dot goes only where it follows the letter
     ],
 )
 def test_a_token_is_a_run_of_letters_digits_and_their_marks_or_one_character_in_scripts_without_spaces(
