@@ -4,6 +4,7 @@
     ├── InvalidSketch      (ValueError)   a sketch is unsorted, repeats a value or leaves its range
     ├── RecipeMismatch     (ValueError)   two sketches were made by different recipes
     ├── InvalidDocument    (ValueError)   a document cannot be taken as it is
+    ├── InvalidSettings    (ValueError)   a file of settings cannot be read
     ├── IndexUnusable                     an index, in a folder or on a server, cannot be used as it is
     └── MissingExtra       (ImportError)  an optional dependency is not installed
 
@@ -42,6 +43,14 @@ class InvalidDocument(NDDError, ValueError):
     def __str__(self) -> str:
         which, problem, remedy = self.args
         return f"{which}: {problem}; {remedy}"
+
+
+class InvalidSettings(NDDError, ValueError):
+    """args: (path, what is wrong with it, what to do)."""
+
+    def __str__(self) -> str:
+        path, problem, remedy = self.args
+        return f"{path}: {problem}; {remedy}"
 
 
 class IndexUnusable(NDDError):

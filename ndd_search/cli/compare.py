@@ -11,13 +11,23 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import Any
 
 from ndd_search.cli import DONE, NO
-from ndd_search.cli.output import add_json, add_min_similarity, add_recipe, console, print_json, shorten, table
+from ndd_search.cli.output import (
+    add_json,
+    add_min_similarity,
+    add_recipe,
+    add_settings,
+    console,
+    print_json,
+    shorten,
+    stored_options,
+    table,
+)
 from ndd_search.cli.sources import read_text
 from ndd_search.collapse import collapse
-from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.shingles import shingle_texts
 from ndd_search.similarity import estimate_containment, estimate_resemblance
 from ndd_search.sketch import sketch_many
@@ -27,18 +37,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help='a text in UTF-8, "-" for standard input')
     parser.add_argument("b", metavar="B", help="another one")
     add_min_similarity(parser)
+    add_settings(parser)
     parser.add_argument("--shared", type=int, default=10, help="shared shingles to show (10)")
     add_recipe(parser)
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    recipe = arguments.recipe or Recipe()
+    options, recipe = stored_options(arguments)
     texts = [read_text(name, sys.stdin) for name in (arguments.a, arguments.b)]
     a, b = sketch_many(texts, recipe)
     first, second = (dict.fromkeys(shingle_texts(text, recipe)) for text in texts)
     shared = [shingle for shingle in first if shingle in second]
-    options = CollapseOptions(min_similarity=arguments.min_similarity or "auto")
+    if arguments.min_similarity is not None:
+        options = replace(options, min_similarity=arguments.min_similarity)
     verdict = collapse(texts, sketches=[a, b], recipe=recipe, options=options).explain(1)
     resemblance, containment = estimate_resemblance(a, b, recipe.k), estimate_containment(a, b, recipe.k)
     union, smaller = len(first) + len(second) - len(shared), min(len(first), len(second))

@@ -14,7 +14,7 @@ import argparse
 import sys
 
 from ndd_search.cli import DONE, NO, PARTLY
-from ndd_search.cli.output import add_json, add_page, add_recipe, page_settings, print_json, warn
+from ndd_search.cli.output import add_json, add_page, add_recipe, page_settings, print_json, stored_options, warn
 from ndd_search.cli.sources import json_lines
 from ndd_search.collapse import collapse
 from ndd_search.documents import text_of
@@ -37,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     for sentence in left_out:
         warn(sentence)
     numbers = list(texts)
-    page = collapse(numbers, text=texts.__getitem__, recipe=arguments.recipe, **page_settings(arguments))
+    options, recipe = stored_options(arguments)
+    page = collapse(numbers, text=texts.__getitem__, recipe=recipe, options=options, **page_settings(arguments))
     for group in page.groups:
         line = lines[group.hit - 1]
         copies = [{"line": copy.hit, "similarity": round(copy.similarity, 4)} for copy in group.duplicates]

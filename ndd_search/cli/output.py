@@ -7,10 +7,12 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ndd_search.config import Recipe
+from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.errors import MissingExtra
+from ndd_search.settings_file import StoredSettings, read_settings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +37,7 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     add_min_similarity(parser)
     parser.add_argument("--mode", choices=("group", "drop", "demote", "annotate"), help="what happens to them (group)")
     parser.add_argument("--window", type=int, help="hits examined at first (100)")
+    add_settings(parser)
 
 
 def add_min_similarity(parser: argparse.ArgumentParser) -> None:
@@ -44,10 +47,21 @@ def add_min_similarity(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """--settings."""
+    parser.add_argument("--settings", type=Path, metavar="FILE", help="options out of a file, as tune writes it")
+
+
 def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings of add_page that were given, as arguments of a search or collapse."""
     settings = {name: getattr(arguments, name) for name in ("size", "from_", "min_similarity", "mode", "window")}
     return {name: value for name, value in settings.items() if value is not None}
+
+
+def stored_options(arguments: argparse.Namespace) -> tuple[CollapseOptions, Recipe]:
+    """The options of --settings, and the recipe of --recipe or else that of the file; the defaults without them."""
+    stored = read_settings(arguments.settings, arguments.recipe) if arguments.settings else StoredSettings()
+    return stored.options, arguments.recipe or stored.recipe or Recipe()
 
 
 def print_json(value: Any) -> None:

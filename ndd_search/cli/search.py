@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ndd_search.engines.embedded import Index
 
-    with Index.open(arguments.folder) as index:
+    with Index.open(arguments.folder, settings=arguments.settings) as index:
         response = index.search(arguments.query, **page_settings(arguments))
         if arguments.json:
             print_json(response)

@@ -6,6 +6,7 @@ read while one writes; what was committed survives a crash.
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,6 +28,7 @@ from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.engines.stored import document_of, id_of, possible_id, searchable, source_of
 from ndd_search.errors import IndexUnusable, MissingExtra, RecipeMismatch
 from ndd_search.page import Fetch, Fetched, cut, fill, next_fetch, run
+from ndd_search.settings_file import read_settings
 from ndd_search.sketch import Sketch, sketch_many
 from ndd_search.stream import Stream
 
@@ -61,8 +63,9 @@ class StoredHit(NamedTuple):
 class Index:
     """An index in a folder. Open it with `Index.open`; a context manager, safe for reading from several threads."""
 
-    def __init__(self, path: Path, meta: Meta, cache: Cache) -> None:
+    def __init__(self, path: Path, meta: Meta, cache: Cache, options: CollapseOptions | None = None) -> None:
         self.path, self.meta, self.recipe = path.absolute(), meta, Recipe.parse(meta.recipe)
+        self.options = options or CollapseOptions()
         self._analyzer = _analyzer(meta.language)
         with told(path):
             self._index = tantivy.Index(_schema(meta), str(path))
@@ -80,6 +83,7 @@ class Index:
         language: str | None = None,
         recipe: Recipe | None = None,
         cache: Cache | None = None,
+        settings: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Open the index in a folder, or make one there.
 
@@ -87,8 +91,9 @@ class Index:
         language: whose stemmer searches use, as in "english" (the default) or "german"; "none" does not stem.
         recipe:   how documents are sketched; the default recipe for a new index.
         cache:    where streams are remembered; by default 64 MB of memory, ten seconds.
+        settings: a file of CollapseOptions for every search, as `ndd-search tune` writes it (see settings_file).
         Raises IndexUnusable for a folder that holds something else, a newer format, or other fields or language than
-        these; RecipeMismatch for another recipe; MissingExtra without tantivy.
+        these; RecipeMismatch for another recipe; InvalidSettings; MissingExtra without tantivy.
         """
         folder, language = Path(path), language and language.lower()
         fields = None if text is None else (text,) if isinstance(text, str) else tuple(text)
@@ -105,7 +110,8 @@ class Index:
                 raise IndexUnusable(folder, f"it was made with {name} {stored!r}, not {wanted!r}", "use another folder")
         if recipe is not None and recipe.id != meta.recipe:
             raise RecipeMismatch(f"index {str(folder)!r}", meta.recipe, recipe.id)
-        return cls(folder, meta, MemoryCache() if cache is None else cache)
+        options = None if settings is None else read_settings(settings, Recipe.parse(meta.recipe)).options
+        return cls(folder, meta, MemoryCache() if cache is None else cache, options)
 
     def __enter__(self) -> Self:
         return self
@@ -173,7 +179,7 @@ class Index:
         """Search the text fields for any of the words of `query`, best first by BM25, near-duplicates collapsed.
 
         size, from_: the page, as positions in the deduplicated stream.
-        options, changes: CollapseOptions, or single options of it by name.
+        options, changes: CollapseOptions instead of those of the index, or single options of it by name.
         Returns Elasticsearch's response shape: took (milliseconds), hits.total, hits.hits[]._id/_score/_source with
         inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing; of one with thousands of
         different words the first 1,024 count.
@@ -183,7 +189,7 @@ class Index:
             raise ValueError(f"size and from_ must be at least 0, got {size} and {from_}")
         if not isinstance(query, str):
             raise TypeError(f"query must be a text, got {type(query).__name__}")
-        options = collapse_options(options, **changes)
+        options = collapse_options(options or self.options, **changes)
         view, state = self._view(self._query(query))
         stream, known = self._grow(
             self._key(query, options, state, view.common),

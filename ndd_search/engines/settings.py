@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from ndd_search.cache import Cache, MemoryCache, PairCache
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
 from ndd_search.decision import CommonValues
 from ndd_search.field import SketchField
+from ndd_search.settings_file import StoredSettings, read_settings
 
 log = logging.getLogger("ndd_search")
 
@@ -64,6 +66,7 @@ def settings_of(
     time_budget: float | None = None,
     plain_for: float = 60.0,
     common: CommonValues | bool = True,
+    settings: str | os.PathLike[str] | None = None,
     options: CollapseOptions | None = None,
     **changes: Any,
 ) -> Settings:
@@ -72,9 +75,10 @@ def settings_of(
         raise ValueError(f"time_budget must be above 0 seconds, got {time_budget}")
     if not plain_for >= 0:
         raise ValueError(f"plain_for must be at least 0 seconds, got {plain_for}")
+    stored = StoredSettings() if settings is None else read_settings(settings, recipe)
     return Settings(
-        options=collapse_options(options, **changes),
-        recipe=recipe or Recipe(),
+        options=collapse_options(options or stored.options, **changes),
+        recipe=recipe or stored.recipe or Recipe(),
         sketch_field=SketchField(field),
         cache=MemoryCache() if cache is True else cache or None,
         time_budget=time_budget,

@@ -1,0 +1,148 @@
+"""Settings in a file: what was written is read, by everything that reads it, and what is wrong with one is told."""
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search.engines.settings import settings_of
+from ndd_search.errors import InvalidSettings
+from ndd_search.settings_file import StoredSettings, read_settings, write_settings
+from tests.test_cli import CLIMATE, NEWS
+from tests.test_cli import ndd as run
+
+NAMES = st.text(min_size=1).filter(lambda name: name.isprintable() or "\x7f" in name)
+OPTIONS = st.builds(
+    ndd.CollapseOptions,
+    min_similarity=st.one_of(st.sampled_from(["auto", "high"]), st.floats(0.01, 1)),
+    mode=st.sampled_from(["group", "drop"]),
+    window=st.integers(1, 500),
+    keep=st.lists(NAMES.map("newest:{}".format).filter(lambda wish: "\n" not in wish)),
+    min_length_ratio=st.floats(0, 1),
+    must_match=st.lists(NAMES),
+)
+
+
+@given(options=OPTIONS, recipe=st.sampled_from([None, ndd.Recipe.words(k=128)]), name=st.sampled_from(["toml", "json"]))
+def test_what_is_written_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory, options: ndd.CollapseOptions, recipe: ndd.Recipe | None, name: str
+) -> None:
+    path = tmp_path_factory.mktemp("settings") / f"settings.{name}"
+    settings = StoredSettings(options, recipe, {"on": 'a "folder" \\ with\tall', "interval": [0.5, 0.6], "answers": 3})
+    write_settings(path, settings)
+    assert read_settings(path) == settings
+
+
+def test_times_without_end_and_pairs_of_options_are_written_too(tmp_path: Path) -> None:
+    options = ndd.CollapseOptions(time_field="published", max_seconds_apart=float("inf"))
+    for name in ("a.toml", "a.json"):
+        write_settings(tmp_path / name, StoredSettings(options))
+        assert read_settings(tmp_path / name).options == options
+
+
+def test_a_file_written_by_hand_needs_little(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text("version = 1\n[collapse]\nmust_match = ['price']\n")
+    assert read_settings(path) == StoredSettings(ndd.CollapseOptions(must_match=("price",)))
+
+
+def test_a_callable_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="keep holds a callable"):
+        write_settings(tmp_path / "settings.toml", StoredSettings(ndd.CollapseOptions(keep=(len,))))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "its version is None; begin it with the line: version = 1"),
+        ("version = true", "its version is True"),
+        ("version = 2", "written by a newer version .*2, this one reads 1.*; update ndd-search"),
+        ("version = 1\nmin_similarity = 0.5", "unknown key 'min_similarity'; the keys are version, recipe, collapse"),
+        ("version = 1\n[collapse]\nmin_similarty = 0.5", "did you mean min_similarity.*the options are min_similarity"),
+        ("version = 1\n[collapse]\nmin_similarity = 2", r"\[collapse\]: min_similarity must be in 0..1, got 2"),
+        ("version = 1\ncollapse = 3", "collapse is 3, not names and values"),
+        ('version = 1\nrecipe = "w3"', "recipe: 'w3' is no recipe id"),
+        ("version = 1\nrecipe = 3", "recipe: "),
+        ("version =", "it is no TOML"),
+        ("\ud800", "it is no TOML"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_with_its_name(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.raises(InvalidSettings, match=f"settings.toml: .*{told}"):
+        read_settings(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("[1]", "it holds a list"), ("{", "it is no JSON"), ("[" * 100_000, "JSON")]
+)
+def test_what_is_wrong_with_a_json_file_is_told(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    with pytest.raises(InvalidSettings, match=told):
+        read_settings(path)
+
+
+@pytest.fixture
+def strict(tmp_path: Path) -> Path:
+    """Settings that keep all but identical texts apart, tuned for the default recipe."""
+    path = tmp_path / "strict.toml"
+    write_settings(path, StoredSettings(ndd.CollapseOptions(min_similarity="identical", window=70), ndd.Recipe()))
+    return path
+
+
+def test_a_wrapped_client_reads_it_and_its_own_arguments_win(strict: Path) -> None:
+    settings = settings_of(settings=strict, window=80)
+    assert (settings.options.min_similarity, settings.options.window) == ("identical", 80)
+    assert settings.recipe == ndd.Recipe()
+    assert settings_of(settings=strict, options=ndd.CollapseOptions()).options == ndd.CollapseOptions()
+    other = ndd.Recipe.words(k=128)
+    write_settings(strict, StoredSettings(recipe=other))
+    assert settings_of(settings=strict).recipe == other
+
+
+def test_another_recipe_than_they_were_tuned_for_is_a_warning(strict: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "ndd_search"):
+        assert settings_of(settings=strict, recipe=ndd.Recipe()).recipe == ndd.Recipe()
+        assert caplog.messages == []
+        assert settings_of(settings=strict, recipe=ndd.Recipe.words(size=5)).recipe == ndd.Recipe.words(size=5)
+    assert "strict.toml was tuned for sketches of recipe w3-k64-v1, these are of w5-k64-v1" in caplog.messages[0]
+
+
+def test_the_embedded_index_and_the_command_line_read_it(strict: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+    folder = tmp_path / "news.idx"
+    with ndd.Index.open(folder, text="body", settings=strict) as index:
+        index.add([{"id": i, "body": body} for i, body in enumerate(NEWS)])
+        assert len(index.search("ministers final")["hits"]["hits"]) == 3
+        assert len(index.search("ministers final", min_similarity="auto")["hits"]["hits"]) == 2
+    assert len(json.loads(run("search", folder, "ministers final", "--json").stdout)["hits"]["hits"]) == 2
+    words: list[Any] = ["--json", "--settings", strict]
+    assert len(json.loads(run("search", folder, "ministers final", *words).stdout)["hits"]["hits"]) == 3
+    assert run("dedupe", "--settings", strict, stdin="\n".join(NEWS)).stdout.splitlines() == NEWS
+    (tmp_path / "a").write_text(CLIMATE)
+    (tmp_path / "b").write_text(NEWS[2])
+    run("compare", tmp_path / "a", tmp_path / "b")
+    run("compare", tmp_path / "a", tmp_path / "b", "--settings", strict, code=1)
+    run("compare", tmp_path / "a", tmp_path / "b", "--settings", strict, "--min-similarity", "auto")
+    told = run("compare", tmp_path / "a", tmp_path / "b", "--settings", strict, "--recipe", "w5-k64-v1", code=1).stderr
+    assert "tune again" in told
+    strict.write_text("version = 1\n[collapse]\nbar = 1\n")
+    assert "unknown option 'bar'" in run("search", folder, "ministers", "--settings", strict, code=2).stderr
+
+
+def test_options_of_every_kind_can_stand_in_a_file(tmp_path: Path) -> None:
+    changed = {"keep": ("newest:at",), "must_match": ("price",), "time_field": "at", "max_seconds_apart": 5.0}
+    changed |= {"mode": "drop", "window": 9, "max_window": 99, "max_per_group": 2, "min_shingles": 1}
+    changed |= {"min_similarity": 0.5, "min_length_ratio": 0.5}
+    options = replace(ndd.CollapseOptions(), **changed)
+    write_settings(tmp_path / "all.toml", StoredSettings(options))
+    assert read_settings(tmp_path / "all.toml").options == options
