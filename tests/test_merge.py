@@ -125,6 +125,12 @@ def test_hits_without_sketches_stand_alone_or_are_sketched_from_their_source() -
     assert ids(ndd.merge(bare, text="no_such_field")) == ["1", "2"]
 
 
+def test_only_hits_that_bring_no_sketch_are_sketched_from_their_text() -> None:
+    some = response(hit("1", TEXTS["river"]), hit("2", TEXTS["river"], sketched=False), hit("3", TEXTS["stone"]))
+    merged = ndd.merge([some], text="body")
+    assert [(one["_id"], copies(one)) for one in merged["hits"]["hits"]] == [("1", ["2"]), ("3", [])]
+
+
 def test_options_are_those_of_collapse() -> None:
     merged = ndd.merge([FIRST, SECOND], mode="drop", min_similarity=0.5)
     assert all("inner_hits" not in one for one in merged["hits"]["hits"])

@@ -93,7 +93,8 @@ class _Reader:
         found = self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)
         if self.text is None:
             return found
-        texts = [self._text(hit) if one == "missing" else None for hit, one in zip(hits, found, strict=True)]
+        missing = [isinstance(one, str) and one == "missing" for one in found]
+        texts = [self._text(hit) if lacks else None for hit, lacks in zip(hits, missing, strict=True)]
         made = iter(sketch_many((text for text in texts if text is not None), self.recipe))
         return [one if text is None else _or_empty(next(made)) for one, text in zip(found, texts, strict=True)]
 
