@@ -14,6 +14,7 @@ from ndd_search.config import CollapseOptions, Recipe, collapse_options
 from ndd_search.decision import CommonValues
 from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument
+from ndd_search.numbers import numbers_value
 from ndd_search.page import Fetch, Fetched, Page, cut, fill, run
 from ndd_search.sketch import Sketch, sketch_many
 from ndd_search.stream import Stream
@@ -38,7 +39,7 @@ def collapse(
     hits:     best first: texts, or mappings or objects that have their text where `text` says.
     size, from_: the page, as positions in the deduplicated list.
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
-    sketches: of the hits, where they are at hand already; `text` is not read then.
+    sketches: of the hits, where they are at hand already; `text` is read then only for numbers_must_match.
     recipe:   how texts are sketched, or how `sketches` were made.
     common:   the table of values that many documents of the collection hold; "auto" decides better with it.
     options, changes: CollapseOptions, or single options of it by name (min_similarity=0.8).
@@ -85,6 +86,10 @@ class _ListReader:
 
     def value(self, hit: Any, field: str) -> Any:
         return None if isinstance(hit, str) else value_of(hit, field)
+
+    def numbers(self, hit: Any) -> int | None:
+        text = self._text(hit)
+        return None if text is None else numbers_value(text, self.recipe)
 
     def _text(self, hit: Any) -> str | None:
         if callable(self.text):

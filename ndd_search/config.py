@@ -136,6 +136,8 @@ class CollapseOptions:
     min_length_ratio: shorter / longer, in shingles, from which two hits may be near-duplicates, 0..1; 0 is off.
     must_match:       fields in which two near-duplicates agree (price, version, language); a missing value agrees
                       with a missing value only.
+    numbers_must_match: two near-duplicates hold the same numbers (see `numbers`): for products, releases, flats. In an
+                      index they must be stored beside the sketch (numbers=True); a hit without them stands alone.
     time_field, max_seconds_apart: two near-duplicates are at most this far apart in that field (a datetime, an
                       ISO 8601 text, or a number of seconds or milliseconds since 1970); a hit without a readable
                       time stands alone.
@@ -150,6 +152,7 @@ class CollapseOptions:
     min_shingles: int = 8
     min_length_ratio: float = 0.0
     must_match: tuple[str, ...] = ()
+    numbers_must_match: bool = False
     time_field: str | None = None
     max_seconds_apart: float | None = None
 
@@ -166,6 +169,8 @@ class CollapseOptions:
         _whole("max_per_group", self.max_per_group, 1)
         _whole("min_shingles", self.min_shingles, 0)
         _share("min_length_ratio", self.min_length_ratio)
+        if not isinstance(self.numbers_must_match, bool):
+            raise TypeError(f"numbers_must_match must be true or false, got {self.numbers_must_match!r}")
         for name in ("keep", "must_match"):  # lists come from JSON; a frozen value holds tuples
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Collection):

@@ -72,6 +72,6 @@ def _verdict(
     pairs, overlaps = overlapping_pairs(rows, decision, floor=0.0)
     if not len(pairs):
         return 0.0, decision.floor, ""
-    verdicts = allowed(pairs, rows, [stream.hits[first], stream.hits[second]], reader.value, options)
+    verdicts = allowed(pairs, rows, [stream.hits[first], stream.hits[second]], reader, options)
     refusing = ", ".join(name for name, verdict in verdicts.items() if not verdict.all())
     return float(decision.similarity(overlaps)[0]), float(decision.bars(overlaps)[0]), refusing

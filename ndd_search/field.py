@@ -5,9 +5,10 @@ A document carries one object, by default under the name "ndd":
     "ndd": {"sketch": [17, 4711, ...], "recipe": "w3-k64-v1"}
 
 `sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. A search reads both as doc values.
-Two more are there only where they are asked for: `ndd.duplicate_of`, the id of a document that was there first, and
-`ndd_keys`, the smallest values as indexed terms, by which near-duplicates are found in a whole index. The keys stand
-beside the object, not in it: they have no doc values, so a search for the doc values of `ndd.*` would fail on them.
+Three more are there only where they are asked for: `ndd.numbers`, the numbers of the text as one (see `numbers`),
+mapped like a sketch; `ndd.duplicate_of`, the id of a document that was there first; and `ndd_keys`, the smallest values
+as indexed terms, by which near-duplicates are found in a whole index. The keys stand beside the object, not in it: they
+have no doc values, so a search for the doc values of `ndd.*` would fail on them.
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ class SketchField:
         return f"{self.name}.recipe"
 
     @property
+    def numbers(self) -> str:
+        """The path of the numbers of the text."""
+        return f"{self.name}.numbers"
+
+    @property
     def duplicate_of(self) -> str:
         """The path of the id of an earlier near-duplicate."""
         return f"{self.name}.duplicate_of"
@@ -52,17 +58,19 @@ class SketchField:
         """The path of the keys."""
         return f"{self.name}_keys"
 
-    def encode(self, sketch: Sketch, recipe: Recipe) -> dict[str, Any]:
-        """What is stored under `name`, in plain lists and ints for any JSON writer."""
-        return {"sketch": sketch.tolist(), "recipe": recipe.id}
+    def encode(self, sketch: Sketch, recipe: Recipe, numbers: int | None = None) -> dict[str, Any]:
+        """What is stored under `name`, in plain lists and ints for any JSON writer. numbers: None stores none."""
+        return {"sketch": sketch.tolist(), "recipe": recipe.id, **({} if numbers is None else {"numbers": numbers})}
 
-    def parts(self, sketch: Sketch | None, recipe: Recipe, keys: int = 0) -> dict[str, Any]:
+    def parts(self, sketch: Sketch | None, recipe: Recipe, keys: int = 0, numbers: int | None = None) -> dict[str, Any]:
         """Everything a document gets, by top-level field: the object, and `keys` keys unless that is 0.
 
         None for a sketch says that the one which is stored no longer fits the text: readers take it as foreign, and a
         backfill makes a new one.
         """
-        stored: dict[str, Any] = {"sketch": [], "recipe": STALE} if sketch is None else self.encode(sketch, recipe)
+        stored: dict[str, Any] = {"sketch": [], "recipe": STALE}
+        if sketch is not None:
+            stored = self.encode(sketch, recipe, numbers)
         return {self.name: stored, **({self.keys: keys_of(stored["sketch"], keys)} if keys else {})}
 
     def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | str]:
@@ -86,6 +94,11 @@ class SketchField:
             reason or ("malformed" if wrong[end - len(one) : end].any() else values[end - len(one) : end])
             for reason, one, end in zip(lacking, stored, ends.tolist(), strict=True)
         ]
+
+    def numbers_in(self, fields: Mapping[str, Any]) -> int | None:
+        """The stored numbers of a hit out of its doc values, None where there are none."""
+        stored = fields.get(self.numbers)
+        return stored[0] if isinstance(stored, list) and len(stored) == 1 and isinstance(stored[0], int) else None
 
     def _lacking(self, fields: Mapping[str, Any], recipe: list[str], k: int) -> str:
         stored, made_by = fields.get(self.sketch), fields.get(self.recipe)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +16,22 @@ from ndd_search.similarity import estimated_shingles
 Value = Callable[[Any, str], Any]
 
 
-def allowed(
-    pairs: Pairs, rows: Rows, hits: Sequence[Any], value: Value, options: CollapseOptions
-) -> dict[str, npt.NDArray[np.bool_]]:
-    """For each guard that is on, by name, which pairs it lets count; bool, shape (len(pairs),).
+class Reader(Protocol):
+    """How guards look into the hits of one engine."""
 
-    value(hit, field) reads a field of a hit, None where it has none.
-    """
+    def value(self, hit: Any, field: str) -> Any:
+        """What the hit has in a field, None where it has nothing."""
+
+    def numbers(self, hit: Any) -> int | None:
+        """The numbers of the hit's text (see `numbers`), None where nobody knows them."""
+
+
+def allowed(
+    pairs: Pairs, rows: Rows, hits: Sequence[Any], reader: Reader, options: CollapseOptions
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """For each guard that is on, by name, which pairs it lets count; bool, shape (len(pairs),)."""
     first, second = pairs.first, pairs.second
-    verdicts = {"min_shingles": _long_enough(pairs, rows, options.min_shingles)}
+    verdicts = {"min_shingles": long_enough(pairs, rows, options.min_shingles)}
     if options.min_length_ratio:
         sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
         ratio = np.minimum(sizes[first], sizes[second]) / np.maximum(sizes[first], sizes[second])
@@ -33,12 +40,24 @@ def allowed(
         return verdicts
     for field in options.must_match:
         codes: dict[str, int] = {}
-        of = np.array([codes.setdefault(repr(value(hit, field)), len(codes)) for hit in hits])
+        of = np.array([codes.setdefault(repr(reader.value(hit, field)), len(codes)) for hit in hits])
         verdicts[f"must_match {field}"] = of[first] == of[second]
+    if options.numbers_must_match:
+        verdicts["numbers_must_match"] = _same_numbers(pairs, hits, reader)
     if options.time_field is not None and options.max_seconds_apart is not None:
-        times = np.array([seconds_since_1970(value(hit, options.time_field)) for hit in hits])
+        times = np.array([seconds_since_1970(reader.value(hit, options.time_field)) for hit in hits])
         verdicts["max_seconds_apart"] = np.abs(times[first] - times[second]) <= options.max_seconds_apart
     return verdicts
+
+
+def _same_numbers(pairs: Pairs, hits: Sequence[Any], reader: Reader) -> npt.NDArray[np.bool_]:
+    """Whether both hits hold the same numbers; unknown ones, of a sketch without them, are never the same."""
+    of = np.full(len(hits), -1, np.int64)
+    for place in np.unique((pairs.first, pairs.second)).tolist():  # a text may have to be read for it
+        found = reader.numbers(hits[place])
+        of[place] = -1 if found is None else found
+    same: npt.NDArray[np.bool_] = (of[pairs.first] == of[pairs.second]) & (of[pairs.first] >= 0)
+    return same
 
 
 def seconds_since_1970(value: Any) -> float:
@@ -60,7 +79,7 @@ def seconds_since_1970(value: Any) -> float:
     return float("nan")
 
 
-def _long_enough(pairs: Pairs, rows: Rows, least: int) -> npt.NDArray[np.bool_]:
+def long_enough(pairs: Pairs, rows: Rows, least: int) -> npt.NDArray[np.bool_]:
     """Whether both hits have enough shingles to compare, or the same ones."""
     short = rows.lengths < min(least, rows.k)
     comparable: npt.NDArray[np.bool_] = ~(short[pairs.first] | short[pairs.second])

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import CommonValues, Decision
 from ndd_search.groups import choose_leaders
+from ndd_search.guards import Reader as FieldReader
 from ndd_search.guards import allowed
 from ndd_search.pairs import Pairs, Ranks, Rows, rows_of, similar_pairs
 from ndd_search.sketch import Sketch
@@ -20,7 +21,7 @@ Find = Callable[[Rows, Decision], Pairs]
 _NONE = np.empty(0, np.int32)
 
 
-class Reader(Protocol):
+class Reader(FieldReader, Protocol):
     """How the flow looks into the hits of one engine."""
 
     @property
@@ -39,9 +40,6 @@ class Reader(Protocol):
 
     def identity(self, hit: Any, rank: int) -> Hashable:
         """What tells this hit from another one; the engine may hand out the same hit in two rounds."""
-
-    def value(self, hit: Any, field: str) -> Any:
-        """What the hit has in a field, None where it has nothing."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ class Stream:
         pairs = find(rows, Decision.of(options.min_similarity, reader.recipe, reader.common))
         pairs = pairs.where(pairs.second >= len(old))
         hits = [*(self.hits[i] for i in old), *fresh]
-        verdicts = allowed(pairs, rows, hits, reader.value, options)
+        verdicts = allowed(pairs, rows, hits, reader, options)
         pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))
         leader, similarity = choose_leaders(len(where), pairs)
         return where[leader[len(old) :]], similarity[len(old) :]

@@ -19,6 +19,7 @@ FLOW = [
     "markup",
     "unicode_table",
     "text",
+    "numbers",
     "sentences",
     "shingles",
     "sketch",

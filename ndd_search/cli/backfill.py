@@ -32,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
     add_recipe(parser)
     parser.add_argument("--keys", type=int, default=0, help="keys to store for whole-index candidates (none)")
+    parser.add_argument("--numbers", action="store_true", help="store numbers for the guard numbers_must_match, too")
     parser.add_argument("--remove", metavar="FIELD", help="take away the sketches of this object instead")
     parser.add_argument("--query", type=_query, help="only documents that match: JSON, as in a search request")
     parser.add_argument("--rate", type=float, help="documents a second (as many as the server takes)")
@@ -53,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         recipe=arguments.recipe or Recipe(),
         field=arguments.remove or arguments.field,
         keys=arguments.keys,
+        numbers=arguments.numbers,
         remove=arguments.remove is not None,
         query=arguments.query,
         rate=arguments.rate,

@@ -36,6 +36,9 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", type=int, default=0, dest="from_", help="where the page starts (0)")
     add_min_similarity(parser)
     parser.add_argument("--mode", choices=("group", "drop", "demote", "annotate"), help="what happens to them (group)")
+    parser.add_argument(
+        "--numbers-must-match", action="store_true", default=None, help="near-duplicates hold the same numbers"
+    )
     parser.add_argument("--window", type=int, help="hits examined at first (100)")
     add_settings(parser)
 
@@ -54,8 +57,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings of add_page that were given, as arguments of a search or collapse."""
-    settings = {name: getattr(arguments, name) for name in ("size", "from_", "min_similarity", "mode", "window")}
-    return {name: value for name, value in settings.items() if value is not None}
+    names = ("size", "from_", "min_similarity", "mode", "numbers_must_match", "window")
+    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
 def stored_options(arguments: argparse.Namespace) -> tuple[CollapseOptions, Recipe]:

@@ -27,6 +27,7 @@ from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, read_meta
 from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.engines.stored import document_of, id_of, possible_id, searchable, source_of
 from ndd_search.errors import IndexUnusable, MissingExtra, RecipeMismatch
+from ndd_search.numbers import numbers_value
 from ndd_search.page import Fetch, Fetched, cut, fill, next_fetch, run
 from ndd_search.settings_file import read_settings
 from ndd_search.sketch import Sketch, sketch_many
@@ -226,7 +227,7 @@ class Index:
 
     def _view(self, query: tantivy.Query) -> tuple[_View, State]:
         searcher, state = self._now()
-        return _View(searcher, query, self.recipe, self.common), state
+        return _View(searcher, query, self.meta.text, self.recipe, self.common), state
 
     def _grow(
         self, key: bytes, enough: Callable[[Stream], bool], grow: Callable[[Stream], Stream]
@@ -330,6 +331,7 @@ class _View:
 
     searcher: tantivy.Searcher
     query: tantivy.Query
+    text: tuple[str, ...]
     recipe: Recipe
     common: CommonValues | None
     seconds: float = 0.0
@@ -364,6 +366,10 @@ class _View:
 
     def value(self, hit: StoredHit, field: str) -> Any:
         return value_of(self.document(hit), field)
+
+    def numbers(self, hit: StoredHit) -> int | None:
+        text = text_of(self.document(hit), self.text)  # it is there: nothing has to be stored for it
+        return numbers_value(text or "", self.recipe)
 
 
 def _first(fields: tantivy.Document, name: str) -> Any:

@@ -19,6 +19,7 @@ from ndd_search.decision import CommonValues
 from ndd_search.documents import text_of, value_of
 from ndd_search.engines.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
 from ndd_search.field import SketchField
+from ndd_search.numbers import numbers_value
 from ndd_search.page import Page, cut
 from ndd_search.sketch import Sketch, sketch_many
 from ndd_search.stream import Stream
@@ -52,7 +53,8 @@ def merge(
                "reciprocal_rank" by the sum of 1 / (60 + rank) over the responses that have the hit; "round_robin" takes
                the first of each response, then the second of each. Ties go to the earlier response.
     size, from_: the page, as positions in the merged list without near-duplicates.
-    text:      a field of `_source`, several, or a callable(hit), to sketch hits that bring no sketch.
+    text:      a field of `_source`, several, or a callable(hit), to sketch hits that bring no sketch; for
+               numbers_must_match where they bring no ndd.numbers.
     recipe, field: whose sketches, and the object that holds them.
     common, changes: as in `collapse`.
     Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is
@@ -104,9 +106,14 @@ class _Reader:
     def value(self, hit: Hit, field: str) -> Any:
         return value_of(hit.get("_source") or {}, field)
 
+    def numbers(self, hit: Hit) -> int | None:
+        stored = self.field.numbers_in(hit.get("fields") or {})
+        text = self._text(hit) if stored is None else None
+        return stored if text is None else numbers_value(text, self.recipe)
+
     def plain(self, hit: Hit) -> Hit:
         """A new dict: the hit without the sketch."""
-        ours = (self.field.sketch, self.field.recipe, SIMILARITY, DUPLICATE_OF)
+        ours = (self.field.sketch, self.field.recipe, self.field.numbers, SIMILARITY, DUPLICATE_OF)
         fields = {name: value for name, value in (hit.get("fields") or {}).items() if name not in ours}
         rest = {name: value for name, value in hit.items() if name != "fields"}
         return {**rest, **({"fields": fields} if fields else {})}

@@ -34,6 +34,10 @@ _COUNT_AGAIN = 3600.0  # seconds
 _TRACING = {"traceparent", "tracestate", "x-opaque-id", "user-agent", "x-elastic-client-meta", "content-length"}
 _WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)\]")
 
+_NO_NUMBERS = (
+    "hits without stored numbers stand alone: run ndd-search backfill --numbers, or turn numbers_must_match off"
+)
+
 Hit = dict[str, Any]
 
 
@@ -88,8 +92,9 @@ class Conversation:
         self.search, self.options, self.settings = search, options, settings
         self._began, self._waited = perf_counter(), 0.0
         self._values = fields_of(options)
+        self._numbers = [self._field.numbers] if options.numbers_must_match else []
         self._sketch_fields = [name for name in (self._field.sketch, self._field.recipe) if not asked_for(search, name)]
-        self._not_asked_for = [name for name in self._values if not asked_for(search, name)]
+        self._not_asked_for = [name for name in (*self._values, *self._numbers) if not asked_for(search, name)]
         self.key: bytes | None = None
         self._stream_key: bytes | None = None
         if remember and settings.cache is not None:
@@ -115,7 +120,8 @@ class Conversation:
             if not first and self._seconds_left() <= 0:
                 state = self._degraded(state, "out of time, the page is made of the first hits")
                 break
-            answer = yield from self._ask(widened(self.search, wish.start, wish.size, self._field, self._values), first)
+            wider = widened(self.search, wish.start, wish.size, self._field, self._values, self._numbers)
+            answer = yield from self._ask(wider, first)
             if first and not _is_response(answer):
                 return (yield from self._as_asked(answer))
             if not _is_response(answer) or (not first and _is_partial(answer.body)):
@@ -198,7 +204,7 @@ class Conversation:
         """The state after a round."""
         hits = answer.body["hits"]["hits"]
         sketches = self._field.decode([hit.get("fields") or {} for hit in hits], self.settings.recipe)
-        reader = _Reader(self.settings.recipe, self._common, sketches, state.stream.fetched)
+        reader = _Reader(self.settings.recipe, self._field, self._common, sketches, state.stream.fetched)
         stream = state.stream.extend(
             [_without_fields(hit, self._sketch_fields) for hit in hits],
             wish.size,
@@ -208,8 +214,13 @@ class Conversation:
             find=self.settings.pairs,
         )
         envelope = _envelope(answer.body) if state.envelope is None else _joined(state.envelope, answer.body)
+        unknown = self._numbers and any(
+            not isinstance(sketch, str) and reader.numbers(hit) is None
+            for hit, sketch in zip(hits, sketches, strict=True)
+        )
         return replace(
             state,
+            degraded=self.settings.degrade(self.path, _NO_NUMBERS) if unknown else state.degraded,
             stream=stream,
             envelope=envelope,
             raw=state.raw or answer.raw,
@@ -221,9 +232,8 @@ class Conversation:
 
     def _response(self, state: _State, cache: str) -> dict[str, Any]:
         """The answer in the engine's own shape, with our page and block."""
-        page = cut(
-            state.stream, self.search.start, self.search.size, _Reader(self.settings.recipe, self._common), self.options
-        )
+        reader = _Reader(self.settings.recipe, self._field, self._common)
+        page = cut(state.stream, self.search.start, self.search.size, reader, self.options)
         took = perf_counter() - self._began - self._waited
         page = replace(page, info=replace(page.info, took=took, cache=cache, degraded=state.degraded))
         body = dict(state.envelope or {})
@@ -303,6 +313,7 @@ class _Reader:
     """Hits of an engine. found: the sketches of the hits from place `start` of the engine's list on."""
 
     recipe: Recipe
+    field: SketchField
     common: CommonValues | None
     found: Sequence[Sketch | str] = ()
     start: int = 0
@@ -318,6 +329,9 @@ class _Reader:
         if found is None:
             return value_of(hit.get("_source") or {}, field)
         return found[0] if isinstance(found, list) and len(found) == 1 else found
+
+    def numbers(self, hit: Hit) -> int | None:
+        return self.field.numbers_in(hit.get("fields") or {})
 
 
 def _is_response(answer: Answer) -> bool:

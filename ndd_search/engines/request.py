@@ -98,10 +98,17 @@ def is_write(request: Request) -> bool:
     return request.method not in ("GET", "HEAD") and _READS.isdisjoint(request.path.split("/"))
 
 
-def widened(search: Search, start: int, size: int, field: SketchField, values: Sequence[str] = ()) -> Request:
+def widened(
+    search: Search,
+    start: int,
+    size: int,
+    field: SketchField,
+    values: Sequence[str] = (),
+    stored: Sequence[str] = (),
+) -> Request:
     """The request for hits [start, start + size) with their sketches; aggregations and the like only for start 0.
 
-    values: fields of the documents that guards and `keep` read.
+    values: fields of the documents that guards and `keep` read. stored: what they read beside the sketch.
     """
     body = dict(search.body)
     params = {
@@ -109,7 +116,7 @@ def widened(search: Search, start: int, size: int, field: SketchField, values: S
     }
     body["from"], body["size"] = start, size
     in_url = _listed(params.get("docvalue_fields"))
-    body["docvalue_fields"] = _completed(body.get("docvalue_fields"), (field.sketch, field.recipe), in_url)
+    body["docvalue_fields"] = _completed(body.get("docvalue_fields"), (field.sketch, field.recipe, *stored), in_url)
     if values:
         body["fields"] = _completed(body.get("fields"), values)
     _hide_from_source(body, params, field)

@@ -26,6 +26,7 @@ from ndd_search.indexing.patience import Patience, status_of
 from ndd_search.indexing.rewrite import Job, Rewriter, Tally
 from ndd_search.indexing.scan import Hits
 from ndd_search.indexing.templates import check_mapping, kept_out_of_source, properties
+from ndd_search.numbers import numbers_value
 from ndd_search.sketch import Sketch, sketch_many
 
 _PAGE = 500  # documents
@@ -71,7 +72,7 @@ class Backfill:
 
     index:   an index, alias, data stream, pattern, or several joined by commas.
     fields:  the text fields that make the sketch, in the order with_sketches has them; none to remove.
-    recipe, field, keys: of the sketches to make, as in with_sketches.
+    recipe, field, keys, numbers: of the sketches to make, as in with_sketches.
     remove:  take away what is stored under `field`, and its keys, instead.
     query:   only documents that match it, in the engine's own query language.
     rate:    documents a second, None for as many as the server takes.
@@ -84,6 +85,7 @@ class Backfill:
     recipe: Recipe = dataclasses.field(default_factory=Recipe)
     field: str = "ndd"
     keys: int = 0
+    numbers: bool = False
     remove: bool = False
     query: Mapping[str, Any] | None = None
     rate: float | None = None
@@ -138,8 +140,9 @@ class Backfill:
             stored = [{"exists": {"field": path}} for path in (where.recipe, where.sketch)]
             return {"bool": {"should": stored, "minimum_should_match": 1, "filter": only}}
         lacking: list[dict[str, Any]] = [{"bool": {"must_not": [{"term": {where.recipe: self.recipe.id}}]}}]
-        if self.keys:  # a sketch made before keys were wanted
-            without = {"filter": [{"exists": {"field": where.sketch}}], "must_not": [{"exists": {"field": where.keys}}]}
+        wanted = [path for path, on in ((where.keys, self.keys), (where.numbers, self.numbers)) if on]
+        for path in wanted:  # a sketch made before they were
+            without = {"filter": [{"exists": {"field": where.sketch}}], "must_not": [{"exists": {"field": path}}]}
             lacking.append({"bool": without})
         return {"bool": {"should": lacking, "minimum_should_match": 1, "filter": only}}
 
@@ -161,7 +164,11 @@ class Backfill:
     def _missing(self, facts: IndexFacts) -> dict[str, Any]:
         """What of our mapping the index does not have."""
         known = facts.mapping.get("properties", {})
-        return {name: one for name, one in properties(self.field, self.keys > 0).items() if name not in known}
+        missing = {name: one for name, one in properties(self.field, self.keys > 0).items() if name not in known}
+        if self.numbers and "numbers" not in known.get(self.field, {}).get("properties", {"numbers": None}):
+            ours = properties(self.field)[self.field]["properties"]
+            missing[self.field] = {"properties": {"numbers": ours["numbers"]}}  # a mapping made before there were any
+        return missing
 
     def _count(self, client: Any, facts: IndexFacts) -> int:
         client.indices.refresh(index=facts.name)
@@ -266,24 +273,34 @@ class _Sketch(Job):
 
     @property
     def search(self) -> Mapping[str, Any]:
-        stored = [self._where.sketch, self._where.recipe] if self._compare else []
+        stored = [self._where.sketch, self._where.recipe, self._where.numbers] if self._compare else []
         return {"query": self._query, "_source": list(self._settings.fields), "docvalue_fields": stored}
 
     def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | None]:
         settings = self._settings
         texts = [text_of(hit.get("_source", {}), settings.fields) or "" for hit in hits]
-        stored: list[Sketch | str] = [""] * len(hits)
+        numbers = [numbers_value(text, settings.recipe) if settings.numbers else None for text in texts]
+        made = list(zip(sketch_many(texts, settings.recipe), numbers, strict=True))
+        right = [False] * len(hits)
         if self._compare:
-            stored = self._where.decode([hit.get("fields", {}) for hit in hits], settings.recipe)
+            fields = [hit.get("fields", {}) for hit in hits]
+            known = self._where.decode(fields, settings.recipe)
+            right = [
+                _same(sketch, stored) and number in (None, self._where.numbers_in(values))
+                for (sketch, number), stored, values in zip(made, known, fields, strict=True)
+            ]
+        # What was written before its field was mapped stands in _source already: no reason to leave the document alone.
+        again = {"detect_noop": False} if settings.numbers else {}
         return [
-            None if self._same(made, known) else {"doc": self._where.parts(made, settings.recipe, settings.keys)}
-            for made, known in zip(sketch_many(texts, settings.recipe), stored, strict=True)
+            None if good else {"doc": self._where.parts(sketch, settings.recipe, settings.keys, number), **again}
+            for (sketch, number), good in zip(made, right, strict=True)
         ]
 
-    def _same(self, made: Sketch, known: Sketch | str) -> bool:
-        if isinstance(known, str):
-            return known == "empty" and not len(made)
-        return bool(known.tolist() == made.tolist())
+
+def _same(made: Sketch, stored: Sketch | str) -> bool:
+    if isinstance(stored, str):
+        return stored == "empty" and not len(made)
+    return bool(stored.tolist() == made.tolist())
 
 
 class _Remove(Job):

@@ -19,7 +19,7 @@ from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import Decision
 from ndd_search.engines.hook import options
 from ndd_search.field import SketchField, keys_of
-from ndd_search.guards import allowed
+from ndd_search.guards import long_enough
 from ndd_search.indexing.patience import Patience
 from ndd_search.indexing.scan import snapshot
 from ndd_search.pairs import rows_of, similar_pairs
@@ -107,8 +107,7 @@ class CandidateSearch:
         rows = rows_of([wanted, *others], self.recipe.k)
         pairs = similar_pairs(rows, self._decision)
         pairs = pairs.where(pairs.first == 0)
-        long_enough = allowed(pairs, rows, [], lambda hit, field: None, self._options)["min_shingles"]
-        pairs = pairs.where(long_enough)
+        pairs = pairs.where(long_enough(pairs, rows, self._options.min_shingles))
         found = np.zeros(len(others))
         found[pairs.second - 1] = pairs.similarity
         return found

@@ -111,7 +111,7 @@ class Doctor:
             yield Finding("note", about, what, "raise it when pages are asked for that deep")
         fields, most = _mapped(facts.mapping), _limit(facts.settings)
         if fields > 0.9 * most:
-            remedy = "raise index.mapping.total_fields.limit, or map less: every sketch takes four fields"
+            remedy = "raise index.mapping.total_fields.limit, or map less: every sketch takes five fields"
             yield Finding("warning", about, f"{fields} of at most {most} fields are mapped", remedy)
 
     def _coverage(self, figures: Figures) -> Iterator[Finding]:

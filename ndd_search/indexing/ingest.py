@@ -33,12 +33,13 @@ from ndd_search.errors import MissingExtra
 from ndd_search.field import SketchField
 from ndd_search.indexing.actions import Action, open_action, touches
 from ndd_search.indexing.duplicate_policy import DuplicatePolicy, FoundDuplicate
+from ndd_search.numbers import numbers_value
 from ndd_search.sketch import Sketch, sketch_many
 
 logger = logging.getLogger("ndd_search")
 
 Fields = str | Sequence[str] | Mapping[str, str | Sequence[str]]
-MOST_SKETCHES = 16  # per document: each is three fields of the mapping, and an index holds 1,000 by default
+MOST_SKETCHES = 16  # per document: each is five fields of the mapping, and an index holds 1,000 by default
 
 
 @dataclass
@@ -68,21 +69,24 @@ def sketch_fields(
     recipe: Recipe | None = None,
     field: str = "ndd",
     keys: int = 0,
+    numbers: bool = False,
 ) -> dict[str, Any]:
     """A copy of one document with its sketch; arguments as of with_sketches. Without text it gets none."""
     if not isinstance(document, Mapping):
         raise TypeError(f"a document is a mapping, got {type(document).__name__}")
-    (action,) = with_sketches([{"_source": document}], fields, recipe=recipe, field=field, keys=keys)
+    given = [{"_source": document}]
+    (action,) = with_sketches(given, fields, recipe=recipe, field=field, keys=keys, numbers=numbers)
     return dict(action["_source"])
 
 
-def with_sketches(
+def with_sketches(  # noqa: PLR0913 - one call says all there is to say about an import
     actions: Iterable[Any] | AsyncIterable[Any],
     fields: Fields,
     *,
     recipe: Recipe | None = None,
     field: str = "ndd",
     keys: int = 0,
+    numbers: bool = False,
     duplicates: DuplicatePolicy | None = None,
     batch_size: int = 500,
     batch_characters: int = 2**21,
@@ -94,6 +98,7 @@ def with_sketches(
     fields:     names (dotted ones too) of the text fields that make one sketch, joined in this order, stored under
                 `field`; or several sketches, {"title_ndd": ["title"], "ndd": ["title", "body"]}.
     keys:       how many keys to store with each sketch for find_duplicates, 0..64; 8 or 16 are good.
+    numbers:    store the numbers of the text as one value, for the guard numbers_must_match.
     duplicates: what to do with documents that resemble one of the index or of this run; by the first sketch.
     batch_size, batch_characters: at most so many actions, and about so much text, are sketched at a time, in a thread,
                 while the helper sends those before; so two batches are read ahead. An object that only the helper
@@ -106,7 +111,7 @@ def with_sketches(
         raise ValueError(f"batch_size and batch_characters must be at least 1, got {batch_size} and {batch_characters}")
     if duplicates and not keys:
         raise ValueError("duplicates are found by keys: pass keys=8 as well")
-    sketcher = _Sketcher(chosen, recipe or Recipe(), keys, duplicates)
+    sketcher = _Sketcher(chosen, recipe or Recipe(), keys, numbers, duplicates)
     return SketchedActions(actions, sketcher, batch_size, batch_characters)
 
 
@@ -240,9 +245,15 @@ class _Sketcher:
     """What is done with a batch; all of it without I/O."""
 
     def __init__(
-        self, fields: dict[str, tuple[str, ...]], recipe: Recipe, keys: int, duplicates: DuplicatePolicy | None
+        self,
+        fields: dict[str, tuple[str, ...]],
+        recipe: Recipe,
+        keys: int,
+        numbers: bool,
+        duplicates: DuplicatePolicy | None,
     ) -> None:
-        self.fields, self.recipe, self.keys, self.duplicates = fields, recipe, keys, duplicates
+        self.fields, self.recipe, self.keys, self.numbers = fields, recipe, keys, numbers
+        self.duplicates = duplicates
         self.report = IngestReport()
         self._where = {name: SketchField(name) for name in fields}
         self._first = next(iter(fields))
@@ -256,7 +267,8 @@ class _Sketcher:
         for one, sketch in zip(wanted, self._sketches(wanted, batch), strict=True):
             if sketch is not None:
                 self.report.sketched += 1
-                one.document.update(self._where[one.name].parts(sketch, self.recipe, self.keys))
+                numbers = numbers_value(one.text, self.recipe) if self.numbers else None
+                one.document.update(self._where[one.name].parts(sketch, self.recipe, self.keys, numbers))
                 if one.name == self._first and not one.partial:
                     made[one.number].sketch = sketch
             elif one.partial:

@@ -14,7 +14,7 @@ from ndd_search.field import SketchField
 Engine = Literal["elasticsearch", "opensearch"]
 Level = Literal["ok", "note", "warning", "error"]
 ENGINES: tuple[Engine, ...] = ("elasticsearch", "opensearch")
-VERSION = 1  # of the mapping below
+VERSION = 2  # of the mapping below
 _PRIORITY = 501  # above the 100 and 200 of what Elasticsearch brings and Fleet installs
 
 
@@ -45,6 +45,7 @@ def properties(field: str = "ndd", keys: bool = False) -> dict[str, Any]:
             "dynamic": False,  # whatever else a pipeline writes into the object makes no new fields
             "properties": {
                 "sketch": {"type": "integer", "index": False},  # doc values only: half the space, nobody searches it
+                "numbers": {"type": "integer", "index": False},  # compared by the guard numbers_must_match
                 "recipe": {"type": "keyword"},  # searched by backfill, counted by doctor
                 "duplicate_of": {"type": "keyword"},  # for collapse and filters of the engine's own
             },
@@ -125,6 +126,9 @@ def _check_object(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
         what = f"{where.recipe} is {recipe or 'not mapped'}, not keyword (dynamic mapping makes it text)"
         remedy = "put the template first next time; here use another name (--field ndd_2) and run backfill"
         yield Finding("error", "mapping", what, remedy)
+    if (numbers := found["properties"].get("numbers")) and numbers.get("type") not in ("integer", "long"):
+        what = f"{where.numbers} is {numbers.get('type')}, not integer: numbers_must_match cannot read it"
+        yield Finding("warning", "mapping", what, "use another name (--field) and run backfill")
     if (keys := fields.get(where.keys)) and keys.get("type") != "keyword":
         yield Finding("error", "mapping", f"{where.keys} is {keys.get('type')}, not keyword", "reindex with keys")
 
@@ -168,5 +172,5 @@ def kept_out_of_source(mapping: Mapping[str, Any], field: str = "ndd") -> list[s
     source = mapping.get("_source", {})
     included = [f"all but {', '.join(source['includes'])}"] if source.get("includes") else []
     ours = SketchField(field)
-    mine = {field, f"{field}.*", ours.sketch, ours.recipe, ours.duplicate_of, ours.keys, f"{field}*"}
+    mine = {field, f"{field}.*", ours.sketch, ours.recipe, ours.numbers, ours.duplicate_of, ours.keys, f"{field}*"}
     return [*included, *(name for name in source.get("excludes", []) if name not in mine)]

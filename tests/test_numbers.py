@@ -1,0 +1,174 @@
+"""The numbers of a text, and the guard that keeps two hits with other numbers apart."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search.field import SketchField
+from ndd_search.indexing.templates import check_mapping, properties
+from ndd_search.numbers import numbers_of, numbers_value
+from tests.engines.find import Engine
+
+RECIPE = ndd.Recipe()
+OFFER = (
+    "Portable power bank with {} mAh and two outputs, charges a phone and a tablet at the same time, "
+    "slim aluminium case, short cable included, delivered in a recycled paper box within the week"
+)
+OFFERS = [OFFER.format("10,000"), OFFER.format("20,000"), OFFER.format("10000") + " today"]
+PRODUCTS = [{"id": str(number), "text": text} for number, text in enumerate(OFFERS)]
+EXACT = {"min_similarity": 0.6}
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("no number at all, not even one hundred", set[str]()),
+        ("X200 and 128GB, 128 GB", {"200", "128"}),
+        ("1,299.00 or 1.299,00 or 1'299 or 1’299 or 1299", {"1299"}),
+        ("2.5 or 2,5 litres, 0.125 and 0,125", {"2.5", "0.125"}),
+        ("1,00,000 or 100000; 12,34,56,789.50", {"100000", "123456789.50"}),
+        ("version 3.1 is not 3.10, nor 1.10.2", {"3.1", "3.10", "1.10.2"}),
+        ("24.12.2025", {"24.12.2025"}),
+        ("iPhone 12 128 GB", {"12", "128"}),
+        ("007, 7 and 7.0", {"7"}),
+        ("٣٫٥ and १२ and ３ and ១០ and 𝟵", {"3.5", "12", "3", "10", "9"}),
+        ("١٬٢٩٩ and １，２９９．００", {"1299"}),
+        ("20 m² or 20 m2", {"20", "2"}),
+    ],
+)
+def test_a_number_is_one_however_it_is_written(text: str, numbers: set[str]) -> None:
+    assert numbers_of(text, RECIPE) == numbers
+
+
+@given(st.lists(st.integers(0, 10**6).map(str), max_size=6), st.randoms())
+def test_neither_order_nor_repeats_change_the_value_and_another_number_does(numbers: list[str], rng: Any) -> None:
+    again = [*numbers, *numbers[:2]]
+    rng.shuffle(again)
+    value = numbers_value(" kg ".join(numbers), RECIPE)
+    assert value == numbers_value("; ".join(again), RECIPE)
+    assert 0 <= value < 2**31
+    assert value != numbers_value(" ".join([*numbers, "1000001"]), RECIPE)
+
+
+def test_links_and_markup_count_as_little_as_for_the_sketch() -> None:
+    page = '<p style="width: 640px">pack of 6, see https://shop.example/item/4711</p>'
+    assert numbers_of(page, ndd.Recipe.words(markup="html", urls="drop")) == {"6"}
+
+
+def test_the_stored_value_never_changes() -> None:
+    assert [numbers_value(text, RECIPE) for text in ("", "X200", "1.299,00 EUR, 2 pieces")] == [
+        154724242,
+        976688833,
+        832952362,
+    ]
+
+
+def shown(page: Any) -> list[str]:
+    return [hit["id"] for hit in page.hits]
+
+
+def test_a_list_is_collapsed_only_where_the_numbers_agree() -> None:
+    plain = ndd.collapse(PRODUCTS, text="text", **EXACT)
+    guarded = ndd.collapse(PRODUCTS, text="text", numbers_must_match=True, **EXACT)
+    assert shown(plain) == ["0"]
+    assert shown(guarded) == ["0", "1"]
+    assert [copy.hit["id"] for copy in guarded.groups[0].duplicates] == ["2"]
+    assert "numbers_must_match keeps them apart" in guarded.explain(1).rule
+
+
+def test_where_the_numbers_are_unknown_hits_stand_alone() -> None:
+    def text(hit: dict[str, str]) -> str | None:
+        return None
+
+    sketches = ndd.sketch_many(OFFERS)
+    assert shown(ndd.collapse(PRODUCTS, sketches=sketches, text=text, **EXACT)) == ["0"]
+    assert len(ndd.collapse(PRODUCTS, sketches=sketches, text=text, numbers_must_match=True, **EXACT)) == 3
+
+
+def test_an_index_in_a_folder_needs_nothing_stored_for_it(tmp_path: Path) -> None:
+    pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+    with ndd.Index.open(tmp_path / "shop", text=["text"]) as index:
+        index.add(PRODUCTS)
+        both = [index.search("power bank", numbers_must_match=on, **EXACT) for on in (False, True)]
+    assert [[hit["_id"] for hit in one["hits"]["hits"]] for one in both] in ([["0"], ["0", "1"]], [["1"], ["1", "0"]])
+
+
+def test_merged_responses_are_compared_by_what_is_stored_or_by_their_text() -> None:
+    hits: list[dict[str, Any]] = []
+    for number, document in enumerate(PRODUCTS):
+        stored = ndd.sketch_fields(document, "text", numbers=number < 2)["ndd"]
+        fields = {f"ndd.{name}": value if name == "sketch" else [value] for name, value in stored.items()}
+        hits.append({"_index": "a", "_id": str(number), "_score": 1.0, "_source": document, "fields": fields})
+    response = {"hits": {"total": {"value": 3, "relation": "eq"}, "hits": hits}}
+    found = [ndd.merge([response], numbers_must_match=True, text=text, **EXACT) for text in (None, "text")]
+    assert [[hit["_id"] for hit in one["hits"]["hits"]] for one in found] == [["0", "1", "2"], ["0", "1"]]
+    assert all("fields" not in hit for one in found for hit in one["hits"]["hits"])
+
+
+def test_what_is_no_truth_is_refused() -> None:
+    with pytest.raises(TypeError, match="numbers_must_match must be true or false, got 1"):
+        ndd.CollapseOptions(numbers_must_match=1)  # type: ignore[arg-type]
+
+
+def test_only_whoever_asks_stores_the_value() -> None:
+    with_numbers = ndd.sketch_fields(PRODUCTS[0], "text", numbers=True)["ndd"]
+    assert with_numbers.pop("numbers") == numbers_value(OFFERS[0], RECIPE)
+    assert with_numbers == ndd.sketch_fields(PRODUCTS[0], "text")["ndd"]
+    partial = {"_op_type": "update", "_id": "1", "doc": {"text": OFFERS[1]}}
+    (updated,) = ndd.with_sketches([partial], "text", numbers=True)
+    assert updated["doc"]["ndd"]["numbers"] == numbers_value(OFFERS[1], RECIPE)
+
+
+@pytest.fixture
+def shop(engine: Engine) -> Iterator[str]:
+    """The products in an index that was made before there were numbers, and stored without them."""
+    name = f"ndd-numbers-{uuid.uuid4().hex[:8]}"
+    old = properties()
+    del old["ndd"]["properties"]["numbers"]
+    with engine.client() as client:
+        client.indices.create(index=name, body={"mappings": {"properties": {"text": {"type": "text"}, **old}}})
+        for document in PRODUCTS:
+            client.index(index=name, id=document["id"], body=ndd.sketch_fields(document, "text"))
+        # Written for the numbers, but into a mapping that did not take them.
+        client.index(index=name, id="3", body=ndd.sketch_fields({"text": OFFERS[1]}, "text", numbers=True))
+        client.indices.refresh(index=name)
+        yield name
+        client.indices.delete(index=name)
+
+
+def test_an_index_is_searched_with_the_guard_once_a_backfill_has_stored_the_numbers(engine: Engine, shop: str) -> None:
+    body = {"query": {"match": {"text": "power bank"}}, "sort": ["_doc"]}
+    with engine.client() as client:
+        wrapped = ndd.wrap(client, cache=False, numbers_must_match=True, **EXACT)
+        before = wrapped.search(index=shop, body=body)
+        assert before["ndd"]["kept"] == 4
+        assert "backfill --numbers" in before["ndd"]["degraded"]
+        report = ndd.Backfill(index=shop, fields=["text"], numbers=True).run(client)
+        assert (report.tally.written, report.remaining) == (4, 0)
+        assert ndd.Backfill(index=shop, fields=["text"], numbers=True).run(client).tally.written == 0
+        mapping = client.indices.get_mapping(index=shop)[shop]["mappings"]
+        assert mapping["properties"]["ndd"]["properties"]["numbers"] == {"type": "integer", "index": False}
+        assert list(check_mapping(mapping)) == []
+        client.indices.refresh(index=shop)
+        after = wrapped.search(index=shop, body=body)
+        assert sorted(_group(hit) for hit in after["hits"]["hits"]) == [["0", "2"], ["1", "3"]]
+        assert after["ndd"]["degraded"] is None
+        assert all("fields" not in hit for hit in after["hits"]["hits"])
+        asked = wrapped.search(index=shop, body={**body, "docvalue_fields": [SketchField().numbers]})
+        assert {hit["fields"]["ndd.numbers"][0] for hit in asked["hits"]["hits"]} == {
+            numbers_value(text, RECIPE) for text in OFFERS
+        }
+        off = wrapped.search(index=shop, body={**body, "ndd": {"numbers_must_match": False}})
+        assert off["ndd"]["kept"] == 1
+
+
+def _group(hit: dict[str, Any]) -> list[str]:
+    return sorted([hit["_id"], *(copy["_id"] for copy in hit["inner_hits"]["near_duplicates"]["hits"]["hits"])])
