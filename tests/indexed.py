@@ -1,0 +1,29 @@
+"""What an index holds, beside what it should hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ndd_search as ndd
+from ndd_search.documents import text_of
+from ndd_search.field import SketchField
+
+FIELDS = ["title", "text"]  # of the labelled collections
+RECIPE = ndd.Recipe()
+
+
+def stored(client: Any, index: str) -> dict[str, dict[str, Any]]:
+    """Every hit of an index by id, with its source and doc values."""
+    client.indices.refresh(index=index)
+    body = {"size": 10_000, "docvalue_fields": ["ndd.sketch", "ndd.recipe"], "query": {"match_all": {}}}
+    return {hit["_id"]: hit for hit in client.search(index=index, body=body)["hits"]["hits"]}
+
+
+def check(client: Any, index: str, expected: dict[str, dict[str, Any]]) -> None:
+    """Every document is there, is what it was but for the sketch, and has the sketch of its text."""
+    hits = stored(client, index)
+    assert {key: {k: v for k, v in hit["_source"].items() if k != "ndd"} for key, hit in hits.items()} == expected
+    found = SketchField().decode([hit.get("fields", {}) for hit in hits.values()], RECIPE)
+    texts = [text_of(hit["_source"], FIELDS) or "" for hit in hits.values()]
+    for key, one, made in zip(hits, found, ndd.sketch_many(texts, RECIPE), strict=True):
+        assert (one if isinstance(one, str) else one.tolist()) == (made.tolist() or "empty"), f"document {key}"
