@@ -70,17 +70,24 @@ class Search:
 
 
 def read_search(request: Request) -> Search | None:
-    """The search in a request; None for everything that is left alone."""
+    """The search in a request; None for everything that is left alone.
+
+    Raises TypeError if its "ndd" is neither options by name nor true or false.
+    """
     body = {} if request.body is None else request.body
     if not isinstance(body, Mapping) or _is_left_alone(request, body):
         return None
-    changes = body.get("ndd", {})
+    changes = body.get("ndd")
+    if changes is None or changes is True:
+        changes = {}
+    if not isinstance(changes, Mapping):
+        raise TypeError(f'"ndd" in a search must be an object of options, true or false, got {changes!r}')
     try:
         size = int(request.params.get("size", body.get("size", 10)))
         start = int(request.params.get("from", body.get("from", 0)))
     except (TypeError, ValueError):
         return None  # the engine says what is wrong with it
-    if size < 1 or start < 0 or not isinstance(changes, Mapping):
+    if size < 1 or start < 0:
         return None
     plain = replace(request, body={key: value for key, value in body.items() if key != "ndd"} if body else request.body)
     return Search(plain, start, size, changes, limit_of(body), is_bounded(body))

@@ -161,6 +161,13 @@ def test_an_unknown_option_is_named_with_those_there_are(library: Library, wrapp
         wrapped.search(index=library.news, body={"query": MATCH, "ndd": {"mode": "hide"}})
 
 
+def test_ndd_in_a_search_may_be_true_and_nothing_that_is_no_options(library: Library, wrapped: Caller) -> None:
+    assert wrapped.search(index=library.news, body={"query": MATCH, "ndd": True})["ndd"]["hidden"] > 0
+    for wrong in ("yes", [], 5):
+        with pytest.raises(TypeError, match="must be an object of options, true or false, got"):
+            wrapped.search(index=library.news, body={"query": MATCH, "ndd": wrong})
+
+
 def test_keep_and_guards_read_fields_that_the_user_did_not_ask_for(library: Library, connect: Connect) -> None:
     body = {"query": MATCH, "size": 156, "_source": False}
     of = {one["_id"]: one for one in documents()}
