@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of what is called from Python: raised with every change to it, here and in native.py. */
+enum { VERSION = 2 };
+
 /* ---------------------------------------------------------------- the sketches of a page */
 
 typedef struct {
@@ -475,155 +478,405 @@ static int64_t find_pairs(Page *page, double bar, Pair **pairs)
     return met < 0 ? -1 : found;
 }
 
+/* ---------------------------------------------------------------- text to clean code points
+ *
+ * As text.clean, for all but the rarest texts. unicode_table.native_table says what becomes of each code point: an
+ * entry holds the code point it folds to, the rank of its combining class (of the last mark in it), and flags.
+ */
+
+enum { CODE_POINTS = 0x110000, POINT = 0x1FFFFF, RANK = 21, RANKS = 63, MOST_MARKS = 30 };
+static const uint32_t FIRST = 1u << 27;    /* may be composed with what stands after it, */
+static const uint32_t COMPOSES = 1u << 28; /* or before it */
+static const uint32_t MARK = 1u << 29;     /* belongs to the character before it */
+static const uint32_t SINGLE = 1u << 30;   /* a token by itself */
+static const uint32_t SPECIAL = 1u << 31;  /* no code point, but the place of a number and so many entries */
+
+typedef struct {
+    const uint32_t *table;
+    int64_t table_size;
+    uint32_t ignored; /* flags: SINGLE where nobody wants such tokens apart */
+    uint32_t *points;
+    int64_t count, room;
+    uint32_t before;  /* the entry before the next one, */
+    uint32_t base;    /* and the one that marks belong to; 0 for a separator */
+    int marks;        /* in a row, of those that change places */
+} Cleaner;
+
+static uint32_t rank_of(uint32_t entry) { return entry >> RANK & RANKS; }
+
+/* What two code points compose into, 0 for nothing: the table ends with three arrays of ascending pairs and their number. */
+static uint32_t composed_of(const Cleaner *cleaner, uint32_t first, uint32_t second)
+{
+    const uint32_t *end = cleaner->table + cleaner->table_size - 1;
+    int64_t number = *end, low = 0, high = number;
+    if (number > (cleaner->table_size - CODE_POINTS - 1) / 3)
+        return 0;
+    const uint32_t *firsts = end - 3 * number, *seconds = end - 2 * number;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (firsts[middle] < first || (firsts[middle] == first && seconds[middle] < second))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == number || firsts[low] != first || seconds[low] != second || end[low - number] >= CODE_POINTS)
+        return 0;
+    return end[low - number];
+}
+
+/* Let an entry compose with the one before it. 1: done, 0: they do not compose, -1: left to numpy. */
+static int compose(Cleaner *cleaner, uint32_t entry)
+{
+    uint32_t composed = composed_of(cleaner, cleaner->before & POINT, entry & POINT);
+    if (!composed)
+        return 0;
+    composed = cleaner->table[composed] & ~cleaner->ignored;
+    if (cleaner->before & MARK || entry & FIRST || composed & SPECIAL || rank_of(cleaner->before) == RANKS)
+        return -1;
+    if (entry & MARK && rank_of(entry) && ++cleaner->marks > MOST_MARKS)
+        return -1;
+    cleaner->points[cleaner->count - 1] = composed & POINT;
+    cleaner->before = cleaner->base = composed;
+    return 1;
+}
+
+/* Add a mark that changes places with the one before it, and with no other. 0: left to numpy. */
+static int add_mark_before(Cleaner *cleaner, uint32_t entry)
+{
+    uint32_t *end = cleaner->points + cleaner->count, under = cleaner->count > 1 ? end[-2] : 0;
+    if (!(cleaner->before & MARK) || (entry | cleaner->before) & (COMPOSES | FIRST) || under >= CODE_POINTS)
+        return 0;
+    if (cleaner->table[under] & SPECIAL || rank_of(entry) < rank_of(cleaner->table[under]))
+        return 0;
+    end[0] = end[-1];
+    end[-1] = cleaner->base ? entry & POINT : 0;
+    cleaner->count++;
+    return 1;
+}
+
+/* Add an entry that is not SPECIAL. 0: what becomes of it is left to numpy. */
+static int add_entry(Cleaner *cleaner, uint32_t entry)
+{
+    uint32_t point = entry & POINT;
+    int composed = entry & COMPOSES && cleaner->before & FIRST ? compose(cleaner, entry) : 0;
+    if (composed)
+        return composed > 0;
+    if (entry & MARK) {
+        cleaner->marks = rank_of(entry) ? cleaner->marks + 1 : 0;
+        if (cleaner->marks > MOST_MARKS || rank_of(entry) == RANKS)
+            return 0;
+        if (rank_of(entry) && rank_of(entry) < rank_of(cleaner->before))
+            return add_mark_before(cleaner, entry);
+        if (rank_of(entry) && entry & COMPOSES && cleaner->before & MARK)
+            return 0;
+        point = cleaner->base ? point : 0;
+    } else {
+        if (point && cleaner->base && (entry | cleaner->base) & SINGLE)
+            cleaner->points[cleaner->count++] = 0;
+        cleaner->base = point ? entry : 0;
+        cleaner->marks = 0;
+    }
+    cleaner->before = entry;
+    cleaner->points[cleaner->count++] = point;
+    return 1;
+}
+
+/* Add what a code point becomes that is none or several; `left`: code points after it. 0: as above, or no memory. */
+static int add_special(Cleaner *cleaner, uint32_t entry, int64_t left)
+{
+    int64_t place = entry & POINT, number = place < cleaner->table_size ? cleaner->table[place] : POINT;
+    if (number >= cleaner->table_size - place)
+        return 0;
+    if (cleaner->count + 2 * (number + left) > cleaner->room) {
+        int64_t room = 2 * (cleaner->count + 2 * (number + left));
+        uint32_t *larger = realloc(cleaner->points, (size_t)room * sizeof *larger);
+        if (!larger)
+            return 0;
+        cleaner->points = larger;
+        cleaner->room = room;
+    }
+    for (const uint32_t *next = cleaner->table + place + 1; number; number--, next++)
+        if (*next & SPECIAL || !add_entry(cleaner, *next & ~cleaner->ignored))
+            return 0;
+    return 1;
+}
+
+/* Clean a text. Returns the number of cleaner->points, -1: it is left to numpy, or there is no memory. */
+static int64_t clean_text(Cleaner *cleaner, const uint32_t *codes, int64_t length)
+{
+    uint32_t ignored = cleaner->ignored;
+    if (cleaner->room < 2 * length) {
+        free(cleaner->points);
+        cleaner->points = malloc((size_t)(2 * length) * sizeof(uint32_t));
+        cleaner->room = cleaner->points ? 2 * length : 0;
+        if (!cleaner->points)
+            return -1;
+    }
+    cleaner->count = cleaner->before = cleaner->base = 0;
+    cleaner->marks = 0;
+    for (int64_t i = 0; i < length; i++) {
+        uint32_t entry = cleaner->table[codes[i]] & ~ignored;
+        if (entry < COMPOSES && !(cleaner->base & SINGLE)) { /* nearly all */
+            cleaner->points[cleaner->count++] = entry & POINT;
+            cleaner->before = entry;
+            cleaner->base = entry & POINT ? entry : 0;
+            cleaner->marks = 0;
+        } else if (!(entry & SPECIAL ? add_special(cleaner, entry, length - i) : add_entry(cleaner, entry)))
+            return -1;
+    }
+    return cleaner->count;
+}
+
 /* ---------------------------------------------------------------- sketches
  *
- * See shingles.py for the formula. The polynomial over a window of tokens (or characters) rolls: without the oldest,
- * over the base, with the newest at the top, which is exact modulo 2**64.
+ * See shingles.py for the formulas. No step waits for the one before it: with S[i] the sum of term[j] * base**j over
+ * j < i, the polynomial over the terms from i to j - 1 is (S[j] - S[i]) * base**-i, exact modulo 2**64. Its terms are
+ * the characters of a word, its words, or the characters of a text. Everything goes block by block through arrays that
+ * stay in the first cache of a processor, and without branches that depend on the text, which cannot be foreseen.
  */
 
 static const uint64_t P = 0x9E3779B97F4A7C15u, Q = 0xC2B2AE3D27D4EB4Fu, R = 0xD6E8FEB86659FD93u;
 static const uint64_t A = 0xFF51AFD7ED558CCDu, B = 0xC4CEB9FE1A85EC53u;
 
-enum { SPACE = 32, FEW = 48 };
+enum { BLOCK = 256, MOST_SIZE = 64, ROOM = 2 * BLOCK + MOST_SIZE, MOST_K = 4096, SPACE = 32 };
+
+typedef struct {
+    uint64_t power[ROOM], inverse[ROOM];
+} Powers;
+
+static Powers of_p, of_q;   /* the inverse powers of P come times A */
+static uint8_t narrow[256]; /* what becomes of each ASCII character; 0 separates tokens */
+
+static void fill_powers(Powers *powers, uint64_t base, uint64_t factor)
+{
+    uint64_t inverse = base; /* right in 3 bits, as of every odd number, and every step doubles them */
+    for (int i = 0; i < 5; i++)
+        inverse *= 2 - base * inverse;
+    powers->power[0] = 1, powers->inverse[0] = factor;
+    for (int i = 1; i < ROOM; i++) {
+        powers->power[i] = powers->power[i - 1] * base;
+        powers->inverse[i] = powers->inverse[i - 1] * inverse;
+    }
+}
+
+static void fill_tables(void)
+{
+    fill_powers(&of_p, P, A);
+    fill_powers(&of_q, Q, 1);
+    for (int c = 0; c < 26; c++)
+        narrow['A' + c] = narrow['a' + c] = (uint8_t)('a' + c);
+    for (int c = '0'; c <= '9'; c++)
+        narrow[c] = (uint8_t)c;
+}
+
+typedef struct {
+    int words; /* else characters */
+    int64_t size, k;
+    uint64_t seed;
+} Recipe;
 
 typedef struct {
     int64_t k;
     int32_t *values, *spare; /* `room` each */
     int64_t count, room;
-    int32_t limit; /* above it a value is no longer among the k smallest */
+    int32_t limit; /* above it a value is not among the k smallest */
 } Smallest;
 
-/* Bring the k smallest distinct of the values to the front, ascending. */
+static int compare(const void *a, const void *b)
+{
+    int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* Bring the k smallest distinct of the values to the front, ascending. Hashes are spread evenly, so one round of
+   placing them by size, in more buckets than there are values, leaves little to move. */
 static void settle(Smallest *smallest)
 {
-    int32_t *values = smallest->values, *spare = smallest->spare;
-    int64_t count = smallest->count, kept = 0;
-    if (count <= FEW)
-        for (int64_t i = 1; i < count; i++) {
-            int32_t value = values[i];
-            int64_t at = i;
-            for (; at && values[at - 1] > value; at--)
-                values[at] = values[at - 1];
-            values[at] = value;
-        }
-    else
-        for (int shift = 0; shift < 32; shift += 8) { /* four rounds: back in `values` at the end */
-            int64_t starts[257] = {0};
-            for (int64_t i = 0; i < count; i++)
-                starts[(values[i] >> shift & 255) + 1]++;
-            for (int i = 0; i < 256; i++)
-                starts[i + 1] += starts[i];
-            for (int64_t i = 0; i < count; i++)
-                spare[starts[values[i] >> shift & 255]++] = values[i];
-            int32_t *swapped = values;
-            values = spare, spare = swapped;
-        }
-    for (int64_t i = 0; i < count && kept < smallest->k; i++)
-        if (!kept || values[i] != values[kept - 1])
-            values[kept++] = values[i];
-    smallest->count = kept;
-    if (kept == smallest->k)
-        smallest->limit = values[kept - 1] - 1;
-}
-
-typedef struct {
-    Smallest *smallest;
-    uint64_t *ring; /* the last `size` terms */
-    int64_t size, at, seen;
-    uint64_t state, base, inverse, power, seed; /* power: of the base, for the next term while the window fills */
-} Window;
-
-static void emit(Window *window)
-{
-    Smallest *smallest = window->smallest;
-    uint64_t state = window->state + window->seed;
-    state ^= state >> 32;
-    state *= B;
-    int32_t value = (int32_t)(state >> 33);
-    if (value > smallest->limit)
-        return;
-    smallest->values[smallest->count++] = value;
-    if (smallest->count == smallest->room)
-        settle(smallest);
-}
-
-static void push(Window *window, uint64_t term)
-{
-    if (window->seen < window->size) {
-        window->state += term * window->power;
-        if (++window->seen < window->size)
-            window->power *= window->base;
-    } else
-        window->state = (window->state - window->ring[window->at]) * window->inverse + term * window->power;
-    window->ring[window->at] = term;
-    if (++window->at == window->size)
-        window->at = 0;
-    if (window->seen == window->size)
-        emit(window);
-}
-
-static uint64_t inverse_of(uint64_t odd)
-{
-    uint64_t inverse = odd; /* right in 3 bits, and every step doubles them */
-    for (int i = 0; i < 5; i++)
-        inverse *= 2 - odd * inverse;
-    return inverse;
-}
-
-typedef struct {
-    int words;     /* else characters */
-    int64_t size, k;
-    uint64_t seed;
-    uint64_t *ring;
-    int32_t *values;
-} Recipe;
-
-static void start_text(Window *window, Smallest *smallest, const Recipe *recipe)
-{
-    int64_t room = 4 * recipe->k + 64;
-    *smallest = (Smallest){recipe->k, recipe->values, recipe->values + room, 0, room, INT32_MAX};
-    *window = (Window){.smallest = smallest, .ring = recipe->ring, .size = recipe->size, .power = 1};
-    window->base = recipe->words ? Q : P;
-    window->inverse = inverse_of(window->base);
-    window->seed = recipe->seed * R * A;
-}
-
-static int64_t end_text(Window *window)
-{
-    if (window->seen && window->seen < window->size)
-        emit(window);
-    settle(window->smallest);
-    return window->smallest->count;
-}
-
-/* Sketch one text into recipe->values; returns how many values it has. Of a text that is all ASCII `narrow` has the
-   bytes and `table` what becomes of each; else `wide` has clean code points. 0 separates tokens. */
-static inline int64_t sketch_points(const uint8_t *narrow, const uint8_t *table, const uint32_t *wide, int64_t length,
-                                    const Recipe *recipe)
-{
-    Smallest smallest;
-    Window window;
-    int64_t i = 0;
-    start_text(&window, &smallest, recipe);
-    while (i < length) {
-        uint64_t point = narrow ? table[narrow[i]] : wide[i], token = 0, power = A;
-        if (!point) {
-            i++;
+    enum { MOST_BITS = 12, PATIENCE = 16 };
+    int32_t starts[(1 << MOST_BITS) + 1], *values = smallest->values, *spare = smallest->spare;
+    int64_t count = smallest->count, k = smallest->k, kept = 0, moves = 0;
+    int bits = 4;
+    while (bits < MOST_BITS && count >> (bits - 1))
+        bits++;
+    uint64_t scale = ((uint64_t)1 << (32 + bits)) / ((uint64_t)smallest->limit + 1);
+    memset(starts, 0, (((size_t)1 << bits) + 1) * sizeof *starts);
+    for (int64_t i = 0; i < count; i++)
+        starts[((uint64_t)values[i] * scale >> 32) + 1]++;
+    for (int i = 0; i < 1 << bits; i++)
+        starts[i + 1] += starts[i];
+    for (int64_t i = 0; i < count; i++)
+        spare[starts[(uint64_t)values[i] * scale >> 32]++] = values[i];
+    for (int64_t i = 0; i < count; i++) {
+        int32_t value = spare[i];
+        if (!kept || value > values[kept - 1]) {
+            if (kept >= k && (uint64_t)value * scale >> 32 > (uint64_t)values[k - 1] * scale >> 32)
+                break;
+            values[kept++] = value;
             continue;
         }
-        if (!recipe->words && window.seen)
-            push(&window, SPACE * A);
-        do {
-            if (recipe->words) {
-                token += point * power;
-                power *= P;
-            } else
-                push(&window, point * A);
-        } while (++i < length && (point = narrow ? table[narrow[i]] : wide[i]));
-        if (recipe->words)
-            push(&window, token);
+        int64_t at = kept;
+        while (at && values[at - 1] > value)
+            at--;
+        if (at && values[at - 1] == value)
+            continue;
+        memmove(values + at + 1, values + at, (size_t)(kept - at) * sizeof *values);
+        values[at] = value;
+        moves += kept++ - at;
+        if (moves > PATIENCE * count) { /* not what hashes do, but somebody may choose texts for it */
+            qsort(spare, (size_t)count, sizeof *spare, compare);
+            i = -1, kept = 0;
+        }
     }
-    return end_text(&window);
+    smallest->count = kept < k ? kept : k;
+    if (kept >= k)
+        smallest->limit = values[k - 1];
+}
+
+/* One text on its way to its sketch. */
+typedef struct {
+    Smallest smallest;
+    const Powers *powers;
+    int64_t size;
+    uint64_t seed;
+    int rolled;
+    int64_t count;
+    uint64_t terms[ROOM]; /* words (times A) or characters of which not every shingle was hashed yet */
+} Sketcher;
+
+/* Hash every `size` of the terms in a row up to `end`, and leave those of which more is to come. */
+static void roll(Sketcher *sketcher, int64_t end)
+{
+    const uint64_t *power = sketcher->powers->power, *inverse = sketcher->powers->inverse;
+    uint64_t sums[ROOM + 1], seed = sketcher->seed;
+    int64_t windows = end - sketcher->size + 1;
+    Smallest *smallest = &sketcher->smallest;
+    if (windows <= 0)
+        return;
+    sums[0] = 0;
+    for (int64_t i = 0; i < end; i++)
+        sums[i + 1] = sums[i] + sketcher->terms[i] * power[i];
+    if (smallest->count + windows > smallest->room)
+        settle(smallest);
+    const uint64_t *ends = sums + sketcher->size;
+    int32_t *values = smallest->values, limit = smallest->limit;
+    int64_t count = smallest->count;
+    for (int64_t i = 0; i < windows; i++) {
+        uint64_t state = (ends[i] - sums[i]) * inverse[i] + seed;
+        int32_t value = (int32_t)((state ^ state >> 32) * B >> 33);
+        values[count] = value;
+        count += value <= limit;
+    }
+    smallest->count = count;
+    sketcher->count -= windows;
+    sketcher->rolled = 1;
+    memmove(sketcher->terms, sketcher->terms + windows, (size_t)sketcher->count * sizeof(uint64_t));
+}
+
+/* A text is `bytes` that are all ASCII, or `points` that are clean. */
+static inline uint32_t point_at(const uint8_t *bytes, const uint32_t *points, int64_t i)
+{
+    return bytes ? narrow[bytes[i]] : points[i];
+}
+
+/* The words of a text as terms: first where words begin and end and the sums there, then the words. */
+static inline void scan_words(Sketcher *sketcher, const uint8_t *bytes, const uint32_t *points, int64_t length)
+{
+    uint64_t sums[BLOCK + 2];
+    int32_t edges[BLOCK + 2];
+    for (int64_t start = 0, next; start < length; start = next) {
+        int64_t size = length - start < BLOCK ? length - start : BLOCK, found = 0;
+        uint64_t sum = 0;
+        int inside = 0;
+        next = start + size;
+        if (sketcher->count + BLOCK > ROOM)
+            roll(sketcher, sketcher->count);
+        for (int64_t i = 0; i < size; i++) {
+            uint64_t point = point_at(bytes, points, start + i);
+            edges[found] = (int32_t)i, sums[found] = sum;
+            found += inside != (point != 0);
+            inside = point != 0;
+            sum += point * of_p.power[i];
+        }
+        if (inside && next < length && edges[found - 1] > 0) /* unfinished: it begins the next block */
+            next = start + edges[--found];
+        else if (inside) {
+            uint64_t point, power = of_p.power[BLOCK]; /* more than a block long, or the last of the text */
+            for (; next < length && (point = point_at(bytes, points, next)); next++, power *= P)
+                sum += point * power;
+            edges[found] = (int32_t)size, sums[found++] = sum;
+        }
+        for (int64_t i = 0; i < found; i += 2)
+            sketcher->terms[sketcher->count++] = (sums[i + 1] - sums[i]) * of_p.inverse[edges[i]];
+    }
+}
+
+/* The characters of a text as terms, a space for whatever separates tokens. */
+static inline void scan_characters(Sketcher *sketcher, const uint8_t *bytes, const uint32_t *points, int64_t length)
+{
+    uint64_t inside = 0;
+    for (int64_t start = 0; start < length; start += BLOCK) {
+        int64_t end = length - start < BLOCK ? length : start + BLOCK, count = sketcher->count;
+        if (count + BLOCK > ROOM) {
+            roll(sketcher, count - (sketcher->terms[count - 1] == SPACE)); /* which may turn out to be the end */
+            count = sketcher->count;
+        }
+        for (int64_t i = start; i < end; i++) {
+            uint64_t point = point_at(bytes, points, i), outside = point == 0;
+            sketcher->terms[count] = point | outside * SPACE;
+            count += (int64_t)(inside | (1 - outside));
+            inside = 1 - outside;
+        }
+        sketcher->count = count;
+    }
+    sketcher->count -= sketcher->count && sketcher->terms[sketcher->count - 1] == SPACE;
+}
+
+/* Most values that may wait to be sorted. */
+static int64_t room_for(int64_t k) { return 4 * k + ROOM; }
+
+/* Read a text into the k smallest values up to `limit`. Returns how many they are. */
+static int64_t sketch_up_to(int32_t limit, const uint8_t *bytes, const uint32_t *points, int64_t length,
+                            const Recipe *recipe, int32_t *scratch)
+{
+    Sketcher sketcher;
+    int64_t room = room_for(recipe->k);
+    sketcher.smallest = (Smallest){recipe->k, scratch, scratch + room, 0, room, limit};
+    sketcher.powers = recipe->words ? &of_q : &of_p;
+    sketcher.size = recipe->size;
+    sketcher.seed = recipe->seed * R * A;
+    sketcher.rolled = 0;
+    sketcher.count = 0;
+    if (recipe->words && bytes)
+        scan_words(&sketcher, bytes, NULL, length);
+    else if (recipe->words)
+        scan_words(&sketcher, NULL, points, length);
+    else if (bytes)
+        scan_characters(&sketcher, bytes, NULL, length);
+    else
+        scan_characters(&sketcher, NULL, points, length);
+    if (!sketcher.rolled && sketcher.count && sketcher.count < sketcher.size)
+        sketcher.size = sketcher.count; /* one shingle of what there is */
+    roll(&sketcher, sketcher.count);
+    settle(&sketcher.smallest);
+    return sketcher.smallest.count;
+}
+
+/* Sketch a text. scratch: two times room_for(k); the values are at its start. Returns how many they are. Values above
+   where the k-th of so many evenly spread ones is expected are left out, with some to spare, as texts repeat themselves;
+   where that was not enough all are taken. */
+static int64_t sketch_one(const uint8_t *bytes, const uint32_t *points, int64_t length, const Recipe *recipe, int32_t *scratch)
+{
+    enum { WORD = 8 }; /* characters, more than most words have */
+    int64_t shingles = recipe->words ? length / WORD : length;
+    int64_t wanted = (recipe->words ? 3 : 6) * recipe->k / 2 + 24;
+    if (shingles > 8 * recipe->k) /* the more a text goes on, the more it repeats itself; then the limit falls anyway */
+        shingles = 8 * recipe->k;
+    if (wanted < shingles) {
+        int64_t count = sketch_up_to((int32_t)(((int64_t)wanted << 31) / shingles), bytes, points, length, recipe, scratch);
+        if (count == recipe->k)
+            return count;
+    }
+    return sketch_up_to(INT32_MAX, bytes, points, length, recipe, scratch);
 }
 
 /* ---------------------------------------------------------------- Python
@@ -839,144 +1092,221 @@ end:
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-/* What is sketched: texts that are all ASCII with a table (see sketch_points), or clean code points. */
+/* What a thread needs to sketch texts one after the other. */
 typedef struct {
-    int64_t count;
-    const uint8_t **narrow;
-    const uint8_t *table;
-    uint32_t *wide;
-    int64_t *offsets; /* text i has wide[offsets[i]] to wide[offsets[i + 1] - 2] */
-    int64_t *lengths; /* of narrow texts */
-} Texts;
+    Recipe recipe;
+    int32_t *scratch;
+    Cleaner cleaner;
+} Tools;
 
-/* Sketch all texts, one after the other into `values`, which has room. */
-static void sketch_all(const Texts *texts, const Recipe *recipe, int32_t *values, int64_t *offsets)
+typedef struct {
+    const uint8_t *bytes;  /* all ASCII, */
+    const uint32_t *codes; /* or code points */
+    int64_t length;
+} Text;
+
+enum { WORTH = 10000 }; /* characters, above which sketching takes so long that other threads are let in */
+
+/* plan: (words, size, seed, k). 0: it is none, or the table is no bytes, or there is no memory. */
+static int get_tools(Tools *tools, PyObject *plan, PyObject *table)
 {
-    offsets[0] = 0;
-    for (int64_t i = 0; i < texts->count; i++) {
-        int64_t count = texts->wide ? sketch_points(NULL, NULL, texts->wide + texts->offsets[i],
-                                                    texts->offsets[i + 1] - texts->offsets[i] - 1, recipe)
-                                    : sketch_points(texts->narrow[i], texts->table, NULL, texts->lengths[i], recipe);
-        memcpy(values + offsets[i], recipe->values, (size_t)count * sizeof(int32_t));
-        offsets[i + 1] = offsets[i] + count;
+    Recipe *recipe = &tools->recipe;
+    Cleaner *cleaner = &tools->cleaner;
+    memset(tools, 0, sizeof *tools);
+    if (!PyTuple_Check(plan) || PyTuple_Size(plan) != 4)
+        return 0;
+    recipe->words = PyObject_IsTrue(PyTuple_GetItem(plan, 0));
+    recipe->size = PyLong_AsLongLong(PyTuple_GetItem(plan, 1));
+    recipe->seed = PyLong_AsUnsignedLongLong(PyTuple_GetItem(plan, 2));
+    recipe->k = PyLong_AsLongLong(PyTuple_GetItem(plan, 3));
+    if (table != Py_None && PyBytes_Check(table)) {
+        cleaner->table = (const uint32_t *)PyBytes_AsString(table);
+        cleaner->table_size = PyBytes_Size(table) / (int64_t)sizeof(uint32_t);
     }
+    cleaner->ignored = recipe->words ? 0 : SINGLE;
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (recipe->size < 1 || recipe->size > MOST_SIZE || recipe->k < 1 || recipe->k > MOST_K)
+        return 0;
+    tools->scratch = malloc((size_t)(2 * room_for(recipe->k)) * sizeof *tools->scratch);
+    return tools->scratch != NULL;
 }
 
-/* The sketches as (values, offsets), or None without memory. length: of all texts together. */
-static PyObject *sketches_of(const Texts *texts, Recipe *recipe, int64_t length)
+static void free_tools(Tools *tools)
 {
-    PyObject *result = NULL;
-    int64_t most = texts->count > length / recipe->k ? length : texts->count * recipe->k;
-    recipe->ring = malloc((size_t)recipe->size * sizeof(uint64_t));
-    recipe->values = malloc((size_t)(2 * (4 * recipe->k + 64)) * sizeof(int32_t));
-    int32_t *values = malloc((size_t)most * sizeof(int32_t) + 1);
-    int64_t *offsets = malloc((size_t)(texts->count + 1) * sizeof(int64_t));
-    if (recipe->ring && recipe->values && values && offsets) {
-        Py_BEGIN_ALLOW_THREADS
-        sketch_all(texts, recipe, values, offsets);
-        Py_END_ALLOW_THREADS
-        result = Py_BuildValue("NN", bytes_of(values, offsets[texts->count] * (int64_t)sizeof(int32_t)),
-                               bytes_of(offsets, (texts->count + 1) * (int64_t)sizeof(int64_t)));
+    free(tools->scratch);
+    free(tools->cleaner.points);
+}
+
+/* A text as it is sketched; codes: room for the code points of one that is not ASCII. 0: it is no text. */
+static int get_text(Text *text, PyObject *object, int is_ascii, const Tools *tools, uint32_t *codes)
+{
+    Py_ssize_t length = 0;
+    *text = (Text){0};
+    if (!PyUnicode_Check(object))
+        return 0;
+    text->length = PyUnicode_GetLength(object);
+    if (is_ascii) {
+        text->bytes = (const uint8_t *)PyUnicode_AsUTF8AndSize(object, &length);
+        return text->bytes && length == text->length;
     }
-    free(recipe->ring);
-    free(recipe->values);
-    free(values);
-    free(offsets);
+    text->codes = codes;
+    return tools->cleaner.table_size >= CODE_POINTS && codes && PyUnicode_AsUCS4(object, codes, text->length, 0);
+}
+
+/* Sketch a text into tools->scratch. Returns the number of values, -1: left to numpy. */
+static int64_t sketch_any(Tools *tools, const Text *text)
+{
+    if (text->bytes)
+        return sketch_one(text->bytes, NULL, text->length, &tools->recipe, tools->scratch);
+    int64_t count = clean_text(&tools->cleaner, text->codes, text->length);
+    return count < 0 ? -1 : sketch_one(NULL, tools->cleaner.points, count, &tools->recipe, tools->scratch);
+}
+
+PyDoc_STRVAR(sketch_text_doc, "sketch_text(text, plan, table) -> values as bytes of int32, or None.\n\n"
+                              "table: None for a text that is all ASCII.");
+
+static PyObject *sketch_text(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t number)
+{
+    Tools tools;
+    Text text;
+    PyObject *result = NULL;
+    uint32_t *codes = NULL;
+    int64_t count = -1;
+    if (number != 3) {
+        PyErr_SetString(PyExc_TypeError, "sketch_text takes a text, a plan and a table");
+        return NULL;
+    }
+    if (get_tools(&tools, arguments[1], arguments[2])) {
+        int is_ascii = arguments[2] == Py_None;
+        if (!is_ascii && PyUnicode_Check(arguments[0]))
+            codes = malloc((size_t)PyUnicode_GetLength(arguments[0]) * sizeof *codes + 1);
+        if (get_text(&text, arguments[0], is_ascii, &tools, codes)) {
+            if (text.length > WORTH) {
+                Py_BEGIN_ALLOW_THREADS
+                count = sketch_any(&tools, &text);
+                Py_END_ALLOW_THREADS
+            } else
+                count = sketch_any(&tools, &text);
+        }
+        PyErr_Clear();
+        if (count >= 0)
+            result = bytes_of(tools.scratch, count * (int64_t)sizeof(int32_t));
+    }
+    free(codes);
+    free_tools(&tools);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-static int is_sound(const Recipe *recipe)
+/* The sketches of many texts. */
+typedef struct {
+    int64_t count;
+    Text *texts;
+    int32_t *values;
+    int64_t *offsets, room;
+    int64_t *left, left_count; /* the numbers of those left to numpy, which get no values */
+} Batch;
+
+/* 0: no memory. */
+static int sketch_batch(Batch *batch, Tools *tools)
 {
-    return recipe->size >= 1 && recipe->k >= 1 && recipe->size <= 1 << 20 && recipe->k <= 1 << 20;
+    int64_t used = 0;
+    for (int64_t i = 0; i < batch->count; i++) {
+        int64_t count = sketch_any(tools, batch->texts + i);
+        if (count < 0) {
+            batch->left[batch->left_count++] = i;
+            count = 0;
+        }
+        if (used + count > batch->room) {
+            int64_t room = 2 * (used + count) + (batch->count - i) * 16;
+            int32_t *larger = realloc(batch->values, (size_t)room * sizeof *larger);
+            if (!larger)
+                return 0;
+            batch->values = larger;
+            batch->room = room;
+        }
+        if (count)
+            memcpy(batch->values + used, tools->scratch, (size_t)count * sizeof(int32_t));
+        batch->offsets[i] = used;
+        used += count;
+    }
+    batch->offsets[batch->count] = used;
+    return 1;
 }
 
-PyDoc_STRVAR(sketch_texts_doc, "sketch_texts(texts, table, words, size, seed, k) -> (values, offsets) as bytes of int32 and "
-                               "int64, or None for texts that are not ASCII. table: what becomes of each of 256 bytes.");
+/* Read the texts into a batch; is_ascii: a byte for each. Returns what frees the code points, NULL: something is no text. */
+static uint32_t *get_batch(Batch *batch, PyObject *items, const char *is_ascii, const Tools *tools)
+{
+    int64_t wide = 0;
+    for (int64_t i = 0; i < batch->count; i++) {
+        PyObject *text = PyTuple_GetItem(items, i);
+        if (!is_ascii[i] && PyUnicode_Check(text))
+            wide += PyUnicode_GetLength(text);
+    }
+    uint32_t *codes = malloc((size_t)wide * sizeof *codes + 1), *next = codes;
+    for (int64_t i = 0; codes && i < batch->count; i++) {
+        if (!get_text(batch->texts + i, PyTuple_GetItem(items, i), is_ascii[i], tools, next)) {
+            free(codes);
+            return NULL;
+        }
+        next += is_ascii[i] ? 0 : batch->texts[i].length;
+    }
+    return codes;
+}
+
+PyDoc_STRVAR(sketch_texts_doc, "sketch_texts(texts, is_ascii, plan, table) -> (values, offsets, left) as bytes of int32, int64 "
+                               "and int64, or None.\n\nis_ascii: bytes, one for each text. left: texts that get no values.");
 
 static PyObject *sketch_texts(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *sequence, *result = NULL;
-    const char *table;
-    Py_ssize_t table_size;
-    long long size, k;
-    unsigned long long seed;
-    Recipe recipe = {0};
-    Texts texts = {0};
-    int64_t total = 0;
-    if (!PyArg_ParseTuple(arguments, "Oy#pLKL", &sequence, &table, &table_size, &recipe.words, &size, &seed, &k))
+    PyObject *sequence, *plan, *table, *result = NULL;
+    const char *is_ascii;
+    Py_ssize_t number;
+    Tools tools = {0};
+    Batch batch = {0};
+    uint32_t *codes = NULL;
+    int fine = 0;
+    if (!PyArg_ParseTuple(arguments, "Oy#OO", &sequence, &is_ascii, &number, &plan, &table))
         return NULL;
-    recipe.size = size, recipe.seed = seed, recipe.k = k;
     PyObject *items = PySequence_Tuple(sequence); /* keeps the texts alive while we read them */
     if (!items)
         return NULL;
-    texts.count = PyTuple_Size(items);
-    texts.table = (const uint8_t *)table;
-    texts.narrow = malloc((size_t)texts.count * sizeof *texts.narrow + 1);
-    texts.lengths = malloc((size_t)texts.count * sizeof *texts.lengths + 1);
-    int fine = texts.narrow && texts.lengths && table_size == 256 && is_sound(&recipe);
-    for (int64_t i = 0; fine && i < texts.count; i++) {
-        PyObject *text = PyTuple_GetItem(items, i);
-        Py_ssize_t length = 0;
-        const char *bytes = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, &length) : NULL;
-        fine = bytes && length == PyUnicode_GetLength(text);
-        texts.narrow[i] = (const uint8_t *)bytes;
-        texts.lengths[i] = length;
-        total += length;
+    batch.count = PyTuple_Size(items);
+    if (batch.count == number && get_tools(&tools, plan, table)) {
+        batch.texts = malloc((size_t)number * sizeof *batch.texts + 1);
+        batch.offsets = malloc((size_t)(number + 1) * sizeof *batch.offsets);
+        batch.left = malloc((size_t)number * sizeof *batch.left + 1);
+        if (batch.texts && batch.offsets && batch.left)
+            codes = get_batch(&batch, items, is_ascii, &tools);
+        PyErr_Clear();
     }
-    PyErr_Clear();
-    result = fine ? sketches_of(&texts, &recipe, total) : Py_NewRef(Py_None);
-    free(texts.narrow);
-    free(texts.lengths);
+    if (codes) {
+        Py_BEGIN_ALLOW_THREADS
+        fine = sketch_batch(&batch, &tools);
+        Py_END_ALLOW_THREADS
+    }
+    if (fine)
+        result = Py_BuildValue("NNN", bytes_of(batch.values, batch.offsets[number] * (int64_t)sizeof(int32_t)),
+                               bytes_of(batch.offsets, (number + 1) * (int64_t)sizeof(int64_t)),
+                               bytes_of(batch.left, batch.left_count * (int64_t)sizeof(int64_t)));
+    free(codes);
+    free(batch.texts);
+    free(batch.values);
+    free(batch.offsets);
+    free(batch.left);
+    free_tools(&tools);
     Py_DECREF(items);
-    return result;
-}
-
-PyDoc_STRVAR(sketch_points_doc, "sketch_points(points, offsets, words, size, seed, k) -> as sketch_texts, of clean code points "
-                                "(uint32, see text.Clean).");
-
-static PyObject *sketch_points_of(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    PyObject *points, *offsets;
-    long long size, k;
-    unsigned long long seed;
-    Recipe recipe = {0};
-    Texts texts = {0};
-    Py_buffer from = {0}, at = {0};
-    if (!PyArg_ParseTuple(arguments, "OOpLKL", &points, &offsets, &recipe.words, &size, &seed, &k))
-        return NULL;
-    recipe.size = size, recipe.seed = seed, recipe.k = k;
-    int has_points = get_row(points, sizeof(uint32_t), &from), has_offsets = get_row(offsets, sizeof(int64_t), &at);
-    int64_t total = from.len / (int64_t)sizeof(uint32_t);
-    int fine = has_points && has_offsets && at.len > 0 && is_sound(&recipe);
-    if (fine) { /* copies, because others could write to the arrays while we read */
-        texts.count = at.len / (int64_t)sizeof(int64_t) - 1;
-        texts.wide = malloc((size_t)from.len + 1);
-        texts.offsets = malloc((size_t)at.len);
-        fine = texts.wide && texts.offsets;
-    }
-    if (fine) {
-        memcpy(texts.wide, from.buf, (size_t)from.len);
-        memcpy(texts.offsets, at.buf, (size_t)at.len);
-        fine = texts.offsets[0] >= 0 && texts.offsets[texts.count] <= total;
-        for (int64_t i = 0; i < texts.count; i++)
-            fine &= texts.offsets[i] < texts.offsets[i + 1];
-    }
-    if (has_points)
-        PyBuffer_Release(&from);
-    if (has_offsets)
-        PyBuffer_Release(&at);
-    PyObject *result = fine ? sketches_of(&texts, &recipe, total) : Py_NewRef(Py_None);
-    free(texts.wide);
-    free(texts.offsets);
-    return result;
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
     {"leaders", leaders, METH_VARARGS, leaders_doc},
     {"pairs", pairs, METH_VARARGS, pairs_doc},
+    {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
-    {"sketch_points", sketch_points_of, METH_VARARGS, sketch_points_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -984,4 +1314,13 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_native", "The native core: see _native.c.", 0, methods, NULL, NULL, NULL, NULL,
 };
 
-PyMODINIT_FUNC PyInit__native(void) { return PyModule_Create(&definition); }
+PyMODINIT_FUNC PyInit__native(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    fill_tables();
+    if (module && PyModule_AddIntConstant(module, "version", VERSION) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 Kind = Literal["words", "characters", "lines", "sentences"]
@@ -92,6 +93,16 @@ class Recipe:
         }
         parts = [f"{_LETTER[self.kind]}{self.size}", f"k{self.k}", f"v{self.version}"]
         return "-".join(parts + [name for name, given in extras.items() if given])
+
+    @cached_property
+    def plan(self) -> tuple[bool, int, int, int] | None:
+        """For the native core: whether of words, else of characters; size, seed, k. None for lines and sentences."""
+        return (self.kind == "words", self.size, self.seed, self.k) if self.kind in ("words", "characters") else None
+
+    @cached_property
+    def keeps_all(self) -> bool:
+        """Whether texts are taken as they are, with what looks like markup or a URL."""
+        return self.markup == self.urls == "keep"
 
     @classmethod
     def parse(cls, name: str) -> Self:

@@ -6,8 +6,13 @@ it to None goes the numpy way.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
+
+VERSION = 2  # of the functions below, as in _native.c: an older core may lie in a folder that is worked in
+Plan = tuple[bool, int, int, int]  # shingles of words (else of characters), size, seed, k
 
 
 class Core(Protocol):
@@ -27,22 +32,35 @@ class Core(Protocol):
     ) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes] | None:
         """first, second, shared, left, right and weight of each similar pair, int64; see pairs.count_shared."""
 
-    def sketch_texts(
-        self, texts: object, table: bytes, words: bool, size: int, seed: int, k: int, /
-    ) -> tuple[bytes, bytes] | None:
-        """Values (int32) and offsets (int64) of the sketches of texts that are all ASCII.
+    def sketch_text(self, text: str, plan: Plan, table: bytes | None, /) -> bytes | None:
+        """The values (int32) of a sketch; None also for a text whose marks only numpy's way puts in order.
 
-        table: what becomes of each byte, 0 for what separates tokens. words: else characters.
+        table: None for a text that is all ASCII, else unicode_table.native_table.
         """
 
-    def sketch_points(
-        self, points: object, offsets: object, words: bool, size: int, seed: int, k: int, /
-    ) -> tuple[bytes, bytes] | None:
-        """The same of clean code points (uint32), see text.Clean."""
+    def sketch_texts(
+        self, texts: Sequence[str], is_ascii: bytes, plan: Plan, table: bytes | None, /
+    ) -> tuple[bytes, bytes, bytes] | None:
+        """Values (int32) and offsets (int64) of the sketches, and the texts (int64) left to numpy, without values.
+
+        is_ascii: one for each text that is all ASCII, 0 for others.
+        """
 
 
-core: Core | None
-try:
-    core = cast(Core, import_module("ndd_search._native"))
-except ModuleNotFoundError:  # built without a compiler; one that is there and does not load is an error
-    core = None
+def _load() -> Core | None:
+    try:
+        module = import_module("ndd_search._native")
+    except ModuleNotFoundError:  # built without a compiler; one that is there and does not load is an error
+        return None
+    if (found := getattr(module, "version", 1)) != VERSION:
+        warnings.warn(
+            f"the native core lying here has version {found}, this ndd_search needs {VERSION}, so numpy is used: "
+            "install ndd_search again, in a checkout with `python -m pip install --editable .`",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+    return cast(Core, module)
+
+
+core = _load()

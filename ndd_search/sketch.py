@@ -12,15 +12,17 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.config import Recipe
+from ndd_search.native import Core, Plan
 from ndd_search.shingles import Hashed, hash_shingles, hash_short
-from ndd_search.text import clean, clean_short, prepare
-from ndd_search.unicode_table import ASCII
+from ndd_search.text import prepare
+from ndd_search.unicode_table import native_table
 
 Sketch = npt.NDArray[np.int32]
 BATCH = 1 << 17  # code points worked on at a time
 SHORT = 2000  # characters; below, what numpy does before it starts counts most
 DEFAULT = Recipe()
 _CUT = np.array(33, np.uint64)
+_INT32 = np.dtype(np.int32)
 VALUES = 2**31  # a sketch holds values in 0..VALUES-1: what fits a signed 32-bit integer field
 
 
@@ -68,8 +70,10 @@ def sketch(text: str, recipe: Recipe | None = None) -> Sketch:
     recipe = recipe or DEFAULT
     if not isinstance(text, str):
         raise TypeError(f"a text is {type(text).__name__}, not str: decode bytes, give sketch_many() a list of texts")
-    if (found := _by_core([text], recipe)) is not None:
-        return np.frombuffer(found[0], np.int32)
+    if native.core and recipe.keeps_all and (plan := recipe.plan):
+        found = native.core.sketch_text(text, plan, None if text.isascii() else native_table())
+        if found is not None:
+            return np.frombuffer(found, _INT32)
     if len(text) > SHORT or (hashes := hash_short(text, recipe)) is None:
         return sketch_batch([text], recipe)[0]
     values = (hashes >> _CUT).astype(np.int32)
@@ -113,38 +117,39 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 def sketch_batch(texts: Sequence[str], recipe: Recipe) -> Sketches:
     """The sketches of a few texts, all worked on at the same time."""
+    core, plan = native.core, recipe.plan
+    if core and plan and (found := _by_core(core, texts, recipe, plan)) is not None:
+        return found
     plain = list(map(str.isascii, texts))
     if all(plain) or not any(plain):
-        return _sketch_alike(texts, recipe)
+        return _by_numpy(texts, recipe)
     # Apart, so that one odd letter does not make every text of the batch four bytes a letter.
     halves = (list(compress(texts, plain)), list(compress(texts, map(not_, plain))))
-    return _merge(np.array(plain), *(_sketch_alike(half, recipe) for half in halves))
+    return _merge(np.array(plain), *(_by_numpy(half, recipe) for half in halves))
 
 
-def _sketch_alike(texts: Sequence[str], recipe: Recipe) -> Sketches:
-    """The sketches of texts that are all ASCII, or all not."""
-    if (found := _by_core(texts, recipe)) is not None:
-        return Sketches(np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int64))
+def _by_core(core: Core, texts: Sequence[str], recipe: Recipe, plan: Plan) -> Sketches | None:
+    """The sketches from the native core, some of them made by numpy where the core leaves that to it."""
+    prepared = texts if recipe.keeps_all else [prepare(text, recipe) for text in texts]
+    plain = bytes(map(str.isascii, prepared))
+    found = core.sketch_texts(prepared, plain, plan, native_table() if 0 in plain else None)
+    if found is None:
+        return None
+    values, offsets, left = found
+    sketches = Sketches(np.frombuffer(values, np.int32), np.frombuffer(offsets, np.int64))
+    if not left:
+        return sketches
+    by_core = np.ones(len(texts), np.bool_)
+    by_core[np.frombuffer(left, np.int64)] = False
+    others = _by_numpy(list(compress(texts, ~by_core)), recipe)
+    offsets_by_core = np.append(0, sketches.offsets[1:][by_core])
+    return _merge(by_core, Sketches(sketches.values, offsets_by_core), others)
+
+
+def _by_numpy(texts: Sequence[str], recipe: Recipe) -> Sketches:
+    """The sketches of texts that are at best all ASCII, or all not."""
     spare = 3.0 if recipe.kind == "characters" else 1.5  # a text repeats its runs of characters
     return smallest(hash_shingles(texts, recipe), recipe.k, spare)
-
-
-def _by_core(texts: Sequence[str], recipe: Recipe) -> tuple[bytes, bytes] | None:
-    """Values and offsets from the native core; None where there is none, and for lines and sentences."""
-    if native.core is None or recipe.kind not in ("words", "characters"):
-        return None
-    if recipe.markup != "keep" or recipe.urls != "keep":
-        texts = [prepare(text, recipe) for text in texts]
-    words = recipe.kind == "words"
-    if all(map(str.isascii, texts)):
-        return native.core.sketch_texts(texts, ASCII, words, recipe.size, recipe.seed, recipe.k)
-    if len(texts) == 1:
-        points = clean_short(texts[0], apart=words)
-        offsets = np.array((1, len(points)), np.int64)
-    else:
-        points, offsets = clean(texts, apart=words)
-    points = points.astype(np.uint32, copy=False)
-    return native.core.sketch_points(points, offsets, words, recipe.size, recipe.seed, recipe.k)
 
 
 def _merge(chosen: npt.NDArray[np.bool_], yes: Sketches, no: Sketches) -> Sketches:

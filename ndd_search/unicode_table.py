@@ -142,6 +142,44 @@ def _classes() -> Numbers:
 
 
 @cache
+def native_table() -> bytes:
+    """What becomes of each code point, for the native core: uint32, 0x110000 entries and those that some point to.
+
+    An entry is the folded code point; from bit 21 on the rank among all combining classes of the last mark in it, 63
+    for one that no other mark can stand beside; from bit 27 on whether it is first in a composing pair, COMPOSES, MARK,
+    SINGLE and SPECIAL. In a SPECIAL one the low bits are a place in the table, of a number and so many entries.
+    At the end stand the composing pairs: the first of each, the second of each, what becomes of them, their number.
+    """
+    table, pairs = code_point_table(), composing_pairs()
+    pool = np.zeros(len(table.pool) + len(table.lengths), np.uint32)  # each spelling after its length
+    heads = table.starts + np.arange(len(table.starts))
+    inside = np.ones(len(pool), np.bool_)
+    inside[heads] = False
+    pool[heads], pool[inside] = table.lengths, _packed(table.pool)
+    special = (table.points & SPECIAL) != 0
+    entries = _packed(np.where(special, np.uint32(0), table.points))
+    entries[special] = (heads[table.points[special] & POINT] + len(entries)).astype(np.uint32) | np.uint32(1 << 31)
+    # An i whose dot went: marks could have changed places with the dot.
+    entries[0x0130] = _packed(np.array([ord("i")], np.uint32))[0] | np.uint32(63 << 21)
+    composed = np.where(pairs.keys == (ord("i") << 21 | DOT_ABOVE), np.uint32(0x0130), pairs.composed)
+    parts = (entries, pool, pairs.keys >> np.uint64(21), pairs.keys & POINT, composed, [len(composed)])
+    return np.concatenate(parts, dtype=np.uint32, casting="unsafe").tobytes()
+
+
+def _packed(entries: Numbers) -> Numbers:
+    """Entries of `code_point_table` as `native_table` has them."""
+    points, tails = entries & POINT, combining_orders(tail=True)
+    ranks = np.searchsorted(np.unique(tails), np.arange(256)).astype(np.uint32)
+    ranks[IOTA_BELOW] = 63
+    packed: Numbers = points | ranks[tails[points]] << np.uint32(21)
+    stays = ((entries & MARK) != 0) & (combining_orders()[points] == 0) & (tails[points] > 0)  # as if first in a pair
+    flags = (composing_pairs().is_first[points] | stays, *((entries & one) != 0 for one in (COMPOSES, MARK, SINGLE)))
+    for bit, flag in enumerate(flags, 27):
+        packed |= flag.astype(np.uint32) << np.uint32(bit)
+    return packed
+
+
+@cache
 def combining_orders(tail: bool = False) -> npt.NDArray[np.uint8]:
     """The canonical combining class of every code point; with `tail`, of the last mark it decomposes into."""
     orders = np.zeros(0x110000, np.uint8)

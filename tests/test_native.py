@@ -1,11 +1,14 @@
 """The native core and numpy give the same answers, bit for bit, and nothing handed over from Python harms the core."""
 
 import gc
+import gzip
+import json
 import os
 import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -21,8 +24,11 @@ from ndd_search.groups import leaders
 from ndd_search.native import Core
 from ndd_search.pairs import Rows, count_shared, rows_of
 from ndd_search.sketch import sketch, sketch_many
+from ndd_search.unicode_table import native_table
+from tests.strategies import texts as awkward_texts
 
 T = TypeVar("T")
+UDHR = Path(__file__).parent / "data" / "udhr.jsonl.gz"
 FLOORS = [0.0, 0.1, 0.3, 0.5, 0.8, 1.0]
 values = st.one_of(st.integers(0, 40), st.integers(2**31 - 20, 2**31 - 1))
 pages = st.lists(st.sets(values, max_size=25).map(sorted), max_size=12)
@@ -125,6 +131,7 @@ def test_offsets_out_of_range_are_refused(row: list[int], ends: list[int], k: in
 
 texts = st.lists(
     st.one_of(
+        awkward_texts,
         st.text(max_size=40),
         st.text("ab cé0_.\n\u0301漢ก", max_size=60),
         st.lists(st.sampled_from(["a", "The", "fox's", "12", "naïve", "über", "漢字", "--"]), max_size=400).map(
@@ -159,25 +166,42 @@ def test_long_texts_get_the_same_sketch() -> None:
                 assert found.tolist() == plain.tolist()
 
 
-@given(
-    st.one_of(st.none(), st.lists(st.one_of(st.text(max_size=5), st.binary(max_size=5)), max_size=4)),
-    st.binary(max_size=300),
-    st.lists(st.integers(0, 2**32 - 1), max_size=9),
-    st.lists(st.integers(-3, 12), max_size=5),
-    st.integers(-(2**63), 2**63 - 1),
-    st.integers(-(2**63), 2**63 - 1),
+def test_no_text_of_a_common_script_is_left_to_numpy(core: Core) -> None:
+    with gzip.open(UDHR, "rt", encoding="utf-8") as lines:
+        articles = [article for line in lines for article in json.loads(line)["articles"]]
+    found = core.sketch_texts(articles, bytes(len(articles)), (True, 3, 0, 64), native_table())
+    assert found is not None
+    assert [articles[i] for i in np.frombuffer(found[2], np.int64)] == []
+
+
+anything = st.one_of(st.none(), st.integers(), st.text(max_size=9), st.binary(max_size=99), st.floats())
+plans = st.one_of(
+    anything,
+    st.lists(anything, max_size=5).map(tuple),
+    st.tuples(st.booleans(), st.integers(-9, 99), st.integers(-9, 2**65), st.integers(-9, 5000)),
 )
-def test_nothing_that_is_no_text_harms_the_core(
-    texts: list[object] | None, table: bytes, points: list[int], ends: list[int], size: int, k: int
-) -> None:
+
+
+@given(
+    st.one_of(anything, st.lists(st.one_of(anything, st.text("aé\u0301\u0323ß各", max_size=50)), max_size=4)),
+    st.binary(max_size=5),
+    plans,
+    st.one_of(anything, st.integers(0, 2**32)),
+)
+@settings(max_examples=500, deadline=None)
+def test_nothing_handed_over_harms_the_core(texts: object, is_ascii: bytes, plan: object, table: object) -> None:
+    """Not even a table that is random numbers."""
     assert native.core
-    if texts is not None:
-        native.core.sketch_texts(texts, table, True, size, 0, k)
-        native.core.sketch_texts(texts, table[:256].ljust(256, b"a"), False, max(size, 1) % 9 + 1, 0, max(k, 0) % 9 + 1)
-    clean = np.array(points, np.uint32)
-    native.core.sketch_points(clean, np.array(ends, np.int64), True, size, 0, k)
-    found = native.core.sketch_points(clean, np.array(ends, np.int64), False, 2, 0, 3)
-    assert found is None or (ends == sorted(set(ends)) and ends[0] >= 0 and ends[-1] <= len(points))
+    if isinstance(table, int):
+        table = np.random.default_rng(abs(table)).integers(0, 2**32, 0x110000 + table % 99, np.uint32).tobytes()
+    items = texts if isinstance(texts, list) else [texts]
+    for text in items:
+        native.core.sketch_text(text, plan, table)
+    native.core.sketch_texts(items, is_ascii, plan, table)
+    native.core.sketch_texts(items, bytes(len(items)), plan, table)
+    if not isinstance(texts, list | str | bytes):
+        with pytest.raises(TypeError):
+            native.core.sketch_texts(texts, is_ascii, plan, table)
 
 
 def test_no_sequence_at_all_is_left_to_numpy(core: Core) -> None:
@@ -215,6 +239,22 @@ def test_a_page_leaves_nothing_behind(core: Core) -> None:
     assert tracemalloc.get_traced_memory()[0] - before < 2000
     tracemalloc.stop()
     assert [sys.getrefcount(sketch) for sketch in page] == references
+
+
+def test_a_core_of_another_version_is_left_alone_with_a_warning() -> None:
+    code = (
+        "import sys, types, warnings\n"
+        "old = sys.modules['ndd_search._native'] = types.ModuleType('ndd_search._native')\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    import ndd_search as ndd\n"
+        "    from ndd_search import native\n"
+        "    ndd.sketch('one two three four')\n"
+        "assert native.core is None\n"
+        "assert 'has version 1' in str(caught[0].message), caught\n"
+        "assert 'install ndd_search again' in str(caught[0].message), caught\n"
+        "assert len(caught) == 1\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_core_that_does_not_load_is_not_hidden(tmp_path: object) -> None:
