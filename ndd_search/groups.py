@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.pairs import Pairs, Ranks, leaders_of, resembling_pairs, rows_of
+from ndd_search.counting import Ranks
+from ndd_search.pairs import Pairs, leaders_of, resembling_pairs, rows_of
 
 
 def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: int = 64) -> Ranks:
@@ -33,13 +34,17 @@ def choose_leaders(count: int, pairs: Pairs) -> tuple[Ranks, npt.NDArray[np.floa
 
     Returns the leader of each hit (int64) and the similarity to it (1.0 for leaders), shape (count,).
     """
-    leader, similarity = np.arange(count), np.ones(count)
-    heads = np.flatnonzero(np.diff(pairs.first, prepend=-1))
-    for start, end in pairwise([*heads.tolist(), len(pairs)]):
-        head = pairs.first[start]
+    leader = list(range(count))
+    heads = [0, *(np.flatnonzero(pairs.first[1:] != pairs.first[:-1]) + 1).tolist(), len(pairs)]
+    found = []  # places of the pairs that count
+    for start, end in pairwise(heads if len(pairs) else ()):
+        head = int(pairs.first[start])
         if leader[head] != head:
             continue
         for at, follower in enumerate(pairs.second[start:end].tolist(), start):
             if leader[follower] == follower:
-                leader[follower], similarity[follower] = head, pairs.similarity[at]
-    return leader, similarity
+                leader[follower] = head
+                found.append(at)
+    similarity = np.ones(count)
+    similarity[pairs.second[found]] = pairs.similarity[found]
+    return np.array(leader, np.int64), similarity

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.counting import Ranks
 from ndd_search.decision import CommonValues, Decision
 from ndd_search.groups import choose_leaders
 from ndd_search.guards import Reader as FieldReader
 from ndd_search.guards import allowed
-from ndd_search.pairs import Pairs, Ranks, Rows, rows_of, similar_pairs
+from ndd_search.pairs import Pairs, Rows, rows_of, similar_pairs
 from ndd_search.sketch import Sketch
 
 Find = Callable[[Rows, Decision], Pairs]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
 from ndd_search.config import Recipe
+from ndd_search.decision import CommonValues
 from ndd_search.errors import InvalidSketch
 from ndd_search.groups import leaders
 from ndd_search.native import Core
@@ -58,9 +60,10 @@ def same_answers(page: list[np.ndarray], k: int, floor: float) -> None:
     for one, other in ((rows.values, plain.values), (rows.offsets, plain.offsets)):
         assert one.dtype == other.dtype
         assert one.tolist() == other.tolist()
-    for weights in (None, rows.values.astype(np.int64) % 7 % 4 * 1000):
-        columns, expected = both(lambda weights=weights: count_shared(rows, floor, weights))
-        for column, wanted in zip(columns, expected, strict=True):
+    some = np.unique(rows.values[rows.values % 3 > 0])
+    for common in (None, CommonValues(100, some, (5 + some % 90).astype(np.int32), "any")):
+        columns, expected = both(lambda common=common: count_shared(rows, floor, common))
+        for column, wanted in zip(chain(*columns), chain(*expected), strict=True):
             assert column.dtype == wanted.dtype == np.int64
             assert column.tolist() == wanted.tolist()
     if floor:

@@ -26,6 +26,7 @@ FLOW = [
     "similarity",
     "decision",
     "field",
+    "counting",
     "pairs",
     "groups",
     "guards",

@@ -1,0 +1,238 @@
+"""What the sketches of a page share, counted with numpy; the native core does the same with a hash table.
+
+A page is a table of numbers, shape (n, width): each row the ascending values of a sketch, filled up with numbers from
+2**31 on that are all different, so that they meet nobody.
+
+Two documents at least `floor` alike have a value in common already among the smallest of each: all but as many as they
+must share, and one more. So only those are sorted; equal values stand together then, and show which pairs meet at all.
+These are compared one by one, unless they are many (boilerplate, edits of one text): then what all pairs share is
+counted at once, as a list of meetings or as the product of a small 0/1 matrix with itself, so no kind of page is slow.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.decision import CommonValues
+from ndd_search.sketch import VALUES, Sketch
+
+Ranks = npt.NDArray[np.int64]
+Table = npt.NDArray[np.uint32]
+Keys = npt.NDArray[np.unsignedinteger[Any]]
+
+UNIT = 2**20  # of commonness
+_ROUNDING = 1e-9  # a resemblance of exactly the bar counts, whatever the rounding of bar * size
+_CUT = 2**15  # values, up to which hardly two look alike when they are cut to fit 32 bits together with their row
+_FEW_MEETINGS, _FEW_PAIRS = 2**14, 2**9  # are looked at one by one sooner than all at once, however few the rows are
+_BLOCK = 2**10  # pairs compared at a time: what that takes stays in the cache
+_FEW, _MANY = 2**18, 2**25  # multiplications: OpenBLAS starts threads above the first, and they pay above the second
+
+
+class Counts(NamedTuple):
+    """Pairs of rows, ordered by the first, then the second, and what they share; int64, one entry a pair.
+
+    shared:      values both hold, at least 1.
+    left, right: values of either up to the smaller limit of the two (see similarity).
+    """
+
+    first: Ranks
+    second: Ranks
+    shared: Ranks
+    left: Ranks
+    right: Ranks
+
+
+class Commonness(NamedTuple):
+    """How common the values of pairs are (see weights), summed: those that both hold, and those of either up to the
+    limit; int64, one entry a pair.
+    """
+
+    shared: Ranks
+    left: Ranks
+    right: Ranks
+
+
+def lay_out(values: Sketch, lengths: Ranks, k: int) -> Table:
+    """The table of the sketches of a page, one after the other in `values`; a row without filling has k values."""
+    width = min(int(lengths.max(initial=0)) + 1, k)
+    if len(values) == len(lengths) * width:
+        return values.view(np.uint32).reshape(-1, width)
+    table = np.arange(VALUES, VALUES + len(lengths) * width, dtype=np.uint32).reshape(-1, width)
+    table[np.arange(width) < lengths[:, None]] = values.view(np.uint32)
+    return table
+
+
+def count_shared(table: Table, floor: float) -> Counts:
+    """The pairs that share a value and resemble each other by `floor`."""
+    count, width = table.shape
+    # A pair shares at least floor * (values of either of the two), whichever of them ends first: see similarity.
+    least = max(ceil((floor - 2 * _ROUNDING) * width), 1)
+    smallest = table[:, : width - least + 1]
+    keys = _sort(smallest, np.uint32 if smallest.size <= _CUT else np.uint64)
+    starts = _starts(keys, count)
+    if not len(starts):
+        return Counts(starts, starts, starts, starts, starts)
+    owner = _owners(keys, count)
+    crowd, _ = _mentioned(count, owner[starts], owner[starts + 1])
+    if _number_of_meetings(starts) <= max(2 * len(crowd) ** 2, _FEW_MEETINGS):
+        codes = _distinct(_meetings(owner, starts, count))
+        if len(codes) <= max(len(crowd) ** 2 // 8, _FEW_PAIRS):
+            return _one_by_one(table, *np.divmod(codes, count), floor)
+    found = _all_at_once(table[crowd], floor)
+    return found._replace(first=crowd[found.first], second=crowd[found.second])
+
+
+def commonness(table: Table, pairs: Counts, common: CommonValues | None) -> Commonness:
+    """How common the values of pairs are; zeros without a table of common values."""
+    if common is None or not len(pairs.first):
+        none = np.zeros(len(pairs.first), np.int64)
+        return Commonness(none, none, none)
+    hits, place = _mentioned(len(table), pairs.first, pairs.second)
+    some, first, second = table[hits], place[pairs.first], place[pairs.second]
+    weight = weights(some, common)
+    sums = np.zeros((len(some), some.shape[1] + 1), np.int64)
+    np.cumsum(weight, axis=1, out=sums[:, 1:])
+    row, column = np.nonzero(weight)
+    values, weight = some[row, column], weight[row, column]
+    different = _distinct(values)
+    column = np.searchsorted(different, values)
+    holds, weighed = np.zeros((2, len(some), len(different)))  # of float64, so that sums are exact
+    holds[row, column], weighed[row, column] = 1, weight
+    shared = _product(weighed, holds)[first, second].astype(np.int64)
+    return Commonness(shared, sums[first, pairs.left], sums[second, pairs.right])
+
+
+def weights(values: npt.NDArray[np.integer[Any]], common: CommonValues) -> Ranks:
+    """How common each value is, 0 for a rare one to UNIT for one in every document; whole, so that sums are exact."""
+    return np.round((1 - common.rareness(values)) * UNIT).astype(np.int64)
+
+
+def _one_by_one(table: Table, first: Ranks, second: Ranks, floor: float) -> Counts:
+    """Those of some pairs that resemble each other by `floor`."""
+    found = []
+    for start in range(0, len(first), _BLOCK):
+        one, other = first[start : start + _BLOCK], second[start : start + _BLOCK]
+        both = np.concatenate((table[one], table[other]), axis=1)
+        sides = both.reshape(len(both), 2, -1)
+        limits = np.minimum(sides[:, :, -1].min(axis=1), np.uint32(VALUES - 1))
+        left, right = (sides <= limits[:, None, None]).sum(axis=2).T
+        both.sort(axis=1)
+        shared = (both[:, 1:] == both[:, :-1]).sum(axis=1)
+        wanted = np.flatnonzero(_reach(floor, shared, left + right) & (one < other))  # a cut value may meet its own row
+        found.append([column[wanted] for column in (one, other, shared, left, right)])
+    return Counts(*(found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))))
+
+
+def _all_at_once(table: Table, floor: float) -> Counts:
+    """Those of all pairs that resemble each other by `floor`."""
+    count = len(table)
+    keys = _sort(table, np.uint64)
+    owner, starts = _owners(keys, count), _starts(keys, count)
+    if _number_of_meetings(starts) <= 2 * count**2:
+        shared = np.bincount(_meetings(owner, starts, count), minlength=count**2).reshape(count, count)
+    else:
+        holds = _holders(owner, starts, count)
+        shared = _product(holds, holds).astype(np.int64)  # exact, as float32 holds every whole number up to 2**24
+    left = _sizes_up_to_limits(table, keys, owner)
+    first, second = np.nonzero(np.triu(_reach(floor, shared, left + left.T), 1))
+    return Counts(first, second, shared[first, second], left[first, second], left[second, first])
+
+
+def _reach(floor: float, shared: Ranks, both: Ranks) -> npt.NDArray[np.bool_]:
+    """Whether pairs share anything, and resemble each other by `floor`. both: values up to the limit, of the two."""
+    reach: npt.NDArray[np.bool_] = shared / np.maximum(both - shared, 1) >= floor - _ROUNDING
+    return reach & (shared > 0)
+
+
+def _sort(table: Table, kind: type[np.uint32 | np.uint64]) -> Keys:
+    """All values, ascending, each with its row: value << bits of a row | row.
+
+    In uint32 the high bits of the values go. Then some values look alike that are not.
+    """
+    count = len(table)
+    keys: npt.NDArray[Any] = table.astype(kind)
+    keys <<= kind(_bits(count))
+    keys |= np.arange(count, dtype=kind)[:, None]
+    return np.sort(keys, axis=None)
+
+
+def _bits(count: int) -> int:
+    return max(count - 1, 1).bit_length()
+
+
+def _owners(keys: Keys, count: int) -> Ranks:
+    """The row of each value."""
+    return (keys & keys.dtype.type(2 ** _bits(count) - 1)).astype(np.int64)
+
+
+def _starts(keys: Keys, count: int) -> Ranks:
+    """Places of the values that are the same as the next one."""
+    return np.flatnonzero(keys[1:] ^ keys[:-1] < keys.dtype.type(2 ** _bits(count)))
+
+
+def _number_of_meetings(starts: Ranks) -> int:
+    ends = np.flatnonzero(starts[1:] - starts[:-1] > 1)
+    sizes = np.diff(ends, prepend=-1, append=len(starts) - 1)
+    return int(sizes @ (sizes + 1)) // 2
+
+
+def _meetings(owner: Ranks, starts: Ranks, count: int) -> Ranks:
+    """Every meeting of two rows at a value, at least one, as first * count + second."""
+    codes, place, apart = [], starts, 0
+    while len(place):
+        apart += 1
+        codes.append(owner[place] * count + owner[place + apart])
+        place = starts[:-apart][starts[apart:] - starts[:-apart] == apart]
+    return np.concatenate(codes)
+
+
+def _holders(owner: Ranks, starts: Ranks, count: int) -> npt.NDArray[np.float32]:
+    """Who holds what, of the values that several hold: 1 or 0, shape (count, different values)."""
+    several = np.zeros(len(owner), dtype=bool)
+    several[starts] = several[starts + 1] = True
+    new = np.ones(len(owner), dtype=bool)
+    new[starts + 1] = False
+    value = np.cumsum(new & several)[several] - 1
+    holds = np.zeros((count, int(value[-1]) + 1), dtype=np.float32)
+    holds[owner[several], value] = 1
+    return holds
+
+
+def _sizes_up_to_limits(table: Table, keys: Keys, owner: Ranks) -> Ranks:
+    """How many values of row i are up to the smaller limit of it and row j, at [i, j]."""
+    count = len(table)
+    limits = np.minimum(table[:, -1], np.uint32(VALUES - 1)).astype(np.uint64)
+    ends = np.searchsorted(keys, limits + np.uint64(1) << np.uint64(_bits(count)))
+    order = np.argsort(ends)
+    part = np.repeat(np.arange(count + 1), np.diff(ends[order], prepend=0, append=len(keys)))
+    sizes = np.empty((count, count), np.int64)
+    inside = np.bincount(part * count + owner, minlength=(count + 1) * count).reshape(-1, count)
+    sizes[order] = inside[:-1].cumsum(axis=0)
+    return np.minimum(sizes.T, sizes.diagonal()[:, None])
+
+
+def _mentioned(count: int, *who: Ranks) -> tuple[Ranks, Ranks]:
+    """Which of `count` rows are mentioned, ascending, and the place of each row among them."""
+    there = np.zeros(count, dtype=bool)
+    for rows in who:
+        there[rows] = True
+    return np.flatnonzero(there), np.cumsum(there) - 1
+
+
+def _distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """In ascending order; np.unique takes ten times as long."""
+    values = np.sort(values)
+    different = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=different[1:])
+    return values[different]
+
+
+def _product(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """a @ b.T, in pieces so small that the library does not wake its threads for them, unless it is a lot."""
+    rows, columns = a.shape
+    step = rows if rows * len(b) * columns > _MANY else max(_FEW // max(len(b) * columns, 1), 1)
+    return np.concatenate([a[start : start + step] @ b.T for start in range(0, rows, step)])
