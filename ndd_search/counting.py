@@ -26,6 +26,7 @@ Keys = npt.NDArray[np.unsignedinteger[Any]]
 
 UNIT = 2**20  # of commonness
 _ROUNDING = 1e-9  # a resemblance of exactly the bar counts, whatever the rounding of bar * size
+_LAST = np.uint32(VALUES - 1)
 _CUT = 2**15  # values, up to which hardly two look alike when they are cut to fit 32 bits together with their row
 _FEW_MEETINGS, _FEW_PAIRS = 2**14, 2**9  # are looked at one by one sooner than all at once, however few the rows are
 _BLOCK = 2**10  # pairs compared at a time: what that takes stays in the cache
@@ -77,13 +78,14 @@ def count_shared(table: Table, floor: float) -> Counts:
     if not len(starts):
         return Counts(starts, starts, starts, starts, starts)
     owner = _owners(keys, count)
-    crowd, _ = _mentioned(count, owner[starts], owner[starts + 1])
-    if _number_of_meetings(starts) <= max(2 * len(crowd) ** 2, _FEW_MEETINGS):
-        codes = _distinct(_meetings(owner, starts, count))
-        if len(codes) <= max(len(crowd) ** 2 // 8, _FEW_PAIRS):
-            return _one_by_one(table, *np.divmod(codes, count), floor)
-    found = _all_at_once(table[crowd], floor)
-    return found._replace(first=crowd[found.first], second=crowd[found.second])
+    codes = _pairs_that_meet(owner, starts, count, _FEW_MEETINGS, _FEW_PAIRS)
+    if codes is None:
+        crowd, _ = _mentioned(count, owner[starts], owner[starts + 1])
+        codes = _pairs_that_meet(owner, starts, count, 2 * len(crowd) ** 2, len(crowd) ** 2 // 8)
+        if codes is None:
+            found = _all_at_once(table[crowd], floor)
+            return found._replace(first=crowd[found.first], second=crowd[found.second])
+    return _one_by_one(table, codes, floor)
 
 
 def commonness(table: Table, pairs: Counts, common: CommonValues | None) -> Commonness:
@@ -111,20 +113,21 @@ def weights(values: npt.NDArray[np.integer[Any]], common: CommonValues) -> Ranks
     return np.round((1 - common.rareness(values)) * UNIT).astype(np.int64)
 
 
-def _one_by_one(table: Table, first: Ranks, second: Ranks, floor: float) -> Counts:
-    """Those of some pairs that resemble each other by `floor`."""
+def _one_by_one(table: Table, codes: Ranks, floor: float) -> Counts:
+    """Those of some pairs that resemble each other by `floor`. codes: first * rows + second."""
     found = []
-    for start in range(0, len(first), _BLOCK):
-        one, other = first[start : start + _BLOCK], second[start : start + _BLOCK]
-        both = np.concatenate((table[one], table[other]), axis=1)
+    for start in range(0, len(codes), _BLOCK):
+        first, second = np.divmod(codes[start : start + _BLOCK], len(table))
+        both = np.concatenate((table[first], table[second]), axis=1)
         sides = both.reshape(len(both), 2, -1)
-        limits = np.minimum(sides[:, :, -1].min(axis=1), np.uint32(VALUES - 1))
+        limits = np.minimum(np.minimum(sides[:, 0, -1], sides[:, 1, -1]), _LAST)
         left, right = (sides <= limits[:, None, None]).sum(axis=2).T
         both.sort(axis=1)
         shared = (both[:, 1:] == both[:, :-1]).sum(axis=1)
-        wanted = np.flatnonzero(_reach(floor, shared, left + right) & (one < other))  # a cut value may meet its own row
-        found.append([column[wanted] for column in (one, other, shared, left, right)])
-    return Counts(*(found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))))
+        reach = _reach(floor, shared, left + right)
+        wanted = np.flatnonzero(reach & (first < second))  # cut values of one row may look alike
+        found.append(Counts(first[wanted], second[wanted], shared[wanted], left[wanted], right[wanted]))
+    return found[0] if len(found) == 1 else Counts(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _all_at_once(table: Table, floor: float) -> Counts:
@@ -132,14 +135,17 @@ def _all_at_once(table: Table, floor: float) -> Counts:
     count = len(table)
     keys = _sort(table, np.uint64)
     owner, starts = _owners(keys, count), _starts(keys, count)
-    if _number_of_meetings(starts) <= 2 * count**2:
-        shared = np.bincount(_meetings(owner, starts, count), minlength=count**2).reshape(count, count)
-    else:
+    meetings = _meetings(owner, starts, count, 2 * count**2)
+    if meetings is None:
         holds = _holders(owner, starts, count)
         shared = _product(holds, holds).astype(np.int64)  # exact, as float32 holds every whole number up to 2**24
+    else:
+        shared = np.bincount(meetings, minlength=count**2).reshape(count, count)
     left = _sizes_up_to_limits(table, keys, owner)
-    first, second = np.nonzero(np.triu(_reach(floor, shared, left + left.T), 1))
-    return Counts(first, second, shared[first, second], left[first, second], left[second, first])
+    rank = np.arange(count)
+    wanted = np.flatnonzero(_reach(floor, shared, left + left.T) & (rank[:, None] < rank))
+    first, second = np.divmod(wanted, count)
+    return Counts(first, second, shared.ravel()[wanted], left.ravel()[wanted], left.T.ravel()[wanted])
 
 
 def _reach(floor: float, shared: Ranks, both: Ranks) -> npt.NDArray[np.bool_]:
@@ -174,38 +180,39 @@ def _starts(keys: Keys, count: int) -> Ranks:
     return np.flatnonzero(keys[1:] ^ keys[:-1] < keys.dtype.type(2 ** _bits(count)))
 
 
-def _number_of_meetings(starts: Ranks) -> int:
-    ends = np.flatnonzero(starts[1:] - starts[:-1] > 1)
-    sizes = np.diff(ends, prepend=-1, append=len(starts) - 1)
-    return int(sizes @ (sizes + 1)) // 2
+def _meetings(owner: Ranks, starts: Ranks, count: int, most: int) -> Ranks | None:
+    """Every meeting of two rows at a value, as first * count + second; None when there are more than `most`."""
+    places, number = [starts], len(starts)
+    while len(places[-1]) and number <= most:
+        apart = len(places)
+        places.append(starts[:-apart][starts[apart:] - starts[:-apart] == apart])
+        number += len(places[-1])
+    if number > most:
+        return None
+    return np.concatenate([owner[place] * count + owner[place + apart] for apart, place in enumerate(places, 1)])
 
 
-def _meetings(owner: Ranks, starts: Ranks, count: int) -> Ranks:
-    """Every meeting of two rows at a value, at least one, as first * count + second."""
-    codes, place, apart = [], starts, 0
-    while len(place):
-        apart += 1
-        codes.append(owner[place] * count + owner[place + apart])
-        place = starts[:-apart][starts[apart:] - starts[:-apart] == apart]
-    return np.concatenate(codes)
+def _pairs_that_meet(owner: Ranks, starts: Ranks, count: int, most_meetings: int, most: int) -> Ranks | None:
+    """The different ones of these meetings, ascending; None when there are more than `most`, or too many meetings."""
+    meetings = _meetings(owner, starts, count, most_meetings)
+    pairs = None if meetings is None else _distinct(meetings)
+    return None if pairs is None or len(pairs) > most else pairs
 
 
 def _holders(owner: Ranks, starts: Ranks, count: int) -> npt.NDArray[np.float32]:
     """Who holds what, of the values that several hold: 1 or 0, shape (count, different values)."""
-    several = np.zeros(len(owner), dtype=bool)
-    several[starts] = several[starts + 1] = True
-    new = np.ones(len(owner), dtype=bool)
-    new[starts + 1] = False
-    value = np.cumsum(new & several)[several] - 1
-    holds = np.zeros((count, int(value[-1]) + 1), dtype=np.float32)
-    holds[owner[several], value] = 1
-    return holds
+    ends = np.append(np.flatnonzero(starts[1:] - starts[:-1] > 1), len(starts) - 1)
+    value = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=-1))
+    holds = np.zeros((len(ends), count), dtype=np.float32)
+    holds.ravel()[value * count + owner[starts]] = 1
+    holds[np.arange(len(ends)), owner[starts[ends] + 1]] = 1
+    return holds.T
 
 
 def _sizes_up_to_limits(table: Table, keys: Keys, owner: Ranks) -> Ranks:
     """How many values of row i are up to the smaller limit of it and row j, at [i, j]."""
     count = len(table)
-    limits = np.minimum(table[:, -1], np.uint32(VALUES - 1)).astype(np.uint64)
+    limits = np.minimum(table[:, -1], _LAST).astype(np.uint64)
     ends = np.searchsorted(keys, limits + np.uint64(1) << np.uint64(_bits(count)))
     order = np.argsort(ends)
     part = np.repeat(np.arange(count + 1), np.diff(ends[order], prepend=0, append=len(keys)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -34,17 +33,18 @@ def choose_leaders(count: int, pairs: Pairs) -> tuple[Ranks, npt.NDArray[np.floa
 
     Returns the leader of each hit (int64) and the similarity to it (1.0 for leaders), shape (count,).
     """
-    leader = list(range(count))
-    heads = [0, *(np.flatnonzero(pairs.first[1:] != pairs.first[:-1]) + 1).tolist(), len(pairs)]
-    found = []  # places of the pairs that count
-    for start, end in pairwise(heads if len(pairs) else ()):
-        head = int(pairs.first[start])
-        if leader[head] != head:
-            continue
-        for at, follower in enumerate(pairs.second[start:end].tolist(), start):
-            if leader[follower] == follower:
-                leader[follower] = head
-                found.append(at)
-    similarity = np.ones(count)
-    similarity[pairs.second[found]] = pairs.similarity[found]
-    return np.array(leader, np.int64), similarity
+    leader, similarity = np.arange(count), np.ones(count)
+    if not len(pairs):
+        return leader, similarity
+    led: set[int] = set()
+    counted: list[int] = []
+    heads = [0, *(np.flatnonzero(pairs.first[1:] != pairs.first[:-1]) + 1).tolist()]
+    for head, start, end in zip(pairs.first[heads].tolist(), heads, [*heads[1:], len(pairs)], strict=True):
+        if head not in led:
+            for at, follower in enumerate(pairs.second[start:end].tolist(), start):
+                if follower not in led:
+                    led.add(follower)
+                    counted.append(at)
+    followers = pairs.second[counted]
+    leader[followers], similarity[followers] = pairs.first[counted], pairs.similarity[counted]
+    return leader, similarity
