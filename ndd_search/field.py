@@ -79,9 +79,12 @@ class SketchField:
         "missing": nothing stored, "empty": no values, "foreign": of another recipe, "malformed": not ascending
         distinct whole numbers in 0..2**31-1, or more than the recipe's k.
         """
-        ours = [recipe.id]
-        lacking = [self._lacking(one, ours, recipe.k) for one in fields]
-        stored = [[] if reason else one[self.sketch] for one, reason in zip(fields, lacking, strict=True)]
+        sketch, made_by, ours = self.sketch, self.recipe, [recipe.id]
+        given = [one.get(sketch) for one in fields]
+        lacking = [
+            _lacking(values, one.get(made_by), ours, recipe.k) for values, one in zip(given, fields, strict=True)
+        ]
+        stored = [[] if reason or values is None else values for values, reason in zip(given, lacking, strict=True)]
         try:
             values = _int32(list(chain.from_iterable(stored)))
         except struct.error:  # somebody's value is no 32-bit number: take each hit by itself
@@ -90,8 +93,9 @@ class SketchField:
         wrong = np.concatenate((values[:1] < 0, values[1:] <= values[:-1]))  # at the first value of a hit: below 0
         first = ends[(ends > 0) & (ends < len(values))]
         wrong[first] = values[first] < 0
+        some = bool(wrong.any())
         return [
-            reason or ("malformed" if wrong[end - len(one) : end].any() else values[end - len(one) : end])
+            reason or ("malformed" if some and wrong[end - len(one) : end].any() else values[end - len(one) : end])
             for reason, one, end in zip(lacking, stored, ends.tolist(), strict=True)
         ]
 
@@ -100,20 +104,20 @@ class SketchField:
         stored = fields.get(self.numbers)
         return stored[0] if isinstance(stored, list) and len(stored) == 1 and isinstance(stored[0], int) else None
 
-    def _lacking(self, fields: Mapping[str, Any], recipe: list[str], k: int) -> str:
-        stored, made_by = fields.get(self.sketch), fields.get(self.recipe)
-        if stored is None and made_by is None:
-            return "missing"
-        if made_by != recipe:
-            return "foreign"
-        if stored is None:
-            return "empty"
-        return "" if isinstance(stored, list) and 0 < len(stored) <= k else "malformed"
-
 
 def keys_of(values: Iterable[int], count: int) -> list[str]:
     """The `count` smallest of ascending values, as terms: 8 hexadecimal digits each."""
     return [format(value, "08x") for value in islice(values, count)]
+
+
+def _lacking(stored: Any, made_by: Any, recipe: list[str], k: int) -> str:
+    if stored is None and made_by is None:
+        return "missing"
+    if made_by != recipe:
+        return "foreign"
+    if stored is None:
+        return "empty"
+    return "" if isinstance(stored, list) and 0 < len(stored) <= k else "malformed"
 
 
 def _int32(values: list[int]) -> Sketch:
