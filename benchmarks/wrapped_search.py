@@ -36,7 +36,8 @@ def connect(url: str) -> tuple[Callable[[], Any], Any]:
         ("opensearchpy", "OpenSearch") if distribution == "opensearch" else ("elasticsearch", "Elasticsearch")
     )
     make = getattr(importlib.import_module(module), name)
-    return lambda: make(url, max_retries=0), importlib.import_module(f"{module}.helpers")
+    patience = {"timeout": 120} if module == "opensearchpy" else {"request_timeout": 120}  # for merges
+    return lambda: make(url, max_retries=0, **patience), importlib.import_module(f"{module}.helpers")
 
 
 def documents(index: str, count: int, length: int) -> Iterator[dict[str, Any]]:
@@ -83,13 +84,16 @@ def measure(url: str, length: int, count: int, repeats: int) -> dict[str, float]
 
             rng = random.Random(1)
             queries = [{"match": {"body": " ".join(rng.sample(WORDS[:200], 2))}} for _ in range(QUERIES)]
+
+            def by(client: Any, strategy: str) -> Callable[[dict[str, Any]], Any]:
+                wish = {"cache": False, "strategy": strategy}
+                return lambda query: client.search(index=index, body=body(query, 10, ndd=wish))
+
             ways = {
                 "plain, size 10": lambda query: plain.search(index=index, body=body(query, 10, **source)),
                 "plain, size 100": lambda query: plain.search(index=index, body=body(query, 100, **source)),
-                "wrapped, not cached": lambda query: wrapped.search(
-                    index=index, body=body(query, 10, ndd={"cache": False})
-                ),
-                "wrapped, bar 0.8": lambda query: bar.search(index=index, body=body(query, 10, ndd={"cache": False})),
+                **{f"wrapped, {name}": by(wrapped, name) for name in ("one_phase", "two_phase", "one_trip", "auto")},
+                "wrapped, auto, bar 0.8": by(bar, "auto"),
             }
             found = milliseconds(ways, queries, repeats)
             cached = {"wrapped, cached": lambda query: wrapped.search(index=index, body=body(query, 10))}

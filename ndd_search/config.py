@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 Kind = Literal["words", "characters", "lines", "sentences"]
 Mode = Literal["group", "drop", "demote", "annotate"]
 Keep = str | Callable[[Any], Any]
+Strategy = Literal["auto", "one_phase", "two_phase", "one_trip"]
 
 _LETTER: dict[Kind, str] = {"words": "w", "characters": "c", "lines": "l", "sentences": "s"}
 
@@ -152,6 +153,10 @@ class CollapseOptions:
     time_field, max_seconds_apart: two near-duplicates are at most this far apart in that field (a datetime, an
                       ISO 8601 text, or a number of seconds or milliseconds since 1970); a hit without a readable
                       time stands alone.
+    strategy:         how a wrapped client fetches a page, the same page in every case: "one_phase" asks for the window
+                      with its documents, "two_phase" for the sketches of the window and then for the documents to
+                      show, "one_trip" for both at once, guessing which documents will be shown; "auto" chooses for
+                      each search. A search that cannot be taken apart is fetched in one phase.
     """
 
     min_similarity: float | str = "auto"
@@ -166,6 +171,7 @@ class CollapseOptions:
     numbers_must_match: bool = False
     time_field: str | None = None
     max_seconds_apart: float | None = None
+    strategy: Strategy = "auto"
 
     def __post_init__(self) -> None:
         if isinstance(self.min_similarity, str):
@@ -175,6 +181,7 @@ class CollapseOptions:
         if self.min_similarity == 0:
             raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
         _one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))
+        _one_of("strategy", self.strategy, ("auto", "one_phase", "two_phase", "one_trip"))
         _whole("window", self.window, 1)
         _whole("max_window", self.max_window, self.window)
         _whole("max_per_group", self.max_per_group, 1)

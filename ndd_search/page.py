@@ -11,8 +11,9 @@ asked before, so a page cut out of a longer, cached stream is the page that a fi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
@@ -116,7 +117,7 @@ class Info:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self)
+        return {**vars(self), "unique": self.unique and dict(vars(self.unique))}
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,32 @@ class Page:
     def hit_at(self, rank: int) -> Any:
         """The hit at a place of the engine's list. Raises IndexError if not examined."""
         return self._stream.hits[self._stream.index_of(rank)]
+
+    @property
+    def ranks(self) -> set[int]:
+        """The places, in the engine's list, of all hits that the page shows or names."""
+        named = {of for group in self.groups for of in (group.rank, group.duplicate_of) if of is not None}
+        listed = {copy.rank for group in self.groups for copy in group.duplicates}
+        return named | listed | {place for late in self.info.late for place in late[:2]}
+
+    def with_hits(self, hits: Mapping[int, Any]) -> Page:
+        """The same page made of other hits, by their places in the engine's list.
+
+        What is not among them is left out, and the page ends before the first hit to show that is not.
+        """
+        groups = tuple(
+            replace(
+                group,
+                hit=hits[group.rank],
+                duplicates=tuple(replace(one, hit=hits[one.rank]) for one in group.duplicates if one.rank in hits),
+                duplicate_of=group.duplicate_of if group.duplicate_of in hits else None,
+            )
+            for group in takewhile(lambda group: group.rank in hits, self.groups)
+        )
+        late = tuple(one for one in self.info.late if one[0] in hits and one[1] in hits)
+        at = zip(self._stream.ranks.tolist(), self._stream.hits, strict=True)
+        stream = replace(self._stream, hits=tuple(hits.get(rank, hit) for rank, hit in at))
+        return replace(self, groups=groups, info=replace(self.info, late=late), _stream=stream)
 
     def explain(self, rank: int) -> Explanation:
         """Why the hit at this place of the engine's list is shown or hidden. Raises IndexError if not examined."""

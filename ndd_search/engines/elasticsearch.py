@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
+from ndd_search.engines.answers import Answer
 from ndd_search.engines.hook import Hook, Hooked
-from ndd_search.engines.middleware import Answer
 from ndd_search.engines.request import Request
 from ndd_search.errors import MissingExtra
 
@@ -90,10 +90,12 @@ def _others(request: Request, original: Request, others: Mapping[str, Any]) -> d
         return dict(others)
     changed: dict[str, Any] = {"body": request.body}
     if request.timeout is not None:
-        changed["request_timeout"] = request.timeout
-    if original.body is None:  # of the same kind as what is accepted, or the server refuses it
+        changed.update(request_timeout=request.timeout, max_retries=0)  # retries would take as long again
+    if original.body is None or request.parts:  # of the same kind as what is accepted, or the server refuses it
         names = {name.lower(): value for name, value in request.headers.items()}
-        changed["headers"] = {**request.headers, "content-type": names.get("accept", "application/json")}
+        kind = names.get("accept", "application/json")
+        changed["headers"] = HttpHeaders(request.headers)
+        changed["headers"]["content-type"] = kind.replace("json", "x-ndjson", 1) if request.parts else kind
     return {**others, **changed}
 
 

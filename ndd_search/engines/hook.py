@@ -16,7 +16,8 @@ from typing import Any, Self
 
 from ndd_search.cache import Flights
 from ndd_search.config import collapse_options
-from ndd_search.engines.middleware import Answer, Conversation, conversation
+from ndd_search.engines.answers import Answer
+from ndd_search.engines.middleware import Conversation, conversation
 from ndd_search.engines.multi import MultiConversation, multi_conversation
 from ndd_search.engines.request import Request, is_write, stripped
 from ndd_search.engines.settings import Settings, settings_of

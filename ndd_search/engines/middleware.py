@@ -2,6 +2,7 @@
 
 An exception of the client is thrown into the flow at the place where its request came out. On the first request it
 passes through untouched; later it ends the search for more hits, and the caller gets the page made of what is there.
+How hits are fetched is in `rounds`; where that does not work out, the search starts again and is fetched in one phase.
 """
 
 from __future__ import annotations
@@ -14,18 +15,30 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from ndd_search.cache import cache_key
-from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.config import CollapseOptions, Strategy, collapse_options
 from ndd_search.decision import CommonValues
-from ndd_search.documents import value_of
+from ndd_search.engines.answers import (
+    Answer,
+    Hit,
+    HitReader,
+    after,
+    drop_fields,
+    envelope_of,
+    reason_of,
+    without_fields,
+)
 from ndd_search.engines.filter_path import filtered
 from ndd_search.engines.limits import raised
 from ndd_search.engines.request import Request, Search, any_sketch, asked_for, read_search, sample, widened
 from ndd_search.engines.response import block_of, hits_of, total_of
+from ndd_search.engines.rounds import Seen, own_part, sketches_only, strategy_of, stretches, together
 from ndd_search.engines.settings import Settings
 from ndd_search.field import SketchField
 from ndd_search.keep import fields_of
-from ndd_search.page import Fetch, cut, next_fetch
+from ndd_search.page import Fetch, Page, cut, next_fetch
 from ndd_search.sketch import Sketch
 from ndd_search.stream import Stream
 
@@ -37,25 +50,15 @@ _WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)
 _NO_NUMBERS = (
     "hits without stored numbers stand alone: run ndd-search backfill --numbers, or turn numbers_must_match off"
 )
-
-Hit = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came back. body: parsed JSON. raw: the client's own object, None for what we made."""
-
-    body: Any
-    status: int = 200
-    raw: Any = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether the engine did what it was asked."""
-        return 200 <= self.status < 300
-
+_REFUSED = {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}
+_LATE = "out of time, the page is made of the first hits"
+_FAILED = "a later round failed, the page is made of the first hits"
 
 Flow = Generator[Request, Answer, Answer]
+
+
+class _DoesNotFit(Exception):
+    """A search that was taken apart: refused, failed in part, or two requests do not speak of the same hits."""
 
 
 def conversation(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Conversation | None:
@@ -93,8 +96,12 @@ class Conversation:
         self._began, self._waited = perf_counter(), 0.0
         self._values = fields_of(options)
         self._numbers = [self._field.numbers] if options.numbers_must_match else []
-        self._sketch_fields = [name for name in (self._field.sketch, self._field.recipe) if not asked_for(search, name)]
+        self._added = (self._field.sketch, self._field.recipe)
+        self._sketch_fields = [name for name in self._added if not asked_for(search, name)]
         self._not_asked_for = [name for name in (*self._values, *self._numbers) if not asked_for(search, name)]
+        self.strategy: Strategy = "one_phase"
+        if settings.clock() >= settings.whole_until.get(self.path, 0):
+            self.strategy = strategy_of(search, options, self._values, settings.seen_at(self.path))
         self.key: bytes | None = None
         self._stream_key: bytes | None = None
         if remember and settings.cache is not None:
@@ -114,27 +121,42 @@ class Conversation:
 
     def flow(self) -> Flow:
         """Ask for hits until the page is full; the generator's value is the answer for the caller."""
-        state, fresh = self._known_state() or _State(), False
+        try:
+            return (yield from self._page(self._known_state() or _State()))
+        except _DoesNotFit:
+            self.strategy = "one_phase"
+            self.settings.whole_until[self.path] = self.settings.clock() + self.settings.plain_for
+        return (yield from self._page(_State()))
+
+    def _page(self, state: _State) -> Flow:
+        fresh = False
         while (wish := next_fetch(state.stream, self.search.start, self.search.size, self.options)) is not None:
             first = state.envelope is None
             if not first and self._seconds_left() <= 0:
-                state = self._degraded(state, "out of time, the page is made of the first hits")
+                state = self._degraded(state, _LATE)
                 break
-            wider = widened(self.search, wish.start, wish.size, self._field, self._values, self._numbers)
-            answer = yield from self._ask(wider, first)
-            if first and not _is_response(answer):
-                return (yield from self._as_asked(answer))
-            if not _is_response(answer) or (not first and _is_partial(answer.body)):
-                state = self._degraded(state, "a later round failed, the page is made of the first hits")
+            answers = yield from self._ask(self._requests(wish, first), first)
+            found, whole = all(one.has_hits for one in answers), not any(one.partial for one in answers if one.has_hits)
+            if first and self.strategy != "one_phase" and not (found and whole):
+                raise _DoesNotFit
+            if first and not found:
+                return (yield from self._as_asked(answers[0]))
+            if not found or not (first or whole):
+                state = self._degraded(state, _FAILED)
                 break
             if first:
-                yield from self._count_common(answer)
-            state, fresh = self._extended(state, answer, wish), True
+                yield from self._count_common(answers[-1])
+            state, fresh = self._extended(state, answers, wish), True
             if first and state.stream.lacking and set(state.stream.lacking) == {"missing"}:
                 return (yield from self._without_us(state))
+        page = cut(state.stream, self.search.start, self.search.size, self._reader(), self.options)
+        if page.ranks - state.documents.keys():
+            state, fresh = (yield from self._with_documents(state, page.ranks)), True
+        if page.groups and page.groups[0].rank not in state.documents:
+            return (yield from self._as_it_came(state.degraded))
         if fresh and state.lasting:
             self._put(self._stream_key, state)
-        body = self._response(state, "off" if self._stream_key is None else "miss" if fresh else "hit")
+        body = self._response(state, page, "off" if self._stream_key is None else "miss" if fresh else "hit")
         if state.lasting:
             self._put(self.key, body)
         return Answer(body, raw=state.raw)
@@ -144,42 +166,59 @@ class Conversation:
         """What is searched, as the URL says it: what is learnt about an index is kept under it."""
         return self.search.request.path
 
+    def _requests(self, wish: Fetch, first: bool) -> list[Request]:
+        """What is sent for a round; sketches are in the answer to the last."""
+        if self.strategy == "one_phase":
+            read = self._values, self._numbers
+            return [widened(self.search, wish.start, wish.size, self._field, *read, first=first)]
+        of_all = first and self.strategy == "two_phase"
+        sketches = sketches_only(self.search, wish, self._field, self._values, self._numbers, of_all)
+        if not first or of_all:
+            return [sketches]
+        own = own_part(self.search, self.options.window)
+        return [widened(self.search, own.start, own.size, self._field), sketches]
+
     def _count_common(self, answer: Answer) -> Generator[Request, Answer, None]:
         """Have the common values of what is searched counted, if the decision wants them and the index has sketches."""
         until, _ = self.settings.counted.get(self.path, (0.0, None))
         if self.options.min_similarity != "auto" or self.settings.common is not True or self.settings.clock() < until:
             return
-        if not any(self._field.sketch in (hit.get("fields") or {}) for hit in answer.body["hits"]["hits"]):
+        if not any(self._field.sketch in (hit.get("fields") or {}) for hit in answer.hits):
             return
-        sampled = yield from self._ask(sample(self.search, self._field, self.settings.recipe), first=False)
+        (sampled,) = yield from self._ask([sample(self.search, self._field, self.settings.recipe)], first=False)
         common = None
-        if _is_response(sampled):
-            stored = [hit.get("fields") or {} for hit in sampled.body["hits"]["hits"]]
-            found = self._field.decode(stored, self.settings.recipe)
+        if sampled.has_hits:
+            found = self._sketches(sampled.hits)
             common = CommonValues.count([one for one in found if not isinstance(one, str)], self.settings.recipe)
         self.settings.counted[self.path] = self.settings.clock() + _COUNT_AGAIN, common
 
-    @property
-    def _common(self) -> CommonValues | None:
-        common = self.settings.common
-        return self.settings.counted.get(self.path, (0.0, None))[1] if isinstance(common, bool) else common
+    def _reader(self, found: Sequence[Sketch | str] = (), start: int = 0) -> HitReader:
+        _, counted = self.settings.counted.get(self.path, (0.0, None))
+        given = self.settings.common
+        common = counted if isinstance(given, bool) else given
+        return HitReader(self.settings.recipe, self._field, common, found, start)
 
     @property
     def _field(self) -> SketchField:
         return self.settings.sketch_field
 
-    def _ask(self, request: Request, first: bool) -> Generator[Request, Answer, Answer]:
-        """One request. Exceptions of the client become failed answers, except where the user would have got them."""
+    def _sketches(self, hits: Sequence[Hit]) -> list[Sketch | str]:
+        return self._field.decode([hit.get("fields") or {} for hit in hits], self.settings.recipe)
+
+    def _ask(self, requests: list[Request], first: bool) -> Generator[Request, Answer, list[Answer]]:
+        """One trip. Exceptions of the client become failed answers, except where the user would have got them."""
         began = perf_counter()
         try:
-            return (yield request if first else replace(request, timeout=self._timeout()))
+            request = together(requests)
+            answer = yield request if first else replace(request, timeout=self._timeout())
         except Exception as error:
             status = getattr(error, "status_code", None)
-            if first and status != HTTPStatus.BAD_REQUEST:
+            if first and status not in ({HTTPStatus.BAD_REQUEST} if self.strategy == "one_phase" else _REFUSED):
                 raise
-            return Answer(str(error), status if isinstance(status, int) else HTTPStatus.SERVICE_UNAVAILABLE)
+            answer = Answer(str(error), status if isinstance(status, int) else HTTPStatus.SERVICE_UNAVAILABLE)
         finally:
             self._waited += perf_counter() - began
+        return [answer] if len(requests) == 1 else answer.apart(len(requests))
 
     def _as_asked(self, refused: Answer) -> Flow:
         """The engine would not have the wider request: make it narrower if that helps, else send what the user sent."""
@@ -190,71 +229,113 @@ class Conversation:
             most = self.settings.window_limit[self.path] = int(limit[1])
             self.options = replace(self.options, window=min(self.options.window, most), max_window=most)
             return (yield from self.flow())
-        answer = yield self.search.request
-        if not _is_response(answer):
-            return answer
-        why = _reason(refused.body)
+        why = reason_of(refused.body)
         if self._field.recipe in str(refused.body) and "ielddata" in str(refused.body):  # so will the next one be
             why = f"{self._field.recipe} is a text field: put the template or mapping in before the first document"
             self.settings.plain_until[self.path] = self.settings.clock() + self.settings.plain_for
-        degraded = self.settings.degrade(self.path, f"the engine refused the wider request: {why}")
-        return replace(answer, body={**answer.body, "ndd": {"degraded": degraded}})
+        return (yield from self._as_it_came(f"the engine refused the wider request: {why}"))
 
-    def _extended(self, state: _State, answer: Answer, wish: Fetch) -> _State:
+    def _as_it_came(self, reason: str) -> Flow:
+        """What the engine says to the user's own request."""
+        answer = yield self.search.request
+        if not answer.has_hits:
+            return answer
+        return replace(answer, body={**answer.body, "ndd": {"degraded": self.settings.degrade(self.path, reason)}})
+
+    def _extended(self, state: _State, answers: list[Answer], wish: Fetch) -> _State:
         """The state after a round."""
-        hits = answer.body["hits"]["hits"]
-        sketches = self._field.decode([hit.get("fields") or {} for hit in hits], self.settings.recipe)
-        reader = _Reader(self.settings.recipe, self._field, self._common, sketches, state.stream.fetched)
-        stream = state.stream.extend(
-            [_without_fields(hit, self._sketch_fields) for hit in hits],
-            wish.size,
-            reader,
-            self.options,
-            total=_total(answer.body),
-            find=self.settings.pairs,
-        )
-        envelope = _envelope(answer.body) if state.envelope is None else _joined(state.envelope, answer.body)
+        apart, hits = self.strategy != "one_phase", answers[-1].hits
+        sketches = self._sketches(hits)
+        reader = self._reader(sketches, state.stream.fetched)
+        for hit in hits:
+            drop_fields(hit, self._added if apart else self._sketch_fields)
+        total = answers[0].total
+        stream = state.stream.extend(hits, wish.size, reader, self.options, total=total, find=self.settings.pairs)
+        documents = {} if apart else dict(enumerate(hits, wish.start))
+        if len(answers) > 1:
+            documents = self._documents(stream, self.search.start, answers[0].hits)
+            self._learn(answers[-1], documents)
+        envelope = envelope_of(answers[0].body) if state.envelope is None else after(state.envelope, answers)
         unknown = self._numbers and any(
             not isinstance(sketch, str) and reader.numbers(hit) is None
-            for hit, sketch in zip(hits, sketches, strict=True)
+            for hit, sketch in zip(hits, reader.found, strict=True)
         )
         return replace(
             state,
             degraded=self.settings.degrade(self.path, _NO_NUMBERS) if unknown else state.degraded,
             stream=stream,
+            documents={**state.documents, **documents},
             envelope=envelope,
-            raw=state.raw or answer.raw,
-            lasting=state.lasting and not _is_partial(answer.body),
+            raw=state.raw or answers[0].raw,
+            lasting=state.lasting and not any(one.partial for one in answers),
         )
+
+    def _with_documents(self, state: _State, ranks: set[int]) -> Generator[Request, Answer, _State]:
+        """The state with the documents of some places, fetched now where they are not there."""
+        if self._seconds_left() <= 0:
+            return self._degraded(state, _LATE)
+        wishes = stretches(ranks - state.documents.keys())
+        asked = [widened(self.search, wish.start, wish.size, self._field, first=False) for wish in wishes]
+        answers = yield from self._ask(asked, first=False)
+        if not all(one.has_hits and not one.partial for one in answers):
+            return self._degraded(state, _FAILED)
+        documents = dict(state.documents)
+        for wish, answer in zip(wishes, answers, strict=True):
+            documents.update(self._documents(state.stream, wish.start, answer.hits))
+        if len({(one["_index"], one["_id"]) for rank, one in documents.items() if rank in ranks}) < len(ranks):
+            raise _DoesNotFit
+        return replace(state, documents=documents, envelope=after(state.envelope or {}, answers))
+
+    def _documents(self, stream: Stream, start: int, hits: list[Hit]) -> dict[int, Hit]:
+        """Documents by place, ranked and scored as their sketches were. Raises _DoesNotFit if those are others."""
+        known = stream.hits[start : start + len(hits)]
+        if len(known) < len(hits):
+            raise _DoesNotFit
+        for place, (hit, sketch) in enumerate(zip(hits, self._sketches(hits), strict=True), start):
+            before, lacking = stream.hits[place], stream.lacking[place]
+            if isinstance(sketch, str):
+                same = sketch == lacking and all(hit.get(name) == before.get(name) for name in ("_score", "sort"))
+            else:
+                same = np.array_equal(sketch, stream.sketches[place])
+            if not same or hit["_index"] != before["_index"]:
+                raise _DoesNotFit
+            drop_fields(hit, self._sketch_fields)
+            hit.update({name: before[name] for name in ("_score", "sort") if name in before})
+        return dict(enumerate(hits, start))
+
+    def _learn(self, sketches: Answer, documents: Mapping[int, Hit]) -> None:
+        """What helps to decide how the next searches are fetched."""
+        kilobytes = len(str(next(iter(documents.values()), ""))) / 1000
+        until = self.settings.clock() + self.settings.plain_for
+        self.settings.seen[self.path] = Seen(sketches.took or 0, kilobytes, until)
 
     def _degraded(self, state: _State, reason: str) -> _State:
         return replace(state, degraded=self.settings.degrade(self.path, reason), lasting=False)
 
-    def _response(self, state: _State, cache: str) -> dict[str, Any]:
+    def _response(self, state: _State, page: Page, cache: str) -> dict[str, Any]:
         """The answer in the engine's own shape, with our page and block."""
-        reader = _Reader(self.settings.recipe, self._field, self._common)
-        page = cut(state.stream, self.search.start, self.search.size, reader, self.options)
+        page = page.with_hits(state.documents)
         took = perf_counter() - self._began - self._waited
         page = replace(page, info=replace(page.info, took=took, cache=cache, degraded=state.degraded))
         body = dict(state.envelope or {})
         body["hits"] = {**body["hits"], "hits": hits_of(page, self._plain)}
         if "total" in body["hits"]:
             body["hits"]["total"] = total_of(page, body["hits"]["total"])
-        body["ndd"] = block_of(page, self._plain)
+        body["ndd"] = {**block_of(page, self._plain), "strategy": self.strategy}
         if notes := raised(self.search.body, self.options.window)[1]:
             body["ndd"]["raised"] = notes
         return self._filtered(body)
 
     def _without_us(self, state: _State) -> Flow:
         """The page as the engine ranks it, for a window that holds no sketch."""
-        found = yield from self._ask(any_sketch(self.search, self._field), first=False)
-        if _is_response(found) and not found.body["hits"]["hits"]:
+        (found,) = yield from self._ask([any_sketch(self.search, self._field)], first=False)
+        if found.has_hits and not found.hits:
             self.settings.plain_until[self.path] = self.settings.clock() + self.settings.plain_for
-        if self.search.one_window:
+        places = range(self.search.start, min(self.search.start + self.search.size, state.stream.fetched))
+        if self.search.one_window or not state.documents.keys() >= set(places):
             return (yield self.search.request)
-        body, stop = dict(state.envelope or {}), self.search.start + self.search.size
-        hits = [self._plain(hit) for hit in state.stream.hits[self.search.start : stop]]
-        body["hits"] = {**body["hits"], "hits": hits}
+        body = dict(state.envelope or {})
+        body["hits"] = {**body["hits"], "hits": [self._plain(state.documents[place]) for place in places]}
         return Answer(self._filtered(body), raw=state.raw)
 
     def _filtered(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -263,7 +344,7 @@ class Conversation:
 
     def _plain(self, hit: Hit) -> Hit:
         """A new dict: the hit as the user would have got it."""
-        return _without_fields(hit, self._not_asked_for)
+        return without_fields(hit, self._not_asked_for)
 
     def _seconds_left(self) -> float:
         budget = self.settings.time_budget
@@ -298,84 +379,13 @@ class Conversation:
 class _State:
     """What is known of a search. envelope: the first answer without its hits. raw: the client's own first answer.
 
+    documents: hits with everything the user asked for, by place; those of the stream may be without.
     lasting: whether it may be remembered: nothing timed out, failed or was cut short.
     """
 
     stream: Stream = field(default_factory=Stream)
+    documents: Mapping[int, Hit] = field(default_factory=dict)
     envelope: dict[str, Any] | None = None
     raw: Any = None
     degraded: str = ""
     lasting: bool = True
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Hits of an engine. found: the sketches of the hits from place `start` of the engine's list on."""
-
-    recipe: Recipe
-    field: SketchField
-    common: CommonValues | None
-    found: Sequence[Sketch | str] = ()
-    start: int = 0
-
-    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | str]:
-        return [self.found[rank - self.start] for rank in ranks]
-
-    def identity(self, hit: Hit, rank: int) -> tuple[Any, Any]:
-        return hit.get("_index"), hit.get("_id")
-
-    def value(self, hit: Hit, field: str) -> Any:
-        found = (hit.get("fields") or {}).get(field)
-        if found is None:
-            return value_of(hit.get("_source") or {}, field)
-        return found[0] if isinstance(found, list) and len(found) == 1 else found
-
-    def numbers(self, hit: Hit) -> int | None:
-        return self.field.numbers_in(hit.get("fields") or {})
-
-
-def _is_response(answer: Answer) -> bool:
-    hits = answer.body.get("hits") if answer.ok and isinstance(answer.body, dict) else None
-    return isinstance(hits, dict) and isinstance(hits.get("hits"), list)
-
-
-def _envelope(body: dict[str, Any]) -> dict[str, Any]:
-    return {**body, "hits": {name: value for name, value in body["hits"].items() if name != "hits"}}
-
-
-def _joined(envelope: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
-    """The first answer's envelope after another round: time adds up, and one that timed out is one that timed out."""
-    took = [one["took"] for one in (envelope, later) if isinstance(one.get("took"), int)]
-    joined = {**envelope, **({"took": sum(took)} if took else {})}
-    if later.get("timed_out"):
-        joined["timed_out"] = True
-    return joined
-
-
-def _is_partial(body: dict[str, Any]) -> bool:
-    shards = body.get("_shards") or {}
-    return bool(body.get("timed_out") or body.get("terminated_early") or shards.get("failed"))
-
-
-def _without_fields(hit: Hit, names: Sequence[str]) -> Hit:
-    """A new dict: the hit without some of its fields."""
-    fields = hit.get("fields")
-    if not fields:
-        return dict(hit)
-    left = {name: value for name, value in fields.items() if name not in names}
-    rest = {name: value for name, value in hit.items() if name != "fields"}
-    return {**rest, "fields": left} if left else rest
-
-
-def _reason(refused: Any) -> str:
-    """What the engine says is wrong: the first cause in the body of its answer, or a client's error as text."""
-    try:
-        return str(refused["error"]["root_cause"][0]["reason"])
-    except (TypeError, KeyError, IndexError):
-        return str(refused)[:300]
-
-
-def _total(body: dict[str, Any]) -> int | None:
-    total = body["hits"].get("total")
-    value = total.get("value") if isinstance(total, dict) else total
-    return value if isinstance(value, int) else None

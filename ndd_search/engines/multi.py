@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Generator, Mapping
@@ -9,8 +10,9 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
+from ndd_search.engines.answers import Answer
 from ndd_search.engines.filter_path import filtered
-from ndd_search.engines.middleware import Answer, Conversation, Flow, conversation
+from ndd_search.engines.middleware import Conversation, Flow, conversation
 from ndd_search.engines.request import Request, stripped
 from ndd_search.engines.settings import Settings
 
@@ -66,8 +68,8 @@ class MultiConversation:
                 responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
                 if isinstance(responses, list) and len(responses) * 2 == len(lines):
                     took += answer.body.get("took") or 0
-                    found = {place: responses[which[place]] for place in wishes}
-                    told = {place: Answer(one, one.get("status", 200), raw=one) for place, one in found.items()}
+                    told.clear()
+                    told.update(_told(wishes, responses, which))
                 elif raw is None:
                     return (yield self._as_asked()) if answer.status == HTTPStatus.BAD_REQUEST else answer
                 else:
@@ -92,17 +94,18 @@ class MultiConversation:
         paths = self.request.params.get("filter_path")
         return filtered(body, paths if paths.startswith("-") else f"{paths},responses.ndd") if paths else body
 
-    def _lines(self, wishes: Mapping[int, Request]) -> tuple[list[Line], dict[int, int]]:
+    def _lines(self, wishes: Mapping[int, Request]) -> tuple[list[Line], dict[int, list[int]]]:
         """Header and body of each search of a round, and which of them each place waits for: equal ones go out once."""
         lines: list[Line] = []
         known: dict[str, int] = {}
-        which = {}
+        which: dict[int, list[int]] = {place: [] for place in wishes}
         for place, wish in wishes.items():
-            added = {name: value for name, value in wish.params.items() if name not in self.request.params}
-            line = [{**self.headers[place], **added}, wish.body or {}]
-            which[place] = known.setdefault(json.dumps(line, sort_keys=True, default=repr), len(known))
-            if which[place] * 2 == len(lines):
-                lines += line
+            for search in wish.parts or (wish,):
+                added = {name: value for name, value in search.params.items() if name not in self.request.params}
+                line = [{**self.headers[place], **added}, search.body or {}]
+                which[place].append(known.setdefault(json.dumps(line, sort_keys=True, default=repr), len(known)))
+                if which[place][-1] * 2 == len(lines):
+                    lines += line
         return lines, which
 
     def _round(self, lines: list[Line], wishes: Mapping[int, Request]) -> Request:
@@ -149,6 +152,17 @@ def _lines(body: Any) -> list[Line] | None:
 def _as_it_is(search: Request) -> Generator[Request, Answer, Answer]:
     """The flow of a search that is left alone."""
     return (yield search)
+
+
+def _told(wishes: Mapping[int, Request], responses: list[Line], which: Mapping[int, list[int]]) -> dict[int, Answer]:
+    """What each search is told, each in a copy of its own: a flow takes hits apart."""
+    told, given = {}, set[int]()
+    for place, wish in wishes.items():
+        mine = [copy.deepcopy(responses[at]) if at in given else responses[at] for at in which[place]]
+        given.update(which[place])
+        one = mine[0]
+        told[place] = Answer({"responses": mine}) if wish.parts else Answer(one, one.get("status", 200), raw=one)
+    return told
 
 
 def _tell(flow: Flow, given: Answer | Exception | None) -> Request:

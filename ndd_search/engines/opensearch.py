@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from ndd_search.engines.answers import Answer
 from ndd_search.engines.hook import Hook, Hooked
-from ndd_search.engines.middleware import Answer
 from ndd_search.engines.request import Request
 from ndd_search.errors import MissingExtra
 
@@ -29,7 +29,7 @@ class Transport(Hooked, opensearchpy.Transport):
         """As in opensearchpy.Transport."""
         if self.ndd is None:
             return super().perform_request(method, url, *arguments, **others)
-        return perform(self.ndd, super().perform_request, method, url, *arguments, **others)
+        return perform(self.ndd, super().perform_request, self.serializer, method, url, *arguments, **others)
 
 
 if hasattr(opensearchpy, "AsyncTransport"):  # opensearch-py has it only where aiohttp is installed
@@ -41,30 +41,39 @@ if hasattr(opensearchpy, "AsyncTransport"):  # opensearch-py has it only where a
             """As in opensearchpy.AsyncTransport."""
             if self.ndd is None:
                 return await super().perform_request(method, url, *arguments, **others)
-            return await perform_async(self.ndd, super().perform_request, method, url, *arguments, **others)
+            inner = super().perform_request
+            return await perform_async(self.ndd, inner, self.serializer, method, url, *arguments, **others)
 
 
-def perform(hook: Hook, inner: Callable[..., Any], method: str, url: str, *arguments: Any, **others: Any) -> Any:
+def perform(
+    hook: Hook, inner: Callable[..., Any], serializer: Any, method: str, url: str, *arguments: Any, **others: Any
+) -> Any:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
     named = _named(arguments, others)
     original = _request(method, url, named)
 
     def send(request: Request) -> Answer:
-        body = inner(request.method, request.path, **_others(request, original, named))
+        body = inner(request.method, request.path, **_others(request, original, named, serializer))
         return Answer(body)
 
     return hook.handle(original, send).body
 
 
 async def perform_async(
-    hook: Hook, inner: Callable[..., Awaitable[Any]], method: str, url: str, *arguments: Any, **others: Any
+    hook: Hook,
+    inner: Callable[..., Awaitable[Any]],
+    serializer: Any,
+    method: str,
+    url: str,
+    *arguments: Any,
+    **others: Any,
 ) -> Any:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
     named = _named(arguments, others)
     original = _request(method, url, named)
 
     async def send(request: Request) -> Answer:
-        body = await inner(request.method, request.path, **_others(request, original, named))
+        body = await inner(request.method, request.path, **_others(request, original, named, serializer))
         return Answer(body)
 
     return (await hook.handle_async(original, send)).body
@@ -80,13 +89,15 @@ def _request(method: str, url: str, named: Mapping[str, Any]) -> Request:
     params = {
         name: value.decode() if isinstance(value, bytes) else str(value)
         for name, value in (named.get("params") or {}).items()
+        if name not in _OF_THE_CLIENT
     }
     return Request(method, url, params, named.get("headers") or {}, named.get("body"))
 
 
-def _others(request: Request, original: Request, named: Mapping[str, Any]) -> dict[str, Any]:
+def _others(request: Request, original: Request, named: Mapping[str, Any], serializer: Any) -> dict[str, Any]:
     if request is original:
         return dict(named)
     kept = {name: value for name, value in (named.get("params") or {}).items() if name in _OF_THE_CLIENT}
     timeout = {} if request.timeout is None else {"timeout": request.timeout}
-    return {**named, "params": {**request.params, **kept}, "body": request.body, **timeout}
+    body = "".join(f"{serializer.dumps(line)}\n" for line in request.body) if request.parts else request.body
+    return {**named, "params": {**request.params, **kept}, "body": body, **timeout}

@@ -34,7 +34,8 @@ SAMPLE = 1000  # documents whose sketch values are counted: more change hardly a
 class Request:
     """One call of a client's transport.
 
-    params: of the URL, as text. body: parsed, None when there is none. timeout: seconds, None for the client's own.
+    params: of the URL, as text. body: parsed, None when there is none; a list has a line each.
+    timeout: seconds, None for the client's own. parts: the searches of an `_msearch` that we made.
     """
 
     method: str
@@ -43,6 +44,7 @@ class Request:
     headers: Mapping[str, str]
     body: Any
     timeout: float | None = None
+    parts: tuple[Request, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,9 @@ def widened(
     field: SketchField,
     values: Sequence[str] = (),
     stored: Sequence[str] = (),
+    first: bool = True,
 ) -> Request:
-    """The request for hits [start, start + size) with their sketches; aggregations and the like only for start 0.
+    """The request for hits [start, start + size) with their sketches; aggregations and the like only in the first one.
 
     values: fields of the documents that guards and `keep` read. stored: what they read beside the sketch.
     """
@@ -128,7 +131,7 @@ def widened(
         body["fields"] = _completed(body.get("fields"), values)
     _hide_from_source(body, params, field)
     body.update(raised(search.body, start + size)[0])
-    if start:
+    if not first:
         for key in _FIRST_ROUND_ONLY:
             body.pop(key, None)
         params.pop("track_total_hits", None)

@@ -13,6 +13,7 @@ from typing import Any
 from ndd_search.cache import Cache, MemoryCache, PairCache
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
 from ndd_search.decision import CommonValues
+from ndd_search.engines.rounds import Seen
 from ndd_search.field import SketchField
 from ndd_search.settings_file import StoredSettings, read_settings
 
@@ -46,9 +47,16 @@ class Settings:
         self.scope = uuid.uuid4().hex  # two clients may be two users, even where no header says so
         self.pairs = PairCache()
         self.plain_until: dict[str, float] = {}
+        self.whole_until: dict[str, float] = {}
+        self.seen: dict[str, Seen] = {}
         self.window_limit: dict[str, int] = {}
         self.counted: dict[str, tuple[float, CommonValues | None]] = {}
         self.warned: set[tuple[str, str]] = set()
+
+    def seen_at(self, path: str) -> Seen | None:
+        """What the last searches of an index were like, None if that is not known or too old."""
+        seen = self.seen.get(path)
+        return seen if seen and self.clock() < seen.until else None
 
     def degrade(self, path: str, reason: str) -> str:
         """Log a reason once for each index. Returns it."""

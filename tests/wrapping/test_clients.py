@@ -175,7 +175,7 @@ def test_a_wrapped_client_is_copied_and_pickled_as_far_as_the_client_itself(
 def test_threads_share_a_client_and_one_of_them_does_the_work(library: Library, proxy: Proxy, engine: Engine) -> None:
     at_proxy = Engine(**{**engine.__dict__, "url": proxy.url})
     with at_proxy.client() as plain, ThreadPoolExecutor(8) as pool:
-        client = ndd.wrap(plain, min_similarity=BAR, common=False)
+        client = ndd.wrap(plain, min_similarity=BAR, common=False, strategy="one_phase")
         proxy.reset(lambda _, __: Harm(delay=0.1))
         answers = list(pool.map(lambda _: body_of(client.search(index=library.news, body=PAGE)), range(8)))
         assert len({tuple(ids(one)) for one in answers}) == 1
@@ -193,7 +193,7 @@ def test_coroutines_share_a_client_and_one_of_them_does_the_work(
 
     async def run() -> None:
         async with at_proxy.async_client() as plain:
-            client = ndd.wrap(plain, min_similarity=BAR, common=False)
+            client = ndd.wrap(plain, min_similarity=BAR, common=False, strategy="one_phase")
             answers = await asyncio.gather(*(client.search(index=library.news, body=PAGE) for _ in range(8)))
             assert len({tuple(ids(one)) for one in answers}) == 1
             assert len(proxy.searches) == 1

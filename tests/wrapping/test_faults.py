@@ -87,7 +87,7 @@ def test_a_time_budget_ends_the_search_for_more(library: Library, connect: Conne
 
 
 def test_counting_common_values_may_fail(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, min_similarity="auto", window=200)
+    caller = connect(proxy.url, min_similarity="auto", window=200, strategy="one_phase")
     proxy.reset(after_the_first(Harm(status=500)))
     answer = caller.search(index=library.news, body=LONG)
     assert len(ids(answer)) == 60
@@ -96,7 +96,7 @@ def test_counting_common_values_may_fail(library: Library, connect: Connect, pro
 
 
 def test_msearch_fails_open_for_each_search(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, common=False)
+    caller = connect(proxy.url, common=False, strategy="one_phase")
     lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}, {"index": library.news}, LONG]
     for harm in (Harm(cut=True), Harm(status=503), Harm(status=200, body=GARBAGE), Harm(status=200, body=NO_RESULT)):
         proxy.reset(after_the_first(harm))

@@ -322,7 +322,7 @@ def test_an_msearch_refused_as_a_whole_is_the_clients_own_error(library: Library
 
 
 def test_msearch_goes_on_from_remembered_streams(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url)
+    caller = connect(proxy.url, strategy="one_phase")
     lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}]
     caller.msearch(body=lines)
     proxy.reset()

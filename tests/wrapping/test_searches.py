@@ -68,6 +68,7 @@ SEARCHES: dict[str, Any] = {
     "retriever knn": ({"retriever": {"knn": NEAR}}, {"retriever": {"knn": WIDE}}),
 }
 ONLY_ELASTICSEARCH = ("kNN", "retriever")
+IN_ONE_PHASE = {"rescore", *(name for name in SEARCHES if name.startswith(ONLY_ELASTICSEARCH))}  # always
 
 
 def search_named(name: str, library: Library) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -99,9 +100,10 @@ def pages(caller: Caller, index: str, body: dict[str, Any], size: int = 20) -> l
     return made
 
 
+@pytest.mark.parametrize("strategy", ["one_phase", "two_phase", "one_trip"])
 @pytest.mark.parametrize("name", SEARCHES)
 def test_all_pages_agree_with_true_resemblance_and_change_nothing_else(
-    name: str, library: Library, connect: Connect, record_property: Any
+    name: str, strategy: str, library: Library, connect: Connect, record_property: Any
 ) -> None:
     body, same = search_named(name, library)
     fused = body is not same
@@ -110,7 +112,8 @@ def test_all_pages_agree_with_true_resemblance_and_change_nothing_else(
     )
     of_engine = {hit["_id"]: hit for hit in whole["hits"]["hits"]}
     truth = expected(list(of_engine))
-    got = pages(connect(cache=False, window=200 if fused else 20), library.news, body)
+    caller = connect(cache=False, window=200 if fused else 20, strategy=strategy)
+    got = pages(caller, library.news, body)
     shown = [hit for page in got for hit in page["hits"]["hits"]]
     ids = [hit["_id"] for hit in shown]
 
@@ -127,6 +130,7 @@ def test_all_pages_agree_with_true_resemblance_and_change_nothing_else(
             assert similarity >= BAR
             assert {**copy, "fields": copy["fields"]} == {"fields": {}, **of_engine[copy["_id"]]}
     first, last = got[0], got[-1]
+    assert {page["ndd"]["strategy"] for page in got} == {"one_phase" if name in IN_ONE_PHASE else strategy}
     assert {key: value for key, value in first.items() if key not in ("took", "hits", "ndd")} == {
         key: value for key, value in whole.items() if key not in ("took", "hits")
     }

@@ -1,0 +1,153 @@
+"""How the hits of a page are fetched: with their documents, or their sketches first and few documents after.
+
+Reading a document, or only its id, means unpacking a block of stored documents; a sketch lies open as doc values. For
+a window of 100 hits of which ten or twenty are shown, an engine is done in half the time with the sketches of all and
+the documents of a few (docs/wrapping.md has figures), so that is what happens where a search can be taken apart:
+
+one_phase:  one request for the window, documents and all.
+two_phase:  the sketches of the window by place, nothing else; then the documents of the places that the page shows.
+one_trip:   both in one `_msearch`: the user's own request, a little wider than the page, and the sketches of the
+            window. A second trip fetches what the page shows from further down, if anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+from ndd_search.config import CollapseOptions, Strategy
+from ndd_search.engines.request import Request, Search, widened
+from ndd_search.field import SketchField
+from ndd_search.page import Fetch
+
+# Parts of a body: what decides which hits there are, what is said of all of them together, what is said of each.
+_WHICH = ("query", "sort", "post_filter", "min_score", "indices_boost", "runtime_mappings", "track_scores", "stats")
+_OF_ALL = ("aggs", "aggregations", "suggest", "track_total_hits")
+_OF_EACH = ("_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version")
+_APART = {*_WHICH, *_OF_ALL, *_OF_EACH, "collapse", "from", "size", "seq_no_primary_term"}
+
+# Parameters of a search that an `_msearch` takes for each of its searches, and those it takes for all of them.
+_FOR_EACH = {"preference", "routing", "search_type", "request_cache", "ignore_unavailable", "allow_no_indices"}
+_FOR_EACH.add("expand_wildcards")
+_FOR_ALL = {"typed_keys", "rest_total_hits_as_int", "ccs_minimize_roundtrips"}
+
+# Scores that are not the same twice, scores for which a model is asked, and hits that bring hits of their own.
+_WHOLE_ONLY = {"script_score", "script", "_script", "knn", "neural", "neural_sparse", "hybrid", "semantic"}
+_WHOLE_ONLY |= {"inner_hits", "sparse_vector", "text_expansion", "percolate"}
+
+_WIDER = 1.75  # documents asked for at once in one trip, for each that a page has: seven in ten pages need no more
+_MOST_OF_WINDOW = 0.6  # from this share of the window on, its documents are fetched at once
+_STRETCHES = 4  # requests for documents in one trip, at most
+_GAP = 10  # hits between two stretches that cost less than another request
+_OPENING = 0.02  # milliseconds that an engine takes to unpack a document, and for each kB of it; docs/wrapping.md
+_PER_KILOBYTE = 0.008
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the last searches of an index were like. took: milliseconds for the sketches of a window.
+
+    kilobytes: of one document, as text. until: when this is too old to rely on.
+    """
+
+    took: float
+    kilobytes: float
+    until: float
+
+
+def strategy_of(search: Search, options: CollapseOptions, values: Sequence[str], seen: Seen | None) -> Strategy:
+    """How to fetch a page: anything but "auto".
+
+    values: fields of the documents that guards and `keep` read. seen: what the last searches of the same index were
+    like, if known.
+    """
+    if options.strategy == "one_phase" or not _comes_apart(search, options):
+        return "one_phase"
+    if options.strategy != "auto":
+        return options.strategy
+    fewer = options.window - own_part(search, options.window).size
+    if fewer < (1 - _MOST_OF_WINDOW) * options.window or values:
+        return "one_phase"
+    if seen and seen.took > fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes):
+        return "one_phase"  # the query is what takes time: ask it once
+    return "one_trip"
+
+
+def own_part(search: Search, window: int) -> Fetch:
+    """The hits that one trip fetches with their documents: those the engine itself would show, and some after."""
+    end = max(ceil((search.start + search.size) * _WIDER), search.start + search.size + 2)
+    return Fetch(search.start, min(end, max(window, search.start + search.size)) - search.start)
+
+
+def sketches_only(
+    search: Search, wish: Fetch, field: SketchField, values: Sequence[str], stored: Sequence[str], alone: bool
+) -> Request:
+    """The request for the sketches of some hits, without anything that would unpack a document.
+
+    values: fields of the documents that guards and `keep` read; they cost the unpacking. stored: what they read
+            beside the sketch.
+    alone:  whether no other request asks for aggregations and the like.
+    """
+    asked = search.body
+    body = {key: asked[key] for key in (*_WHICH, *(_OF_ALL if alone else ())) if key in asked}
+    if "collapse" in asked:
+        body["collapse"] = {"field": asked["collapse"].get("field")}
+    if not alone:
+        body["track_total_hits"] = False
+    body["_source"] = False
+    body.update({"fields": list(values)} if values else {"stored_fields": "_none_"})
+    plain = replace(search, request=replace(search.request, body=body))
+    return widened(plain, wish.start, wish.size, field, stored=stored)
+
+
+def stretches(ranks: Iterable[int]) -> list[Fetch]:
+    """Few stretches of the engine's list that hold all of some places."""
+    ordered, gap = sorted(ranks), _GAP
+    while True:
+        heads = [at for at, rank in enumerate(ordered) if not at or rank - ordered[at - 1] > gap]
+        if len(heads) <= _STRETCHES:
+            break
+        gap *= 2
+    ends = [*heads[1:], len(ordered)]
+    return [Fetch(ordered[at], ordered[end - 1] - ordered[at] + 1) for at, end in zip(heads, ends, strict=True)]
+
+
+def together(requests: list[Request]) -> Request:
+    """Searches of one target in one request."""
+    if len(requests) == 1:
+        return requests[0]
+    one = requests[0]
+    lines: list[Any] = []
+    for request in requests:
+        lines += [{name: value for name, value in request.params.items() if name in _FOR_EACH}, request.body]
+    params = {name: value for name, value in one.params.items() if name in _FOR_ALL}
+    path = one.path.removesuffix("_search") + "_msearch"
+    return replace(one, method="POST", path=path, params=params, body=lines, parts=tuple(requests))
+
+
+def _comes_apart(search: Search, options: CollapseOptions) -> bool:
+    """Whether two requests for parts of the hits say the same as one request for all of them."""
+    body, params = search.body, search.request.params
+    if search.one_window or any(map(callable, options.keep)):
+        return False
+    if not _APART.issuperset(body) or not {*_FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}.issuperset(params):
+        return False
+    if not isinstance(body.get("collapse", {}), Mapping):
+        return False
+    for name, value in _names({key: body[key] for key in _WHICH if key in body}):
+        if name in _WHOLE_ONLY or (name == "random_score" and not (isinstance(value, Mapping) and "seed" in value)):
+            return False
+    return True
+
+
+def _names(node: Any) -> Iterator[tuple[str, Any]]:
+    """Every name in a JSON value with what stands under it."""
+    if isinstance(node, Mapping):
+        for name, value in node.items():
+            yield name, value
+            yield from _names(value)
+    elif isinstance(node, list):
+        for one in node:
+            yield from _names(one)
