@@ -90,7 +90,8 @@ class MultiConversation:
         return lines if isinstance(self.request.body, list) else "".join(json.dumps(line) + "\n" for line in lines)
 
     def _made(self, took: int, done: Mapping[int, Any]) -> Any:
-        body = {"took": took, "responses": [done[place] for place in range(len(done))]}
+        responses = [{"status": HTTPStatus.OK.value, **done[place]} for place in range(len(done))]
+        body = {"took": took, "responses": responses}
         paths = self.request.params.get("filter_path")
         return filtered(body, paths if paths.startswith("-") else f"{paths},responses.ndd") if paths else body
 
