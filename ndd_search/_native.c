@@ -14,17 +14,26 @@
 #include <string.h>
 
 /* Of what is called from Python: raised with every change to it, here and in native.py. */
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 /* ---------------------------------------------------------------- the sketches of a page */
 
+/* A slot of a hash table of common values, which has a power of two of them. */
 typedef struct {
-    int32_t *values;   /* one sketch after the other, ascending and distinct within each */
-    int64_t *offsets;  /* hit i has values[offsets[i]] to values[offsets[i + 1] - 1] */
-    int64_t count;     /* hits */
-    int64_t k;         /* a sketch of k values is a sample of its document, a shorter one the whole of it */
-    uint64_t *weights; /* of each value, NULL for zeros */
-    int64_t *least;    /* how many values each hit shares at least with one that is similar to it, 1 or more */
+    int32_t value; /* -1: the slot is free */
+    uint32_t weight;
+} Common;
+
+typedef struct {
+    int32_t *values;      /* one sketch after the other, ascending and distinct within each */
+    int64_t *offsets;     /* hit i has values[offsets[i]] to values[offsets[i + 1] - 1] */
+    int64_t count;        /* hits */
+    int64_t k;            /* a sketch of k values is a sample of its document, a shorter one the whole of it */
+    int64_t *least;       /* how many values each hit shares at least with one that is similar to it, 1 or more */
+    const Common *common; /* NULL: no value weighs anything */
+    uint32_t common_most; /* its slots - 1 */
+    uint64_t *sums;       /* what the values of each hit weigh up to each, itself included; see sums_of */
+    uint8_t *summed;      /* whether that is known of a hit */
 } Page;
 
 static const int32_t *values_of(const Page *page, int64_t hit) { return page->values + page->offsets[hit]; }
@@ -70,27 +79,42 @@ static int64_t step(Merge *merge)
     return left == right;
 }
 
-/* How many values two hits share, and the sum of their weights. */
-static int64_t count_common(const Page *page, int64_t first, int64_t second, uint64_t *weight)
+static Common *slot_of(const Common *common, uint32_t most, int32_t value)
+{
+    uint32_t at = (uint32_t)value * 0x9E3779B1u;
+    at = (at ^ at >> 15) & most;
+    for (uint32_t tries = most; tries && common[at].value != value && common[at].value >= 0; tries--)
+        at = (at + 1) & most;
+    return (Common *)common + at;
+}
+
+/* What the values of a hit weigh, looked up when somebody asks first. */
+static const uint64_t *sums_of(const Page *page, int64_t hit)
+{
+    uint64_t sum = 0, *sums = page->sums + page->offsets[hit];
+    if (page->summed[hit])
+        return sums;
+    for (int64_t i = 0; i < length_of(page, hit); i++) {
+        const Common *slot = slot_of(page->common, page->common_most, values_of(page, hit)[i]);
+        sums[i] = sum += slot->value == values_of(page, hit)[i] ? slot->weight : 0;
+    }
+    page->summed[hit] = 1;
+    return sums;
+}
+
+static uint64_t weight_at(const uint64_t *sums, int64_t i) { return sums[i] - (i ? sums[i - 1] : 0); }
+
+/* How many values two hits share. */
+static int64_t count_common(const Page *page, int64_t first, int64_t second)
 {
     const int32_t *a = values_of(page, first), *b = values_of(page, second);
     int64_t a_length = length_of(page, first), b_length = length_of(page, second), common = 0;
-    *weight = 0;
     if (!a_length || !b_length)
         return 0;
     /* In two halves at a time: each step waits for the one before it, but not for those of the other half. */
     int64_t a_half = a_length / 2, b_half = rank_in(b, b_length, a[a_half]);
     b_half -= b_half && b[b_half - 1] == a[a_half];
     Merge lower = {a, a + a_half, b, b + b_half}, upper = {a + a_half, a + a_length, b + b_half, b + b_length};
-    if (page->weights) {
-        upper.a = a, upper.b = b;
-        for (const int32_t *at = a; goes_on(&upper); at = upper.a)
-            if (step(&upper)) {
-                *weight += page->weights[at - page->values];
-                common++;
-            }
-        return common;
-    }
     while (goes_on(&lower) && goes_on(&upper))
         common += step(&lower) + step(&upper);
     while (goes_on(&lower))
@@ -98,6 +122,19 @@ static int64_t count_common(const Page *page, int64_t first, int64_t second, uin
     while (goes_on(&upper))
         common += step(&upper);
     return common;
+}
+
+/* What the values that two hits share weigh. */
+static uint64_t weigh_common(const Page *page, int64_t first, int64_t second)
+{
+    const int32_t *a = values_of(page, first), *b = values_of(page, second);
+    const uint64_t *sums = sums_of(page, first);
+    Merge merge = {a, a + length_of(page, first), b, b + length_of(page, second)};
+    uint64_t weight = 0;
+    for (const int32_t *at = a; goes_on(&merge); at = merge.a)
+        if (step(&merge))
+            weight += weight_at(sums, at - a);
+    return weight;
 }
 
 static int is_regular(const Page *page)
@@ -120,6 +157,19 @@ static int is_regular(const Page *page)
  * in a mask, so that values shared by a whole page (boilerplate, edits of one text) cost no more than others: the masks
  * of a hit's values are added up 64 hits at a time, as numbers written vertically in `planes`, one bit a plane.
  */
+
+/* Four bits of a mask as four numbers, all ones or zero. */
+enum { LANES = 4 };
+static uint64_t lanes[1 << LANES][LANES];
+
+static void fill_lanes(void)
+{
+    for (unsigned bits = 0; bits < 1 << LANES; bits++)
+        for (int lane = 0; lane < LANES; lane++)
+            lanes[bits][lane] = bits >> lane & 1 ? UINT64_MAX : 0;
+}
+
+static const uint64_t *lanes_of(const uint64_t *mask, int64_t hit) { return lanes[mask[hit / 64] >> hit % 64 & ((1 << LANES) - 1)]; }
 
 static const double ROUNDING = 1e-9; /* as in pairs.py */
 
@@ -200,9 +250,9 @@ static int make_index(Index *index, const Page *page, int all)
     index->before = part_of(index, total, sizeof *index->before);
     index->masks = part_of(index, total, sizeof *index->masks);
     index->planes = part_of(index, index->plane_count * index->words, sizeof *index->planes);
-    index->shared = part_of(index, count, sizeof *index->shared);
-    if (all && page->weights)
-        index->weighed = part_of(index, count, sizeof *index->weighed);
+    index->shared = part_of(index, count + LANES, sizeof *index->shared);
+    if (all && page->common)
+        index->weighed = part_of(index, count + LANES, sizeof *index->weighed);
     index->found = part_of(index, longest, sizeof *index->found);
     index->order = part_of(index, longest, sizeof *index->order);
     index->many = part_of(index, longest, sizeof *index->many);
@@ -262,8 +312,8 @@ static void add_bits(uint64_t *plane, uint64_t bits, int64_t words, int64_t plan
     }
 }
 
-/* Add `count` masks to `shared`: two at a time, as a full adder takes three bits and hands on one. */
-static void add_masks(Index *index, int64_t count)
+/* Add `count` masks of hits before `hits` to `shared`: two at a time, as a full adder takes three bits and hands on one. */
+static void add_masks(Index *index, int64_t count, int64_t hits)
 {
     int64_t words = index->words, planes = index->plane_count;
     memset(index->planes, 0, (size_t)(planes * words) * sizeof(uint64_t));
@@ -274,15 +324,21 @@ static void add_masks(Index *index, int64_t count)
             *plane = a ^ b ^ c;
             add_bits(plane + words, (a & b) | ((a ^ b) & c), words, planes - 1);
         }
-    for (int64_t hit = 0; hit < index->page->count; hit++)
-        for (int64_t p = 0; p < planes; p++)
-            index->shared[hit] += (uint32_t)(index->planes[p * words + hit / 64] >> hit % 64 & 1) << p;
+    for (int64_t hit = 0; hit < hits; hit += LANES)
+        for (int64_t p = 0; p < planes; p++) {
+            const uint64_t *lane = lanes_of(index->planes + p * words, hit);
+            for (int j = 0; j < LANES; j++)
+                index->shared[hit + j] += (uint32_t)lane[j] & 1u << p;
+        }
 }
 
-static void weigh_mask(Index *index, const uint64_t *mask, uint64_t weight)
+static void weigh_mask(Index *index, const uint64_t *mask, uint64_t weight, int64_t hits)
 {
-    for (int64_t hit = 0; hit < index->page->count; hit++)
-        index->weighed[hit] += mask[hit / 64] >> hit % 64 & 1 ? weight : 0;
+    for (int64_t hit = 0; hit < hits; hit += LANES) {
+        const uint64_t *lane = lanes_of(mask, hit);
+        for (int j = 0; j < LANES; j++)
+            index->weighed[hit + j] += lane[j] & weight;
+    }
 }
 
 /* Count into `shared` how many of its values a hit has in common with each of those inserted. 0: with nobody any. */
@@ -298,16 +354,17 @@ static int count_shared(Index *index, int64_t hit)
         fresh += is_fresh;
         held -= !is_fresh;
     }
-    memset(index->shared, 0, (size_t)index->page->count * sizeof *index->shared);
+    memset(index->shared, 0, (size_t)(hit + LANES) * sizeof *index->shared);
     if (index->weighed)
-        memset(index->weighed, 0, (size_t)index->page->count * sizeof *index->weighed);
+        memset(index->weighed, 0, (size_t)(hit + LANES) * sizeof *index->weighed);
+    const uint64_t *sums = index->weighed ? sums_of(index->page, hit) : NULL;
     for (int64_t i = fresh; i < length; i++) {
         Slot *slot = index->found[index->order[i]];
-        uint64_t weight = index->weighed ? index->page->weights[index->page->offsets[hit] + index->order[i]] : 0;
+        uint64_t weight = sums ? weight_at(sums, index->order[i]) : 0;
         if (slot->last < NOBODY) {
             index->many[many++] = mask_of(index, slot);
             if (weight)
-                weigh_mask(index, mask_of(index, slot), weight);
+                weigh_mask(index, mask_of(index, slot), weight, hit);
             continue;
         }
         int64_t holding = 0;
@@ -320,7 +377,7 @@ static int count_shared(Index *index, int64_t hit)
             chain_to_mask(index, slot);
     }
     if (many)
-        add_masks(index, many);
+        add_masks(index, many, hit);
     return 1;
 }
 
@@ -409,7 +466,7 @@ typedef struct {
     int32_t first, second; /* hits, first < second */
     int32_t shared;        /* values that both hold */
     int32_t left, right;   /* values of each up to the smaller limit of the two */
-    uint64_t weight;       /* of the shared values together */
+    uint64_t weights[3];   /* of all these values: shared, left, right */
 } Pair;
 
 /* Whether the hit counted last and an earlier one resemble each other by the bar, in the KMV form (see similarity.py). */
@@ -417,20 +474,24 @@ static int is_similar(const Search *search, int64_t other, int64_t hit, Pair *pa
 {
     const Page *page = search->page;
     int64_t shared = search->index->shared[other];
-    uint64_t weight = 0;
     if (!shared)
         return 0;
     if (search->index == &search->smallest)
-        shared = count_common(page, other, hit, &weight);
-    else if (search->index->weighed)
-        weight = search->index->weighed[other];
+        shared = count_common(page, other, hit);
     if (shared < page->least[hit] && shared < page->least[other])
         return 0;
     int32_t a = limit_of(page, other), b = limit_of(page, hit), limit = a < b ? a : b;
     int64_t left = rank_in(values_of(page, other), length_of(page, other), limit);
     int64_t right = rank_in(values_of(page, hit), length_of(page, hit), limit);
-    *pair = (Pair){(int32_t)other, (int32_t)hit, (int32_t)shared, (int32_t)left, (int32_t)right, weight};
-    return (double)shared / (double)(left + right - shared) >= search->bar;
+    if ((double)shared / (double)(left + right - shared) < search->bar)
+        return 0;
+    *pair = (Pair){(int32_t)other, (int32_t)hit, (int32_t)shared, (int32_t)left, (int32_t)right, {0}};
+    if (page->common) {
+        pair->weights[0] = search->index->weighed ? search->index->weighed[other] : weigh_common(page, other, hit);
+        pair->weights[1] = sums_of(page, other)[left - 1]; /* both have values: they share one */
+        pair->weights[2] = sums_of(page, hit)[right - 1];
+    }
+    return 1;
 }
 
 static int find_leaders(Page *page, double bar, int64_t *leaders)
@@ -983,7 +1044,8 @@ static void free_page(Page *page)
 {
     free(page->values);
     free(page->offsets);
-    free(page->weights);
+    free(page->sums);
+    free(page->summed);
 }
 
 static PyObject *bytes_of(const void *array, int64_t size) { return PyBytes_FromStringAndSize(array, (Py_ssize_t)size); }
@@ -1030,35 +1092,66 @@ static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
     return Py_NewRef(Py_None);
 }
 
-static int copy_weights(Page *page, PyObject *weights)
+PyDoc_STRVAR(common_doc, "common_table(values, weights) -> bytes, for pairs; or None.\n\n"
+                         "values: int32, at least 0; weights: int64, below 2**32.");
+
+static PyObject *common_table(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    Py_buffer view;
-    if (weights == Py_None)
-        return 1;
-    if (!get_row(weights, sizeof(uint64_t), &view))
-        return 0;
-    int fine = view.len / (int64_t)sizeof(uint64_t) == page->offsets[page->count];
-    if (fine && (page->weights = malloc((size_t)view.len + 1)))
-        memcpy(page->weights, view.buf, (size_t)view.len);
-    PyBuffer_Release(&view);
-    return fine && page->weights;
+    PyObject *values, *weights, *result = NULL;
+    Py_buffer of = {0}, are = {0};
+    if (!PyArg_ParseTuple(arguments, "OO", &values, &weights))
+        return NULL;
+    int has_values = get_row(values, sizeof(int32_t), &of), has_weights = get_row(weights, sizeof(int64_t), &are);
+    int64_t count = of.len / (int64_t)sizeof(int32_t), slots = 16;
+    if (has_values && has_weights && count == are.len / (int64_t)sizeof(int64_t) && count < 1 << 28) {
+        while (slots < 3 * count)
+            slots *= 2;
+        result = bytes_of(NULL, slots * (int64_t)sizeof(Common));
+    }
+    if (result) {
+        Common *common = (Common *)PyBytes_AsString(result);
+        memset(common, 0xFF, (size_t)slots * sizeof *common);
+        for (int64_t i = 0; i < count; i++)
+            *slot_of(common, (uint32_t)slots - 1, ((int32_t *)of.buf)[i]) =
+                (Common){((int32_t *)of.buf)[i], (uint32_t)((int64_t *)are.buf)[i]};
+    }
+    if (has_values)
+        PyBuffer_Release(&of);
+    if (has_weights)
+        PyBuffer_Release(&are);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, min_similarity, weights) -> (first, second, shared, left, right, "
-                        "weight) as bytes of int64, ordered by the first, then the second; or None.");
+/* What the values of a page weigh, from a common_table or None. 0: it is neither, or there is no memory. */
+static int use_common(Page *page, PyObject *table)
+{
+    if (table == Py_None)
+        return 1;
+    int64_t slots = PyBytes_Check(table) ? PyBytes_Size(table) / (int64_t)sizeof(Common) : 0;
+    if (!slots || slots & (slots - 1) || slots > 1LL << 32)
+        return 0;
+    page->common = (const Common *)PyBytes_AsString(table);
+    page->common_most = (uint32_t)(slots - 1);
+    page->sums = malloc((size_t)page->offsets[page->count] * sizeof *page->sums + 1);
+    page->summed = calloc((size_t)page->count + 1, 1);
+    return page->sums && page->summed;
+}
+
+PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, min_similarity, common) -> (first, second, shared, left, right, weight of "
+                        "shared, of left, of right) as bytes of int64, ordered by the first, then the second; or None.");
 
 static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    enum { COLUMNS = 6 };
-    PyObject *sketches, *offsets, *weights, *result = NULL;
+    enum { COLUMNS = 8 };
+    PyObject *sketches, *offsets, *common, *result = NULL;
     long long k;
     double bar;
     Page page = {0};
     Pair *found = NULL;
     int64_t count = -1;
-    if (!PyArg_ParseTuple(arguments, "OOLdO", &sketches, &offsets, &k, &bar, &weights))
+    if (!PyArg_ParseTuple(arguments, "OOLdO", &sketches, &offsets, &k, &bar, &common))
         return NULL;
-    if (bar >= 0 && bar <= 1 && copy_page(&page, sketches, offsets, k) && copy_weights(&page, weights)) {
+    if (bar >= 0 && bar <= 1 && copy_page(&page, sketches, offsets, k) && use_common(&page, common)) {
         Py_BEGIN_ALLOW_THREADS
         count = find_pairs(&page, bar, &found);
         Py_END_ALLOW_THREADS
@@ -1083,7 +1176,9 @@ static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
         for (int64_t i = 0; i < count; i++) {
             int64_t at = next[found[i].first]++;
             column[0][at] = found[i].first, column[1][at] = found[i].second, column[2][at] = found[i].shared;
-            column[3][at] = found[i].left, column[4][at] = found[i].right, column[5][at] = (int64_t)found[i].weight;
+            column[3][at] = found[i].left, column[4][at] = found[i].right;
+            for (int j = 0; j < 3; j++)
+                column[5 + j][at] = (int64_t)found[i].weights[j];
         }
     }
 end:
@@ -1304,6 +1399,7 @@ static PyObject *sketch_texts(PyObject *Py_UNUSED(module), PyObject *arguments)
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
     {"leaders", leaders, METH_VARARGS, leaders_doc},
+    {"common_table", common_table, METH_VARARGS, common_doc},
     {"pairs", pairs, METH_VARARGS, pairs_doc},
     {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
@@ -1317,6 +1413,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__native(void)
 {
     PyObject *module = PyModule_Create(&definition);
+    fill_lanes();
     fill_tables();
     if (module && PyModule_AddIntConstant(module, "version", VERSION) < 0) {
         Py_DECREF(module);

@@ -24,7 +24,6 @@ Ranks = npt.NDArray[np.int64]
 Table = npt.NDArray[np.uint32]
 Keys = npt.NDArray[np.unsignedinteger[Any]]
 
-UNIT = 2**20  # of commonness
 _ROUNDING = 1e-9  # a resemblance of exactly the bar counts, whatever the rounding of bar * size
 _LAST = np.uint32(VALUES - 1)
 _CUT = 2**15  # values, up to which hardly two look alike when they are cut to fit 32 bits together with their row
@@ -48,8 +47,8 @@ class Counts(NamedTuple):
 
 
 class Commonness(NamedTuple):
-    """How common the values of pairs are (see weights), summed: those that both hold, and those of either up to the
-    limit; int64, one entry a pair.
+    """How common the values of pairs are (see CommonValues.weights), summed: those that both hold, and those of either
+    up to the limit; int64, one entry a pair.
     """
 
     shared: Ranks
@@ -95,7 +94,7 @@ def commonness(table: Table, pairs: Counts, common: CommonValues | None) -> Comm
         return Commonness(none, none, none)
     hits, place = _mentioned(len(table), pairs.first, pairs.second)
     some, first, second = table[hits], place[pairs.first], place[pairs.second]
-    weight = weights(some, common)
+    weight = common.weights(some)
     sums = np.zeros((len(some), some.shape[1] + 1), np.int64)
     np.cumsum(weight, axis=1, out=sums[:, 1:])
     row, column = np.nonzero(weight)
@@ -106,11 +105,6 @@ def commonness(table: Table, pairs: Counts, common: CommonValues | None) -> Comm
     holds[row, column], weighed[row, column] = 1, weight
     shared = _product(weighed, holds)[first, second].astype(np.int64)
     return Commonness(shared, sums[first, pairs.left], sums[second, pairs.right])
-
-
-def weights(values: npt.NDArray[np.integer[Any]], common: CommonValues) -> Ranks:
-    """How common each value is, 0 for a rare one to UNIT for one in every document; whole, so that sums are exact."""
-    return np.round((1 - common.rareness(values)) * UNIT).astype(np.int64)
 
 
 def _one_by_one(table: Table, codes: Ranks, floor: float) -> Counts:

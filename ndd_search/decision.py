@@ -31,6 +31,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search import native
 from ndd_search.config import Recipe
 from ndd_search.errors import RecipeMismatch
 from ndd_search.sketch import VALUES, Sketches
@@ -41,6 +42,7 @@ Shares = npt.NDArray[np.float64]
 PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on plain resemblance
 SAMPLE = 10_000  # most documents behind a table: more say nothing new, and clusters of copies stay rare in a sample
 
+UNIT = 2**20  # of a weight
 _LOW_BITS = 2**16 - 1
 _ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the rounding
 
@@ -111,6 +113,15 @@ class CommonValues:
             place = np.minimum(np.searchsorted(self.values, wanted[maybe].astype(np.int32)), len(self.values) - 1)
             rare[maybe] = np.where(self.values[place] == wanted[maybe], of_values[place], 1.0)
         return rare
+
+    def weights(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """How common each value is, 0 for a rare one to UNIT for one in all documents; whole, so that sums are exact."""
+        return np.round((1 - self.rareness(values)) * UNIT).astype(np.int64)
+
+    @cached_property
+    def native_table(self) -> bytes | None:
+        """The weights of all values, as the native core looks them up; None without it."""
+        return native.core.common_table(self.values, self.weights(self.values)) if native.core else None
 
     @cached_property
     def _lookup(self) -> tuple[npt.NDArray[np.bool_], Shares]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-VERSION = 2  # of the functions below, as in _native.c: an older core may lie in a folder that is worked in
+VERSION = 3  # of the functions below, as in _native.c: an older core may lie in a folder that is worked in
 Plan = tuple[bool, int, int, int]  # shingles of words (else of characters), size, seed, k
 
 
@@ -28,9 +28,12 @@ class Core(Protocol):
         """The leader of each hit, int64."""
 
     def pairs(
-        self, sketches: object, offsets: object, k: int, min_similarity: float, weights: object, /
-    ) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes] | None:
-        """first, second, shared, left, right and weight of each similar pair, int64; see pairs.count_shared."""
+        self, sketches: object, offsets: object, k: int, min_similarity: float, common: bytes | None, /
+    ) -> tuple[bytes, ...] | None:
+        """The eight columns of pairs.count_shared, int64. common: a common_table."""
+
+    def common_table(self, values: object, weights: object, /) -> bytes | None:
+        """A hash table of values (int32) and what each weighs (int64, below 2**32)."""
 
     def sketch_text(self, text: str, plan: Plan, table: bytes | None, /) -> bytes | None:
         """The values (int32) of a sketch; None also for a text whose marks only numpy's way puts in order.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ndd_search import counting, native
 from ndd_search.counting import Commonness, Counts, Ranks, Table
-from ndd_search.decision import CommonValues, Decision, Overlaps
+from ndd_search.decision import UNIT, CommonValues, Decision, Overlaps
 from ndd_search.errors import InvalidSketch
 from ndd_search.similarity import check_sketch, estimated_shingles
 from ndd_search.sketch import VALUES, Sketch, Sketches
@@ -114,32 +114,22 @@ def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None
         counts.left,
         counts.right,
         np.minimum(sizes[counts.first], sizes[counts.second]),
-        counts.shared - common.shared / counting.UNIT,
-        counts.left - common.left / counting.UNIT,
-        counts.right - common.right / counting.UNIT,
+        counts.shared - common.shared / UNIT,
+        counts.left - common.left / UNIT,
+        counts.right - common.right / UNIT,
     )
     return _pairs(counts), overlaps
 
 
 def count_shared(rows: Rows, floor: float, common: CommonValues | None = None) -> tuple[Counts, Commonness]:
     """The pairs that share a value and resemble each other by `floor`, and how common their values are."""
-    if native.core:
-        weights = counting.weights(rows.values, common) if common else None
-        if found := native.core.pairs(rows.values, rows.offsets, rows.k, floor, weights):
-            *columns, weight = (np.frombuffer(column, np.int64) for column in found)
-            counts = Counts(*columns)
-            return counts, _commonness(rows, counts, weight, weights)
+    if native.core and (common is None or common.native_table):
+        table = common.native_table if common else None
+        if found := native.core.pairs(rows.values, rows.offsets, rows.k, floor, table):
+            columns = [np.frombuffer(column, np.int64) for column in found]
+            return Counts(*columns[:5]), Commonness(*columns[5:])
     counts = counting.count_shared(rows.table, floor)
     return counts, counting.commonness(rows.table, counts, common)
-
-
-def _commonness(rows: Rows, pairs: Counts, shared: Ranks, weights: Ranks | None) -> Commonness:
-    """The same of what a pair shares, as counted, and of either up to the limit; zeros where there are no weights."""
-    if weights is None:
-        return Commonness(shared, shared, shared)
-    sums = np.concatenate(([0], np.cumsum(weights)))
-    left, right = rows.offsets[pairs.first], rows.offsets[pairs.second]
-    return Commonness(shared, sums[left + pairs.left] - sums[left], sums[right + pairs.right] - sums[right])
 
 
 def _pairs(counts: Counts) -> Pairs:
