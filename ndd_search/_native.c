@@ -47,20 +47,18 @@ static int32_t limit_of(const Page *page, int64_t hit)
     return length >= page->k ? values_of(page, hit)[length - 1] : INT32_MAX;
 }
 
-/* How many of ascending values are at most `limit`. */
+/* How many of ascending values are at most `limit`, without a branch that cannot be foreseen. */
 static int64_t rank_in(const int32_t *values, int64_t length, int32_t limit)
 {
-    int64_t low = 0, high = length;
-    if (!high || values[high - 1] <= limit)
-        return high;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (values[middle] <= limit)
-            low = middle + 1;
-        else
-            high = middle;
+    const int32_t *low = values;
+    if (!length || values[length - 1] <= limit)
+        return length;
+    while (length > 1) {
+        int64_t half = length / 2;
+        low += half & -(int64_t)(low[half - 1] <= limit);
+        length -= half;
     }
-    return low;
+    return low - values + (*low <= limit);
 }
 
 /* Two ascending rows, read side by side. */
@@ -478,9 +476,9 @@ static int is_similar(const Search *search, int64_t other, int64_t hit, Pair *pa
         return 0;
     if (search->index == &search->smallest)
         shared = count_common(page, other, hit);
-    if (shared < page->least[hit] && shared < page->least[other])
-        return 0;
     int32_t a = limit_of(page, other), b = limit_of(page, hit), limit = a < b ? a : b;
+    if (shared < page->least[a < b ? other : hit]) /* all of whose values count; where a == b, of both */
+        return 0;
     int64_t left = rank_in(values_of(page, other), length_of(page, other), limit);
     int64_t right = rank_in(values_of(page, hit), length_of(page, hit), limit);
     if ((double)shared / (double)(left + right - shared) < search->bar)

@@ -115,7 +115,7 @@ class CommonValues:
         return rare
 
     def weights(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """How common each value is, 0 for a rare one to UNIT for one in all documents; whole, so that sums are exact."""
+        """How common each value is, 0 for a rare one to UNIT for one in all of them; whole, so that sums are exact."""
         return np.round((1 - self.rareness(values)) * UNIT).astype(np.int64)
 
     @cached_property
