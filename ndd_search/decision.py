@@ -2,21 +2,23 @@
 
 "auto" asks besides how much two texts share whether it is as specific as what sets them apart. Copies share what is
 their own and differ in counters, headers and advertisements; two texts in one frame or template share what many
-documents of the index hold and differ in what is theirs. With
+documents of the index hold and differ in what is theirs. And it asks whether both have something of their own: a text
+in a frame has all that the bare text has, however rare the frame is. With
 
     j  resemblance in its KMV form (see similarity)
     s  mean rareness of the values both sketches hold
     d  mean rareness of the values only one of them holds
+    m  how mutual the difference is: 0 when one holds all that the other has, 1 when both have as much of their own
     n  shingles of the shorter document, q the size of a shingle, N documents behind the table of common values
 
 two hits are near-duplicates when
 
-    j * min(1, s / d) ** 3  >=  0.30 + 2 * q / min(n, 40 + N)
+    j * min(1, s / d) ** (6 * m)  >=  0.30 + q / min(n, 20 + N)
 
 The left side never exceeds j: rareness can only part what resembles, never join what does not. The right side asks
-more of short texts, where two changed words (q shingles each) are a good part of what there is, and of an index that
-is not known: without a table s / d is 1 and N is 0, a plain bar of 0.45 for words. docs/quality.md has the evidence,
-and what half and double of each constant would do.
+more of short texts, where one changed word (q shingles) is a good part of what there is, and of an index that is not
+known: without a table s / d is 1 and N is 0, a plain bar of 0.45 for words. docs/quality.md has the evidence, and what
+half and double of each constant would do.
 """
 
 from __future__ import annotations
@@ -52,16 +54,17 @@ class Constants:
     """The five numbers that make "auto"; changed only to measure what they do (`ndd-search evaluate --sensitivity`).
 
     least:   resemblance below which no pair counts: two texts with more than twice as much apart as in common.
-    power:   how much s / d weighs: copies are mostly above 0.8, which takes half; templates around 0.6, four fifths.
+    power:   how much s / d weighs where the difference is mutual: two copies with other frames are mostly above 0.85,
+             which takes half or less; two texts in one template are around 0.6, which takes nearly all.
     changes: words changed in a text that are still nothing, each of them q shingles.
     unknown: an index nobody counted asks as much as a text of that many shingles.
     handful: documents that may share a value before it is common: a text and some copies of it.
     """
 
     least: float = 0.30
-    power: float = 3.0
-    changes: float = 2.0
-    unknown: float = 40.0
+    power: float = 6.0
+    changes: float = 1.0
+    unknown: float = 20.0
     handful: int = 4
 
 
@@ -200,6 +203,13 @@ class Overlaps:
         mean_apart = np.maximum(rare_apart, _ROUNDING) / np.maximum(apart, 1)
         return np.where(apart > 0, np.minimum(mean_shared / mean_apart, 1.0), 1.0)
 
+    @property
+    def mutuality(self) -> Shares:
+        """How evenly the rareness of what is not shared lies in both, 0..1: 0 when one holds all of the other."""
+        own = self.rare_left - self.rare_shared, self.rare_right - self.rare_shared
+        evenly: Shares = 2 * np.maximum(np.minimum(*own), 0) / np.maximum(own[0] + own[1], _ROUNDING)
+        return evenly
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -246,7 +256,7 @@ class Decision:
         """What is held against the bar, 0..1: resemblance, for "auto" less what common values pretend."""
         if self.common is None:
             return pairs.resemblance
-        discounted: Shares = pairs.resemblance * pairs.specificity**self.constants.power
+        discounted: Shares = pairs.resemblance * pairs.specificity ** (self.constants.power * pairs.mutuality)
         return discounted
 
     def bars(self, pairs: Overlaps) -> Shares:
