@@ -20,7 +20,7 @@ import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ndd_search.config import Recipe
@@ -83,9 +83,9 @@ MOST = 90  # texts of a language
 Paragraphs = tuple[str, str, list[str]]  # language, group, paragraphs
 
 
-def manual(root: Path) -> Iterator[Paragraphs]:
+def manual(root: Path, languages: Sequence[str] = MANUAL) -> Iterator[Paragraphs]:
     """The pages of the GNOME manual, less what was left in English."""
-    for language in MANUAL:
+    for language in languages:
         for path in sorted((root / f"usr/share/help/{language}/gnome-help").glob("*.page")):
             english = path.parents[2] / "C/gnome-help" / path.name
             left = set(_paragraphs(english)) if english.exists() else set()

@@ -10,6 +10,7 @@ from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.errors import InvalidDocument, InvalidSketch, MissingExtra, NDDError, RecipeMismatch
 from ndd_search.groups import leaders
 from ndd_search.page import Page
+from ndd_search.presets import Preset, preset
 from ndd_search.similarity import containment, estimate_containment, estimate_resemblance, resemblance
 from ndd_search.sketch import Sketches, sketch, sketch_many
 
@@ -49,6 +50,7 @@ __all__ = [
     "MissingExtra",
     "NDDError",
     "Page",
+    "Preset",
     "Recipe",
     "RecipeMismatch",
     "Sketches",
@@ -60,6 +62,7 @@ __all__ = [
     "leaders",
     "merge",
     "options",
+    "preset",
     "resemblance",
     "sketch",
     "sketch_fields",

@@ -20,9 +20,10 @@ from typing import Any
 
 from ndd_search.cli import DONE, PARTLY
 from ndd_search.cli.cluster import add_cluster, comma_list, connected
-from ndd_search.cli.output import add_json, add_recipe, console, print_json, progress, table, warn
+from ndd_search.cli.output import add_json, add_preset, add_recipe, console, print_json, progress, table, warn
 from ndd_search.config import Recipe
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
+from ndd_search.presets import preset
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
     parser.add_argument("--fields", type=comma_list, default=[], help="the text fields that make the sketch, in order")
     parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
-    add_recipe(parser)
+    either = parser.add_mutually_exclusive_group()
+    add_recipe(either)
+    add_preset(either)
     parser.add_argument("--keys", type=int, default=0, help="keys to store for whole-index candidates (none)")
     parser.add_argument("--numbers", action="store_true", help="store numbers for the guard numbers_must_match, too")
     parser.add_argument("--remove", metavar="FIELD", help="take away the sketches of this object instead")
@@ -48,13 +51,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    chosen = preset(arguments.preset) if arguments.preset else None
     settings = Backfill(
         index=arguments.index,
         fields=tuple(arguments.fields),
-        recipe=arguments.recipe or Recipe(),
+        recipe=chosen.recipe if chosen else arguments.recipe or Recipe(),
         field=arguments.remove or arguments.field,
         keys=arguments.keys,
-        numbers=arguments.numbers,
+        numbers=arguments.numbers or bool(chosen and chosen.numbers),
         remove=arguments.remove is not None,
         query=arguments.query,
         rate=arguments.rate,

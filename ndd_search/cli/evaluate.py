@@ -6,6 +6,7 @@ examples:
   ndd-search evaluate labelled/news labelled/shop --report report.html
   ndd-search evaluate labelled/news --methods auto,min-k,simhash
   ndd-search evaluate labelled/news --sensitivity
+  ndd-search evaluate labelled/news labelled/shop --presets
 
 Prints Markdown tables.
 """
@@ -26,6 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--report", type=Path, metavar="FILE", help="write tables, curves and samples to this HTML file"
     )
     parser.add_argument("--fields", default="title,text,body,fields", help="fields that hold the text, in this order")
+    parser.add_argument("--presets", action="store_true", help="the presets instead, with the guards of a page")
     parser.add_argument("--sensitivity", action="store_true", help="the default, with each constant at half and double")
     parser.add_argument("--no-speed", action="store_true", help="leave out the times, which differ from run to run")
     parser.add_argument("--quiet", action="store_true", help="do not tell what is being computed")
@@ -34,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ndd_search.config import Recipe
     from ndd_search.evaluation.collection import read_collection
+    from ndd_search.evaluation.methods import by_presets
     from ndd_search.evaluation.report import page
     from ndd_search.evaluation.study import all_methods, halved_and_doubled, study
     from ndd_search.evaluation.tables import best_elsewhere_table, tables
@@ -44,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown:
         raise ValueError(f"no method is called {', '.join(unknown)}: there are {', '.join(known)}")
     methods = [known[name] for name in names]
+    if arguments.presets:
+        methods = by_presets()
     if arguments.sensitivity:
         methods = [known["auto"], *halved_and_doubled(Recipe())]
     fields = tuple(arguments.fields.split(","))

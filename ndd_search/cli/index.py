@@ -4,6 +4,7 @@ examples:
   ndd-search index articles.jsonl.gz news.idx --text title,body
   ndd-search index products.csv shop.idx --number-lines
   ndd-search index notes/ notes.idx --language german
+  ndd-search index posts.jsonl posts.idx --preset messages
 
 A line that cannot be taken is named on standard error, the rest is indexed, and the exit code is 3.
 """
@@ -15,9 +16,10 @@ from collections import Counter
 from pathlib import Path
 
 from ndd_search.cli import DONE, PARTLY
-from ndd_search.cli.output import add_json, add_recipe, counted, print_json, progress, warn
+from ndd_search.cli.output import add_json, add_preset, add_recipe, counted, print_json, progress, warn
 from ndd_search.cli.sources import read_documents, text_fields
 from ndd_search.errors import IndexUnusable
+from ndd_search.presets import preset
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", help="fields to search and compare, with commas (those that usually hold text)")
     parser.add_argument("--language", help="whose word stems searches use, or none (english)")
     parser.add_argument("--number-lines", action="store_true", help="a document without id gets its line's number")
-    add_recipe(parser)
+    either = parser.add_mutually_exclusive_group()
+    add_recipe(either)
+    add_preset(either)
     add_json(parser)
 
 
@@ -42,11 +46,12 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.source.exists():
         raise IndexUnusable(arguments.source, "there is no such file or folder", "see to its name")
     documents = read_documents(arguments.source, report, arguments.number_lines)
+    recipe = preset(arguments.preset).recipe if arguments.preset else arguments.recipe
     fields = arguments.text.split(",") if arguments.text else None
     if fields is None and not (arguments.folder / "ndd.json").exists():
         fields, documents = text_fields(documents)
     with (
-        Index.open(arguments.folder, fields, language=arguments.language, recipe=arguments.recipe) as index,
+        Index.open(arguments.folder, fields, language=arguments.language, recipe=recipe) as index,
         progress("indexing", None, arguments.json) as advance,
     ):
         added = index.add(counted(documents, advance))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.errors import MissingExtra
+from ndd_search.presets import PRESETS, preset
 from ndd_search.settings_file import StoredSettings, read_settings
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
-def add_recipe(parser: argparse.ArgumentParser) -> None:
+def add_recipe(parser: argparse._ActionsContainer) -> None:
     """--recipe."""
     parser.add_argument("--recipe", type=_recipe, default=None, metavar="ID", help=f"a recipe id ({Recipe().id})")
 
@@ -51,8 +52,15 @@ def add_min_similarity(parser: argparse.ArgumentParser) -> None:
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """--settings."""
-    parser.add_argument("--settings", type=Path, metavar="FILE", help="options out of a file, as tune writes it")
+    """--settings and --preset."""
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument("--settings", type=Path, metavar="FILE", help="options out of a file, as tune writes it")
+    add_preset(either)
+
+
+def add_preset(parser: argparse._ActionsContainer) -> None:
+    """--preset."""
+    parser.add_argument("--preset", choices=PRESETS, help="settings for one kind of text, see docs/quality.md")
 
 
 def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -62,7 +70,10 @@ def page_settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def stored_options(arguments: argparse.Namespace) -> tuple[CollapseOptions, Recipe]:
-    """The options of --settings, and the recipe of --recipe or else that of the file; the defaults without them."""
+    """The options of --settings or --preset, and the recipe of --recipe or else theirs; the defaults without them."""
+    if arguments.preset:
+        chosen = preset(arguments.preset)
+        return chosen.options, arguments.recipe or chosen.recipe
     stored = read_settings(arguments.settings, arguments.recipe) if arguments.settings else StoredSettings()
     return stored.options, arguments.recipe or stored.recipe or Recipe()
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ndd_search.cli import DONE, NO
-from ndd_search.cli.output import add_json, add_page, console, page_settings, print_json, shorten, table
+from ndd_search.cli.output import add_json, add_page, console, page_settings, print_json, shorten, table, warn
 from ndd_search.documents import text_of
+from ndd_search.presets import preset
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +31,11 @@ def run(arguments: argparse.Namespace) -> int:
     from ndd_search.engines.embedded import Index
 
     with Index.open(arguments.folder, settings=arguments.settings) as index:
-        response = index.search(arguments.query, **page_settings(arguments))
+        chosen = preset(arguments.preset) if arguments.preset else None
+        if chosen and chosen.recipe != index.recipe:
+            warn(f"the index was made with recipe {index.recipe.id}, preset {chosen.name} has {chosen.recipe.id}")
+        options = chosen.options if chosen else None
+        response = index.search(arguments.query, options=options, **page_settings(arguments))
         if arguments.json:
             print_json(response)
         else:

@@ -12,12 +12,16 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from ndd_search.config import Recipe
+from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import PLAIN, SAMPLE, CommonValues, Constants, Decision
 from ndd_search.evaluation.collection import Places
 from ndd_search.evaluation.sets import Shares, interned, overlaps, rows_of_sets, shared_sums, shared_values
-from ndd_search.pairs import Rows, rows_of
+from ndd_search.guards import long_enough
+from ndd_search.numbers import numbers_value
+from ndd_search.pairs import Pairs, Rows, rows_of
+from ndd_search.presets import PRESETS
 from ndd_search.shingles import shingle_texts
 from ndd_search.simhash import BITS, Rarity, Weight, distance, fingerprints
 from ndd_search.sketch import sketch_many
@@ -84,11 +88,11 @@ def broder(rows: Rows, first: Places, second: Places) -> Shares:
 
 def automatic(
     recipe: Recipe, constants: Constants | None = None, with_table: bool = True
-) -> Callable[[Sequence[str]], Prepared]:
+) -> Callable[[Sequence[str]], Sketched]:
     """Prepare for the default decision: sketches, and the table that an index of these texts would have."""
     constants = constants or Constants()
 
-    def prepare(texts: Sequence[str]) -> Prepared:
+    def prepare(texts: Sequence[str]) -> Sketched:
         sketches = sketch_many(texts, recipe)
         chosen = np.random.default_rng(0).permutation(len(texts))[: SAMPLE if with_table else 0].tolist()
         table = CommonValues.count([sketches[i] for i in chosen], recipe, constants.handful)
@@ -102,6 +106,45 @@ def above_floor(decision: Decision, rows: Rows, first: Places, second: Places) -
     """The decision's similarity less what the bar of a pair asks above the floor: the floor is the bar for all."""
     pairs = overlaps(rows, first, second, decision.common)
     return np.clip(decision.similarity(pairs) - decision.bars(pairs) + decision.floor, 0, 1)
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """Sketches, and what the guards of a page keep apart: a score of 0. numbers: of each text, None where it is off."""
+
+    inner: Sketched
+    min_shingles: int
+    numbers: npt.NDArray[np.int64] | None
+
+    @property
+    def bytes(self) -> int:
+        return self.inner.bytes + (0 if self.numbers is None else 4 * len(self.numbers))
+
+    def scores(self, first: Places, second: Places) -> Shares:
+        rows = self.inner.rows
+        apart = ~long_enough(Pairs(first, second, kmv(rows, first, second)), rows, self.min_shingles)
+        if self.numbers is not None:
+            apart |= self.numbers[first] != self.numbers[second]
+        return np.where(apart, 0.0, self.inner.scores(first, second))
+
+
+def by_presets() -> list[Method]:
+    """Every preset as a page applies it, guards included; those that are alike as one."""
+    alike: dict[tuple[Recipe, CollapseOptions], list[str]] = {}
+    for one in PRESETS.values():
+        alike.setdefault((one.recipe, one.options), []).append(one.name)
+    return [
+        Method(", ".join(names), f"{recipe.id}, with the guards of a page", Constants.least, _guarded(recipe, options))
+        for (recipe, options), names in alike.items()
+    ]
+
+
+def _guarded(recipe: Recipe, options: CollapseOptions) -> Callable[[Sequence[str]], Prepared]:
+    def prepare(texts: Sequence[str]) -> Prepared:
+        numbers = [numbers_value(text, recipe) for text in texts] if options.numbers_must_match else None
+        return Guarded(automatic(recipe)(texts), options.min_shingles, None if numbers is None else np.array(numbers))
+
+    return prepare
 
 
 @dataclass(frozen=True)

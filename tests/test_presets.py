@@ -1,0 +1,81 @@
+"""The presets: what they are, and that the command line, lists and folders take them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ndd_search as ndd
+from ndd_search.cli import main
+from ndd_search.evaluation.methods import by_presets
+from ndd_search.presets import PRESETS
+
+POST = "The ferry to the island leaves an hour later because of the fog"
+POSTS = [
+    f"{POST} https://a.example/1",
+    f"RT @ann_lee: {POST.upper()} https://b.example/22/222 via @islands #ferry #late",
+    "Something else",
+]
+OFFER = "Portable power bank with {} mAh and two outputs charges a phone and a tablet at the same time, cable included"
+OFFERS = [OFFER.format("10,000"), OFFER.format("20,000"), OFFER.format("10000")]
+
+
+@pytest.mark.parametrize("name", ["news", "web", "chunks"])
+def test_where_the_defaults_are_best_a_preset_is_the_defaults(name: str) -> None:
+    kind = ndd.preset(name)
+    assert (kind.recipe, kind.options, kind.numbers) == (ndd.Recipe(), ndd.CollapseOptions(), False)
+
+
+def test_products_with_other_numbers_and_posts_passed_on_are_told_right_only_by_their_presets() -> None:
+    products, messages = ndd.preset("products"), ndd.preset("messages")
+    assert products.numbers
+    assert len(ndd.collapse(OFFERS)) == 1
+    assert len(ndd.collapse(OFFERS, recipe=products.recipe, options=products.options)) == 2
+    assert len(ndd.collapse(POSTS)) == 3
+    assert len(ndd.collapse(POSTS, recipe=messages.recipe, options=messages.options)) == 2
+
+
+def test_an_unknown_preset_is_named_with_those_that_are_there() -> None:
+    with pytest.raises(ValueError, match="no preset 'tweets': there are news, web, products, messages, chunks"):
+        ndd.preset("tweets")
+
+
+def test_a_folder_is_made_and_searched_with_a_preset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+    source, folder = tmp_path / "posts.jsonl", tmp_path / "posts.idx"
+    source.write_text("".join(json.dumps({"id": i, "text": post}) + "\n" for i, post in enumerate(POSTS)))
+    assert main(["index", str(source), str(folder), "--preset", "messages"]) == 0
+    assert main(["search", str(folder), "ferry fog", "--preset", "messages", "--json"]) == 0
+    block = json.loads(capsys.readouterr().out.splitlines()[-1])["ndd"]
+    assert (block["recipe"], block["kept"], block["hidden"]) == ("c5-k64-v1-nourls", 1, 1)
+    assert main(["search", str(folder), "ferry", "--preset", "news", "--json"]) == 0
+    assert "made with recipe c5-k64-v1-nourls, preset news has w3-k64-v1" in capsys.readouterr().err
+
+
+def test_a_list_is_deduplicated_with_a_preset(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = tmp_path / "offers.txt"
+    lines.write_text("\n".join(OFFERS))
+    for preset, kept in (("web", OFFERS[:1]), ("products", OFFERS[:2])):
+        with lines.open() as stdin:
+            monkeypatch.setattr("sys.stdin", stdin)
+            assert main(["dedupe", "--preset", preset]) == 0
+        assert capsys.readouterr().out.splitlines() == kept
+    with pytest.raises(SystemExit):
+        main(["dedupe", "--preset", "web", "--settings", "ndd.toml"])
+    assert "not allowed with argument" in capsys.readouterr().err
+
+
+def test_the_evaluation_applies_a_preset_with_the_guards_of_a_page() -> None:
+    methods = {method.name: method for method in by_presets()}
+    assert ", ".join(methods) == ", ".join(["news, web, chunks", "products", "messages"])
+    assert {name for names in methods for name in names.split(", ")} == set(PRESETS)
+    texts = [*OFFERS, "too short to count", "too short to count!", "too short to count, too"]
+    first, second = np.array([0, 0, 1, 3, 3]), np.array([1, 2, 2, 4, 5])
+    called = {name: (made.prepare(texts).scores(first, second) >= made.bar).tolist() for name, made in methods.items()}
+    assert called["news, web, chunks"] == [True, True, True, True, False]
+    assert called["products"] == [False, True, False, True, False]
