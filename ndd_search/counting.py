@@ -23,6 +23,7 @@ from ndd_search.sketch import VALUES, Sketch
 Ranks = npt.NDArray[np.int64]
 Table = npt.NDArray[np.uint32]
 Keys = npt.NDArray[np.unsignedinteger[Any]]
+Numbers = npt.NDArray[np.integer[Any]]
 
 _ROUNDING = 1e-9  # a resemblance of exactly the bar counts, whatever the rounding of bar * size
 _LAST = np.uint32(VALUES - 1)
@@ -58,9 +59,9 @@ class Commonness(NamedTuple):
 
 def lay_out(values: Sketch, lengths: Ranks, k: int) -> Table:
     """The table of the sketches of a page, one after the other in `values`; a row without filling has k values."""
-    width = min(int(lengths.max(initial=0)) + 1, k)
-    if len(values) == len(lengths) * width:
-        return values.view(np.uint32).reshape(-1, width)
+    if len(values) == len(lengths) * k:  # the most they can be
+        return values.view(np.uint32).reshape(-1, k)
+    width = min(int(lengths.max()) + 1, k)
     table = np.arange(VALUES, VALUES + len(lengths) * width, dtype=np.uint32).reshape(-1, width)
     table[np.arange(width) < lengths[:, None]] = values.view(np.uint32)
     return table
@@ -107,28 +108,34 @@ def commonness(table: Table, pairs: Counts, common: CommonValues | None) -> Comm
     return Commonness(shared, sums[first, pairs.left], sums[second, pairs.right])
 
 
-def _one_by_one(table: Table, codes: Ranks, floor: float) -> Counts:
+def _one_by_one(table: Table, codes: Numbers, floor: float) -> Counts:
     """Those of some pairs that resemble each other by `floor`. codes: first * rows + second."""
     found = []
     for start in range(0, len(codes), _BLOCK):
-        first, second = np.divmod(codes[start : start + _BLOCK], len(table))
-        both = np.concatenate((table[first], table[second]), axis=1)
+        first, second = np.divmod(codes[start : start + _BLOCK].astype(np.int64), len(table))
+        both = np.concatenate((table.take(first, axis=0), table.take(second, axis=0)), axis=1)
         sides = both.reshape(len(both), 2, -1)
         limits = np.minimum(np.minimum(sides[:, 0, -1], sides[:, 1, -1]), _LAST)
-        left, right = (sides <= limits[:, None, None]).sum(axis=2).T
+        left, right = _how_many(sides <= limits[:, None, None]).T
         both.sort(axis=1)
-        shared = (both[:, 1:] == both[:, :-1]).sum(axis=1)
+        shared = _how_many(both[:, 1:] == both[:, :-1])
         reach = _reach(floor, shared, left + right)
         wanted = np.flatnonzero(reach & (first < second))  # cut values of one row may look alike
         found.append(Counts(first[wanted], second[wanted], shared[wanted], left[wanted], right[wanted]))
     return found[0] if len(found) == 1 else Counts(*map(np.concatenate, zip(*found, strict=True)))
 
 
+def _how_many(marked: npt.NDArray[np.bool_]) -> Ranks:
+    """How many are True along the last axis; the sum of bool takes twice as long."""
+    counted: npt.NDArray[np.uint32] = np.add.reduce(marked.view(np.uint8), axis=-1, dtype=np.uint32)
+    return counted.astype(np.int64)
+
+
 def _all_at_once(table: Table, floor: float) -> Counts:
     """Those of all pairs that resemble each other by `floor`."""
     count = len(table)
     keys = _sort(table, np.uint64)
-    owner, starts = _owners(keys, count), _starts(keys, count)
+    owner, starts = _owners(keys, count).astype(np.int64), _starts(keys, count)
     meetings = _meetings(owner, starts, count, 2 * count**2)
     if meetings is None:
         holds = _holders(owner, starts, count)
@@ -164,9 +171,9 @@ def _bits(count: int) -> int:
     return max(count - 1, 1).bit_length()
 
 
-def _owners(keys: Keys, count: int) -> Ranks:
+def _owners(keys: Keys, count: int) -> Keys:
     """The row of each value."""
-    return (keys & keys.dtype.type(2 ** _bits(count) - 1)).astype(np.int64)
+    return keys & keys.dtype.type(2 ** _bits(count) - 1)
 
 
 def _starts(keys: Keys, count: int) -> Ranks:
@@ -174,19 +181,23 @@ def _starts(keys: Keys, count: int) -> Ranks:
     return np.flatnonzero(keys[1:] ^ keys[:-1] < keys.dtype.type(2 ** _bits(count)))
 
 
-def _meetings(owner: Ranks, starts: Ranks, count: int, most: int) -> Ranks | None:
+def _meetings(owner: Numbers, starts: Ranks, count: int, most: int) -> Numbers | None:
     """Every meeting of two rows at a value, as first * count + second; None when there are more than `most`."""
-    places, number = [starts], len(starts)
-    while len(places[-1]) and number <= most:
-        apart = len(places)
-        places.append(starts[:-apart][starts[apart:] - starts[:-apart] == apart])
-        number += len(places[-1])
+    earlier, later, number = [starts], [starts + 1], len(starts)
+    while len(earlier[-1]) and number <= most:
+        apart = len(earlier)
+        earlier.append(starts[:-apart][starts[apart:] - starts[:-apart] == apart])
+        later.append(earlier[-1] + (apart + 1))
+        number += len(earlier[-1])
     if number > most:
         return None
-    return np.concatenate([owner[place] * count + owner[place + apart] for apart, place in enumerate(places, 1)])
+    codes = owner[np.concatenate(earlier)]
+    codes *= codes.dtype.type(count)
+    codes += owner[np.concatenate(later)]
+    return codes
 
 
-def _pairs_that_meet(owner: Ranks, starts: Ranks, count: int, most_meetings: int, most: int) -> Ranks | None:
+def _pairs_that_meet(owner: Numbers, starts: Ranks, count: int, most_meetings: int, most: int) -> Numbers | None:
     """The different ones of these meetings, ascending; None when there are more than `most`, or too many meetings."""
     meetings = _meetings(owner, starts, count, most_meetings)
     pairs = None if meetings is None else _distinct(meetings)
@@ -216,7 +227,7 @@ def _sizes_up_to_limits(table: Table, keys: Keys, owner: Ranks) -> Ranks:
     return np.minimum(sizes.T, sizes.diagonal()[:, None])
 
 
-def _mentioned(count: int, *who: Ranks) -> tuple[Ranks, Ranks]:
+def _mentioned(count: int, *who: Numbers) -> tuple[Ranks, Ranks]:
     """Which of `count` rows are mentioned, ascending, and the place of each row among them."""
     there = np.zeros(count, dtype=bool)
     for rows in who:
@@ -224,7 +235,7 @@ def _mentioned(count: int, *who: Ranks) -> tuple[Ranks, Ranks]:
     return np.flatnonzero(there), np.cumsum(there) - 1
 
 
-def _distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _distinct(values: Numbers) -> Numbers:
     """In ascending order; np.unique takes ten times as long."""
     values = np.sort(values)
     different = np.ones(len(values), dtype=bool)

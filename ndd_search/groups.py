@@ -34,17 +34,16 @@ def choose_leaders(count: int, pairs: Pairs) -> tuple[Ranks, npt.NDArray[np.floa
     Returns the leader of each hit (int64) and the similarity to it (1.0 for leaders), shape (count,).
     """
     leader, similarity = np.arange(count), np.ones(count)
-    if not len(pairs):
-        return leader, similarity
-    led: set[int] = set()
-    counted: list[int] = []
-    heads = [0, *(np.flatnonzero(pairs.first[1:] != pairs.first[:-1]) + 1).tolist()]
-    for head, start, end in zip(pairs.first[heads].tolist(), heads, [*heads[1:], len(pairs)], strict=True):
-        if head not in led:
-            for at, follower in enumerate(pairs.second[start:end].tolist(), start):
-                if follower not in led:
-                    led.add(follower)
-                    counted.append(at)
-    followers = pairs.second[counted]
-    leader[followers], similarity[followers] = pairs.first[counted], pairs.similarity[counted]
+    led = np.zeros(count, dtype=bool)
+    first, second = pairs.first, pairs.second  # of which it is not known yet whether the first one leads
+    while len(first):
+        may_be_led = np.zeros(count, dtype=bool)
+        may_be_led[second] = True
+        sure = ~may_be_led[first]
+        led[second[sure]] = True
+        open_ = ~(sure | led[first] | led[second])
+        first, second = first[open_], second[open_]
+    by_leader = np.flatnonzero(~led[pairs.first])[::-1]  # the best-ranked comes last, and stays
+    followers = pairs.second[by_leader]
+    leader[followers], similarity[followers] = pairs.first[by_leader], pairs.similarity[by_leader]
     return leader, similarity

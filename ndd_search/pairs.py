@@ -173,7 +173,7 @@ def _check(values: npt.NDArray[np.integer], offsets: Ranks) -> None:
     wrong = np.zeros(len(values) + 1, dtype=bool)
     np.less_equal(values[1:], values[:-1], out=wrong[1:-1])
     wrong[offsets] = False  # from one row to the next anything goes
-    if not wrong.any() and values.min(initial=0) >= 0 and values.max(initial=0) < VALUES:
+    if not (wrong.any() or values.min(initial=0) < 0 or (values.dtype != np.int32 and values.max(initial=0) >= VALUES)):
         return
     for rank, (start, end) in enumerate(pairwise(offsets)):
         try:
