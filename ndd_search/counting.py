@@ -29,6 +29,7 @@ _ROUNDING = 1e-9  # a resemblance of exactly the bar counts, whatever the roundi
 _LAST = np.uint32(VALUES - 1)
 _CUT = 2**15  # values, up to which hardly two look alike when they are cut to fit 32 bits together with their row
 _FEW_MEETINGS, _FEW_PAIRS = 2**14, 2**9  # are looked at one by one sooner than all at once, however few the rows are
+_FEW_SUMS = 2**15  # are added pair by pair sooner than all at once
 _BLOCK = 2**10  # pairs compared at a time: what that takes stays in the cache
 _FEW, _MANY = 2**18, 2**25  # multiplications: OpenBLAS starts threads above the first, and they pay above the second
 
@@ -90,22 +91,33 @@ def count_shared(table: Table, floor: float) -> Counts:
 
 def commonness(table: Table, pairs: Counts, common: CommonValues | None) -> Commonness:
     """How common the values of pairs are; zeros without a table of common values."""
-    if common is None or not len(pairs.first):
-        none = np.zeros(len(pairs.first), np.int64)
+    none = np.zeros(len(pairs.first), np.int64)
+    if common is None or not len(none):
         return Commonness(none, none, none)
     hits, place = _mentioned(len(table), pairs.first, pairs.second)
-    some, first, second = table[hits], place[pairs.first], place[pairs.second]
-    weight = common.weights(some)
-    sums = np.zeros((len(some), some.shape[1] + 1), np.int64)
-    np.cumsum(weight, axis=1, out=sums[:, 1:])
-    row, column = np.nonzero(weight)
-    values, weight = some[row, column], weight[row, column]
-    different = _distinct(values)
-    column = np.searchsorted(different, values)
-    holds, weighed = np.zeros((2, len(some), len(different)))  # of float64, so that sums are exact
-    holds[row, column], weighed[row, column] = 1, weight
-    shared = _product(weighed, holds)[first, second].astype(np.int64)
-    return Commonness(shared, sums[first, pairs.left], sums[second, pairs.right])
+    at, which = common.find(table[hits].view(np.int32))
+    if not len(at):
+        return Commonness(none, none, none)
+    row, width = at // table.shape[1], table.shape[1] + 1
+    sums = np.zeros((len(hits), width), np.int64)
+    sums.ravel()[at + row + 1] = common.weights[which]
+    sums = np.cumsum(sums, axis=1).ravel()
+    different, column = _mentioned(len(common.values), which)
+    holds = np.zeros((len(hits), len(different)))  # of float64, so that sums are exact
+    holds.ravel()[row * len(different) + column[which]] = 1
+    first, second = place[pairs.first], place[pairs.second]
+    shared = _sums_of_shared(holds, common.weights[different], first, second)
+    return Commonness(shared, sums[first * width + pairs.left], sums[second * width + pairs.right])
+
+
+def _sums_of_shared(holds: npt.NDArray[np.float64], weights: Ranks, first: Ranks, second: Ranks) -> Ranks:
+    """The weights of what both rows of each pair hold, summed. holds: 1 or 0, shape (rows, len(weights))."""
+    weighed = holds * weights
+    if len(first) * len(weights) <= _FEW_SUMS:
+        sums: npt.NDArray[np.float64] = np.einsum("ij,ij->i", weighed[first], holds[second])
+    else:
+        sums = _product(weighed, holds).ravel()[first * len(holds) + second]
+    return sums.astype(np.int64)
 
 
 def _one_by_one(table: Table, codes: Numbers, floor: float) -> Counts:
@@ -228,11 +240,14 @@ def _sizes_up_to_limits(table: Table, keys: Keys, owner: Ranks) -> Ranks:
 
 
 def _mentioned(count: int, *who: Numbers) -> tuple[Ranks, Ranks]:
-    """Which of `count` rows are mentioned, ascending, and the place of each row among them."""
+    """Which of `count` rows are mentioned, ascending, and the place of each among them; any place for the others."""
     there = np.zeros(count, dtype=bool)
     for rows in who:
         there[rows] = True
-    return np.flatnonzero(there), np.cumsum(there) - 1
+    mentioned = np.flatnonzero(there)
+    place = np.empty(count, np.int64)
+    place[mentioned] = np.arange(len(mentioned))
+    return mentioned, place
 
 
 def _distinct(values: Numbers) -> Numbers:

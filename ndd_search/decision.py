@@ -40,12 +40,14 @@ from ndd_search.sketch import VALUES, Sketches
 
 Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1
 Shares = npt.NDArray[np.float64]
+Places = npt.NDArray[np.integer[Any]]
 
 PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on plain resemblance
 SAMPLE = 10_000  # most documents behind a table: more say nothing new, and clusters of copies stay rare in a sample
 
 UNIT = 2**20  # of a weight
 _LOW_BITS = 2**16 - 1
+_SEVERAL = -1  # values have these low bits
 _ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the rounding
 
 
@@ -110,28 +112,46 @@ class CommonValues:
         """
         wanted = np.asarray(values)
         rare = np.ones(wanted.shape)
-        if self.telling and len(self.values):
-            marked, of_values = self._lookup
-            maybe = np.nonzero(marked[wanted & _LOW_BITS])
-            place = np.minimum(np.searchsorted(self.values, wanted[maybe].astype(np.int32)), len(self.values) - 1)
-            rare[maybe] = np.where(self.values[place] == wanted[maybe], of_values[place], 1.0)
+        at, which = self.find(wanted)
+        rare.ravel()[at] = self._own_rareness[which]
         return rare
 
-    def weights(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def find(self, values: npt.NDArray[np.integer[Any]]) -> tuple[Places, Places]:
+        """Which of some values the table holds: their places in values.ravel(), and those in the table."""
+        if not len(self.values):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        wanted = values.ravel()
+        place = self._slots[wanted & _LOW_BITS]
+        several = np.flatnonzero(place == _SEVERAL)
+        place[several] = np.searchsorted(self.values[:-1], wanted[several])
+        at = np.flatnonzero(self.values[place] == wanted)
+        return at, place[at]
+
+    @cached_property
+    def weights(self) -> npt.NDArray[np.int64]:
         """How common each value is, 0 for a rare one to UNIT for one in all of them; whole, so that sums are exact."""
-        return np.round((1 - self.rareness(values)) * UNIT).astype(np.int64)
+        return np.round((1 - self._own_rareness) * UNIT).astype(np.int64)
 
     @cached_property
     def native_table(self) -> bytes | None:
         """The weights of all values, as the native core looks them up; None without it."""
-        return native.core.common_table(self.values, self.weights(self.values)) if native.core else None
+        return native.core.common_table(self.values, self.weights) if native.core else None
 
     @cached_property
-    def _lookup(self) -> tuple[npt.NDArray[np.bool_], Shares]:
-        """Which low bits the values have, to sort out most of those that are not there, and how rare each value is."""
-        marked = np.zeros(_LOW_BITS + 1, dtype=bool)
-        marked[self.values & _LOW_BITS] = True
-        return marked, np.log(self.documents / self.counts) / log(self.documents / self.handful)
+    def _own_rareness(self) -> Shares:
+        """How rare each value of the table is."""
+        if not self.telling:
+            return np.ones(len(self.values))
+        return np.log(self.documents / self.counts) / log(self.documents / self.handful)
+
+    @cached_property
+    def _slots(self) -> npt.NDArray[np.int32]:
+        """For all low bits that a value may have, the place of the one that has them; the last where none has."""
+        low = self.values & _LOW_BITS
+        slots = np.full(_LOW_BITS + 1, len(self.values) - 1, np.int32)
+        slots[low] = np.arange(len(low))
+        slots[np.bincount(low, minlength=len(slots)) > 1] = _SEVERAL
+        return slots
 
     @cached_property
     def digest(self) -> str:
