@@ -697,14 +697,13 @@ static int64_t clean_text(Cleaner *cleaner, const uint32_t *codes, int64_t lengt
 static const uint64_t P = 0x9E3779B97F4A7C15u, Q = 0xC2B2AE3D27D4EB4Fu, R = 0xD6E8FEB86659FD93u;
 static const uint64_t A = 0xFF51AFD7ED558CCDu, B = 0xC4CEB9FE1A85EC53u;
 
-enum { BLOCK = 256, MOST_SIZE = 64, ROOM = 2 * BLOCK + MOST_SIZE, MOST_K = 4096, SPACE = 32 };
+enum { BLOCK = 256, MOST_SIZE = 64, ROOM = 2 * BLOCK + MOST_SIZE, COMMON_K = 128, MOST_K = 4096, SPACE = 32 };
 
 typedef struct {
     uint64_t power[ROOM], inverse[ROOM];
 } Powers;
 
 static Powers of_p, of_q;   /* the inverse powers of P come times A */
-static uint8_t narrow[256]; /* what becomes of each ASCII character; 0 separates tokens */
 
 static void fill_powers(Powers *powers, uint64_t base, uint64_t factor)
 {
@@ -718,14 +717,10 @@ static void fill_powers(Powers *powers, uint64_t base, uint64_t factor)
     }
 }
 
-static void fill_tables(void)
+static void fill_all_powers(void)
 {
     fill_powers(&of_p, P, A);
     fill_powers(&of_q, Q, 1);
-    for (int c = 0; c < 26; c++)
-        narrow['A' + c] = narrow['a' + c] = (uint8_t)('a' + c);
-    for (int c = '0'; c <= '9'; c++)
-        narrow[c] = (uint8_t)c;
 }
 
 typedef struct {
@@ -831,36 +826,59 @@ static void roll(Sketcher *sketcher, int64_t end)
     memmove(sketcher->terms, sketcher->terms + windows, (size_t)sketcher->count * sizeof(uint64_t));
 }
 
-/* A text is `bytes` that are all ASCII, or `points` that are clean. */
-static inline uint32_t point_at(const uint8_t *bytes, const uint32_t *points, int64_t i)
+/* A text: `bytes` that are all ASCII, or `points` that are clean, 0 wherever tokens are separated. */
+typedef struct {
+    const uint8_t *bytes;
+    const uint32_t *points;
+    int64_t length;
+} Source;
+
+static inline uint32_t clean_ascii(uint8_t c)
 {
-    return bytes ? narrow[bytes[i]] : points[i];
+    uint8_t lower = c | 0x20; /* which digits are already */
+    return (uint8_t)(lower - 'a') < 26 || (uint8_t)(c - '0') < 10 ? lower : 0;
+}
+
+static uint32_t point_at(const Source *source, int64_t i)
+{
+    return source->bytes ? clean_ascii(source->bytes[i]) : source->points[i];
+}
+
+/* Up to BLOCK clean points of a text; room: for so many. */
+static const uint32_t *block_of(const Source *source, int64_t start, int64_t size, uint32_t *room)
+{
+    if (!source->bytes)
+        return source->points + start;
+    for (int64_t i = 0; i < size; i++)
+        room[i] = clean_ascii(source->bytes[start + i]);
+    return room;
 }
 
 /* The words of a text as terms: first where words begin and end and the sums there, then the words. */
-static inline void scan_words(Sketcher *sketcher, const uint8_t *bytes, const uint32_t *points, int64_t length)
+static void scan_words(Sketcher *sketcher, const Source *source)
 {
+    uint32_t room[BLOCK];
     uint64_t sums[BLOCK + 2];
     int32_t edges[BLOCK + 2];
-    for (int64_t start = 0, next; start < length; start = next) {
-        int64_t size = length - start < BLOCK ? length - start : BLOCK, found = 0;
+    for (int64_t start = 0, next; start < source->length; start = next) {
+        int64_t size = source->length - start < BLOCK ? source->length - start : BLOCK, found = 0;
+        const uint32_t *points = block_of(source, start, size, room);
         uint64_t sum = 0;
         int inside = 0;
         next = start + size;
         if (sketcher->count + BLOCK > ROOM)
             roll(sketcher, sketcher->count);
         for (int64_t i = 0; i < size; i++) {
-            uint64_t point = point_at(bytes, points, start + i);
             edges[found] = (int32_t)i, sums[found] = sum;
-            found += inside != (point != 0);
-            inside = point != 0;
-            sum += point * of_p.power[i];
+            found += inside ^ (points[i] != 0);
+            inside = points[i] != 0;
+            sum += points[i] * of_p.power[i];
         }
-        if (inside && next < length && edges[found - 1] > 0) /* unfinished: it begins the next block */
+        if (inside && next < source->length && edges[found - 1] > 0) /* unfinished: it begins the next block */
             next = start + edges[--found];
         else if (inside) {
             uint64_t point, power = of_p.power[BLOCK]; /* more than a block long, or the last of the text */
-            for (; next < length && (point = point_at(bytes, points, next)); next++, power *= P)
+            for (; next < source->length && (point = point_at(source, next)); next++, power *= P)
                 sum += point * power;
             edges[found] = (int32_t)size, sums[found++] = sum;
         }
@@ -870,18 +888,20 @@ static inline void scan_words(Sketcher *sketcher, const uint8_t *bytes, const ui
 }
 
 /* The characters of a text as terms, a space for whatever separates tokens. */
-static inline void scan_characters(Sketcher *sketcher, const uint8_t *bytes, const uint32_t *points, int64_t length)
+static void scan_characters(Sketcher *sketcher, const Source *source)
 {
+    uint32_t room[BLOCK];
     uint64_t inside = 0;
-    for (int64_t start = 0; start < length; start += BLOCK) {
-        int64_t end = length - start < BLOCK ? length : start + BLOCK, count = sketcher->count;
+    for (int64_t start = 0; start < source->length; start += BLOCK) {
+        int64_t size = source->length - start < BLOCK ? source->length - start : BLOCK, count = sketcher->count;
+        const uint32_t *points = block_of(source, start, size, room);
         if (count + BLOCK > ROOM) {
             roll(sketcher, count - (sketcher->terms[count - 1] == SPACE)); /* which may turn out to be the end */
             count = sketcher->count;
         }
-        for (int64_t i = start; i < end; i++) {
-            uint64_t point = point_at(bytes, points, i), outside = point == 0;
-            sketcher->terms[count] = point | outside * SPACE;
+        for (int64_t i = 0; i < size; i++) {
+            uint64_t outside = points[i] == 0;
+            sketcher->terms[count] = points[i] | outside * SPACE;
             count += (int64_t)(inside | (1 - outside));
             inside = 1 - outside;
         }
@@ -894,8 +914,7 @@ static inline void scan_characters(Sketcher *sketcher, const uint8_t *bytes, con
 static int64_t room_for(int64_t k) { return 4 * k + ROOM; }
 
 /* Read a text into the k smallest values up to `limit`. Returns how many they are. */
-static int64_t sketch_up_to(int32_t limit, const uint8_t *bytes, const uint32_t *points, int64_t length,
-                            const Recipe *recipe, int32_t *scratch)
+static int64_t sketch_up_to(int32_t limit, const Source *source, const Recipe *recipe, int32_t *scratch)
 {
     Sketcher sketcher;
     int64_t room = room_for(recipe->k);
@@ -905,14 +924,10 @@ static int64_t sketch_up_to(int32_t limit, const uint8_t *bytes, const uint32_t 
     sketcher.seed = recipe->seed * R * A;
     sketcher.rolled = 0;
     sketcher.count = 0;
-    if (recipe->words && bytes)
-        scan_words(&sketcher, bytes, NULL, length);
-    else if (recipe->words)
-        scan_words(&sketcher, NULL, points, length);
-    else if (bytes)
-        scan_characters(&sketcher, bytes, NULL, length);
+    if (recipe->words)
+        scan_words(&sketcher, source);
     else
-        scan_characters(&sketcher, NULL, points, length);
+        scan_characters(&sketcher, source);
     if (!sketcher.rolled && sketcher.count && sketcher.count < sketcher.size)
         sketcher.size = sketcher.count; /* one shingle of what there is */
     roll(&sketcher, sketcher.count);
@@ -923,19 +938,16 @@ static int64_t sketch_up_to(int32_t limit, const uint8_t *bytes, const uint32_t 
 /* Sketch a text. scratch: two times room_for(k); the values are at its start. Returns how many they are. Values above
    where the k-th of so many evenly spread ones is expected are left out, with some to spare, as texts repeat themselves;
    where that was not enough all are taken. */
-static int64_t sketch_one(const uint8_t *bytes, const uint32_t *points, int64_t length, const Recipe *recipe, int32_t *scratch)
+static int64_t sketch_source(const Source *source, const Recipe *recipe, int32_t *scratch)
 {
-    enum { WORD = 8 }; /* characters, more than most words have */
-    int64_t shingles = recipe->words ? length / WORD : length;
+    enum { WORD = 8, LATER = 8 }; /* characters, more than most words have; times k, from where on the limit falls anyway */
+    int64_t shingles = recipe->words ? source->length / WORD : source->length;
     int64_t wanted = (recipe->words ? 3 : 6) * recipe->k / 2 + 24;
-    if (shingles > 8 * recipe->k) /* the more a text goes on, the more it repeats itself; then the limit falls anyway */
-        shingles = 8 * recipe->k;
-    if (wanted < shingles) {
-        int64_t count = sketch_up_to((int32_t)(((int64_t)wanted << 31) / shingles), bytes, points, length, recipe, scratch);
-        if (count == recipe->k)
-            return count;
-    }
-    return sketch_up_to(INT32_MAX, bytes, points, length, recipe, scratch);
+    if (shingles > LATER * recipe->k)
+        shingles = LATER * recipe->k;
+    if (wanted < shingles && sketch_up_to((int32_t)((wanted << 31) / shingles), source, recipe, scratch) == recipe->k)
+        return recipe->k;
+    return sketch_up_to(INT32_MAX, source, recipe, scratch);
 }
 
 /* ---------------------------------------------------------------- Python
@@ -1190,6 +1202,7 @@ typedef struct {
     Recipe recipe;
     int32_t *scratch;
     Cleaner cleaner;
+    int32_t few[2 * (4 * COMMON_K + ROOM)]; /* the scratch of a recipe with no larger k: no memory to ask for */
 } Tools;
 
 typedef struct {
@@ -1205,7 +1218,8 @@ static int get_tools(Tools *tools, PyObject *plan, PyObject *table)
 {
     Recipe *recipe = &tools->recipe;
     Cleaner *cleaner = &tools->cleaner;
-    memset(tools, 0, sizeof *tools);
+    tools->scratch = NULL;
+    *cleaner = (Cleaner){0};
     if (!PyTuple_Check(plan) || PyTuple_Size(plan) != 4)
         return 0;
     recipe->words = PyObject_IsTrue(PyTuple_GetItem(plan, 0));
@@ -1223,13 +1237,16 @@ static int get_tools(Tools *tools, PyObject *plan, PyObject *table)
     }
     if (recipe->size < 1 || recipe->size > MOST_SIZE || recipe->k < 1 || recipe->k > MOST_K)
         return 0;
-    tools->scratch = malloc((size_t)(2 * room_for(recipe->k)) * sizeof *tools->scratch);
+    tools->scratch = tools->few;
+    if (recipe->k > COMMON_K)
+        tools->scratch = malloc((size_t)(2 * room_for(recipe->k)) * sizeof *tools->scratch);
     return tools->scratch != NULL;
 }
 
 static void free_tools(Tools *tools)
 {
-    free(tools->scratch);
+    if (tools->scratch != tools->few)
+        free(tools->scratch);
     free(tools->cleaner.points);
 }
 
@@ -1249,13 +1266,15 @@ static int get_text(Text *text, PyObject *object, int is_ascii, const Tools *too
     return tools->cleaner.table_size >= CODE_POINTS && codes && PyUnicode_AsUCS4(object, codes, text->length, 0);
 }
 
-/* Sketch a text into tools->scratch. Returns the number of values, -1: left to numpy. */
+/* Sketch a text into tools->scratch. Returns the number of values, -1: it is left to numpy. */
 static int64_t sketch_any(Tools *tools, const Text *text)
 {
-    if (text->bytes)
-        return sketch_one(text->bytes, NULL, text->length, &tools->recipe, tools->scratch);
-    int64_t count = clean_text(&tools->cleaner, text->codes, text->length);
-    return count < 0 ? -1 : sketch_one(NULL, tools->cleaner.points, count, &tools->recipe, tools->scratch);
+    Source source = {text->bytes, NULL, text->length};
+    if (!text->bytes) {
+        source.length = clean_text(&tools->cleaner, text->codes, text->length);
+        source.points = tools->cleaner.points;
+    }
+    return source.length < 0 ? -1 : sketch_source(&source, &tools->recipe, tools->scratch);
 }
 
 PyDoc_STRVAR(sketch_text_doc, "sketch_text(text, plan, table) -> values as bytes of int32, or None.\n\n"
@@ -1357,7 +1376,7 @@ static PyObject *sketch_texts(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyObject *sequence, *plan, *table, *result = NULL;
     const char *is_ascii;
     Py_ssize_t number;
-    Tools tools = {0};
+    Tools tools;
     Batch batch = {0};
     uint32_t *codes = NULL;
     int fine = 0;
@@ -1367,7 +1386,7 @@ static PyObject *sketch_texts(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!items)
         return NULL;
     batch.count = PyTuple_Size(items);
-    if (batch.count == number && get_tools(&tools, plan, table)) {
+    if (get_tools(&tools, plan, table) && batch.count == number) {
         batch.texts = malloc((size_t)number * sizeof *batch.texts + 1);
         batch.offsets = malloc((size_t)(number + 1) * sizeof *batch.offsets);
         batch.left = malloc((size_t)number * sizeof *batch.left + 1);
@@ -1412,7 +1431,7 @@ PyMODINIT_FUNC PyInit__native(void)
 {
     PyObject *module = PyModule_Create(&definition);
     fill_lanes();
-    fill_tables();
+    fill_all_powers();
     if (module && PyModule_AddIntConstant(module, "version", VERSION) < 0) {
         Py_DECREF(module);
         return NULL;

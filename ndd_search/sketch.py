@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
+from itertools import chain, compress, islice
 from operator import not_
 from typing import overload
 
@@ -18,7 +19,9 @@ from ndd_search.text import prepare
 from ndd_search.unicode_table import native_table
 
 Sketch = npt.NDArray[np.int32]
-BATCH = 1 << 17  # code points worked on at a time
+BATCH = 1 << 17  # characters that numpy works on at a time: with all that is made of them they stay in the cache
+CORE_BATCH = 1 << 19  # the same for the native core, which goes text by text
+MOST_AHEAD = 64  # texts read without looking how long they are
 SHORT = 2000  # characters; below, what numpy does before it starts counts most
 DEFAULT = Recipe()
 _CUT = np.array(33, np.uint64)
@@ -84,35 +87,71 @@ def sketch(text: str, recipe: Recipe | None = None) -> Sketch:
     return values[: recipe.k]
 
 
-def sketch_many(texts: Iterable[str], recipe: Recipe | None = None) -> Sketches:
-    """The sketches of many texts, the same as `sketch` of each, and much faster.
+def sketch_many(texts: Iterable[str], recipe: Recipe | None = None, threads: int | None = None) -> Sketches:
+    """The sketches of many texts in their order, the same as `sketch` of each, and much faster.
 
-    texts: read once, a batch of some 128 KB at a time, so a generator over a large collection is welcome.
-    Raises TypeError that names the place of anything that is no str.
+    texts:   read once, a few batches at a time, so a generator over a large collection is welcome.
+    threads: how many batches are worked on at a time. By default one for each processor, or 1 where Python or numpy do
+             the work (lines, sentences, markup, no native core), which threads do not speed up.
+    Raises TypeError that names the place of anything that is no str, ValueError for less than one thread.
     """
     recipe = recipe or DEFAULT
     if isinstance(texts, str | bytes):
         raise TypeError(f"texts must be a list of texts, got one {type(texts).__name__}: use sketch() for one text")
-    done = [sketch_batch(batch, recipe) for batch in _batches(texts)]
-    if not done:
-        return Sketches(np.empty(0, np.int32), np.zeros(1, np.int64))
-    counts = np.concatenate([np.diff(part.offsets) for part in done])
-    return Sketches(np.concatenate([part.values for part in done]), np.concatenate(([0], np.cumsum(counts))))
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    by_core = native.core is not None and recipe.plan is not None and recipe.keeps_all
+    batches = _batches(texts, CORE_BATCH if by_core else BATCH)
+    done = list(_in_threads(batches, recipe, threads or (None if by_core else 1)))
+    if len(done) == 1:
+        return done[0]
+    values = np.concatenate([np.empty(0, np.int32), *(part.values for part in done)])
+    counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in done)])
+    return Sketches(values, np.cumsum(counts))
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+def _batches(texts: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Lists of texts of about `most` characters together, a little more where short texts are followed by long ones."""
+    rest, read = iter(texts), 0
     batch: list[str] = []
-    room = BATCH
-    for place, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"text {place} is {type(text).__name__}, not str: decode bytes, leave out what has no text")
-        batch.append(text)
-        room -= len(text) + 1
+    room, usual = most, most  # usual: length of a text, one separator included
+    while part := list(islice(rest, min(max(room // usual, 1), MOST_AHEAD))):
+        if set(map(type, part)) != {str}:
+            _check_texts(part, read)
+        length = sum(map(len, part)) + len(part)
+        batch += part
+        read, room, usual = read + len(part), room - length, length // len(part)
         if room <= 0:
             yield batch
-            batch, room = [], BATCH
+            batch, room = [], most
     if batch:
         yield batch
+
+
+def _check_texts(texts: Iterable[object], first: int) -> None:
+    for place, text in enumerate(texts, first):
+        if not isinstance(text, str):
+            raise TypeError(f"text {place} is {type(text).__name__}, not str: decode bytes, leave out what has no text")
+
+
+def _in_threads(batches: Iterator[list[str]], recipe: Recipe, threads: int | None) -> Iterator[Sketches]:
+    """The sketches of each batch, in order; at most two batches for each thread are in memory. None: all processors."""
+    first = list(islice(batches, 2))
+    every = chain(first, batches)
+    if threads == 1 or len(first) < 2:
+        yield from (sketch_batch(batch, recipe) for batch in every)
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor  # both take long to import
+    from multiprocessing import cpu_count
+
+    threads = threads or cpu_count()
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[Sketches]] = deque()
+        for batch in every:
+            waiting.append(pool.submit(sketch_batch, batch, recipe))
+            if len(waiting) == 2 * threads:
+                yield waiting.popleft().result()
+        yield from (future.result() for future in waiting)
 
 
 def sketch_batch(texts: Sequence[str], recipe: Recipe) -> Sketches:

@@ -3,6 +3,7 @@
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from ndd_search import native
 from ndd_search.config import Recipe
-from ndd_search.sketch import Sketches, sketch, sketch_many
+from ndd_search.sketch import Sketches, sketch, sketch_batch, sketch_many
 from tests import plain_sketching as plain
 from tests.strategies import RECIPES, recipes, texts
 
@@ -27,15 +28,66 @@ def way(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-@given(st.lists(texts, max_size=8), recipes, st.integers(1, 200))
+@contextmanager
+def batches_of(characters: int) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("BATCH", "CORE_BATCH"):
+            patch.setattr(sys.modules["ndd_search.sketch"], name, characters)
+        yield
+
+
+@given(st.lists(texts, max_size=8), recipes, st.integers(1, 200), st.integers(1, 3))
 @settings(max_examples=400, deadline=None)
-def test_a_sketch_is_the_same_in_every_batch_and_by_itself(batch: list[str], recipe: Recipe, room: int) -> None:
+def test_a_sketch_is_the_same_in_every_batch_and_by_itself(
+    batch: list[str], recipe: Recipe, room: int, threads: int
+) -> None:
     expected = [plain.sketch(text, recipe) for text in batch]
     assert [one.tolist() for one in sketch_many(batch, recipe)] == expected
     assert [sketch(text, recipe).tolist() for text in batch] == expected
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["ndd_search.sketch"], "BATCH", room)
-        assert [one.tolist() for one in sketch_many(iter(batch), recipe)] == expected
+    with batches_of(room):
+        assert [one.tolist() for one in sketch_many(iter(batch), recipe, threads)] == expected
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2, 7])
+def test_many_threads_keep_the_order_of_texts_however_unequal_they_are(threads: int | None) -> None:
+    batch = [f"text {i} " * (i * i % 97 * 20 + 1) for i in range(900)]
+    expected = [sketch(text).tolist() for text in batch]
+    with batches_of(5000):
+        assert [one.tolist() for one in sketch_many(iter(batch), threads=threads)] == expected
+
+
+def test_threads_read_a_generator_no_further_ahead_than_they_need() -> None:
+    done, ahead = 0, 0
+
+    def read() -> Iterator[str]:
+        nonlocal ahead
+        for i in range(400):
+            ahead = max(ahead, i - done)
+            yield "some text of several words " * 100
+
+    def counted(batch: list[str], recipe: Recipe) -> Sketches:
+        nonlocal done
+        done += len(batch)
+        return sketch_batch(batch, recipe)
+
+    with batches_of(20_000), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules["ndd_search.sketch"], "sketch_batch", counted)
+        assert len(sketch_many(read(), threads=3)) == 400
+    assert ahead <= 8 * 2 * 3 + 8
+
+
+def test_fewer_than_one_thread_is_refused() -> None:
+    with pytest.raises(ValueError, match="threads must be at least 1, got 0"):
+        sketch_many(["a"], threads=0)
+
+
+def test_what_the_reader_of_texts_raises_reaches_the_caller() -> None:
+    def read() -> Iterator[str]:
+        yield from ["some text"] * 5000
+        raise OSError("the disk is gone")
+
+    with batches_of(1000), pytest.raises(OSError, match="the disk is gone"):
+        sketch_many(read(), threads=2)
 
 
 @pytest.mark.parametrize("k", [1, 64, 4096])
