@@ -5,13 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ndd_search.collapse import collapse
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.errors import InvalidDocument, InvalidSketch, MissingExtra, NDDError, RecipeMismatch
-from ndd_search.groups import leaders
-from ndd_search.page import Page
-from ndd_search.presets import Preset, preset
-from ndd_search.similarity import containment, estimate_containment, estimate_resemblance, resemblance
 from ndd_search.sketch import Sketches, sketch, sketch_many
 
 if TYPE_CHECKING:
@@ -19,24 +14,38 @@ if TYPE_CHECKING:
     from ndd_search.engines.hook import options
     from ndd_search.engines.merge import merge
     from ndd_search.engines.wrap import unwrap, wrap
+    from ndd_search.groups import leaders
     from ndd_search.indexing.backfill import Backfill
     from ndd_search.indexing.candidates import CandidateSearch, find_duplicates
     from ndd_search.indexing.duplicate_policy import DuplicatePolicy
     from ndd_search.indexing.ingest import sketch_fields, with_sketches
+    from ndd_search.page import Page
+    from ndd_search.presets import Preset, preset
+    from ndd_search.ranked_list import collapse
+    from ndd_search.similarity import containment, estimate_containment, estimate_resemblance, resemblance
 
-# Imported when first used: they need an extra, or only some programs want them.
+# Imported when first used: no program wants all of them, and some need an extra.
 _LATER = {
-    "Backfill": "ndd_search.indexing.backfill",
-    "CandidateSearch": "ndd_search.indexing.candidates",
-    "DuplicatePolicy": "ndd_search.indexing.duplicate_policy",
-    "Index": "ndd_search.engines.embedded",
-    "find_duplicates": "ndd_search.indexing.candidates",
-    "merge": "ndd_search.engines.merge",
-    "options": "ndd_search.engines.hook",
-    "sketch_fields": "ndd_search.indexing.ingest",
-    "unwrap": "ndd_search.engines.wrap",
-    "with_sketches": "ndd_search.indexing.ingest",
-    "wrap": "ndd_search.engines.wrap",
+    "Backfill": "indexing.backfill",
+    "CandidateSearch": "indexing.candidates",
+    "DuplicatePolicy": "indexing.duplicate_policy",
+    "Index": "engines.embedded",
+    "Page": "page",
+    "Preset": "presets",
+    "collapse": "ranked_list",
+    "containment": "similarity",
+    "estimate_containment": "similarity",
+    "estimate_resemblance": "similarity",
+    "find_duplicates": "indexing.candidates",
+    "leaders": "groups",
+    "merge": "engines.merge",
+    "options": "engines.hook",
+    "preset": "presets",
+    "resemblance": "similarity",
+    "sketch_fields": "indexing.ingest",
+    "unwrap": "engines.wrap",
+    "with_sketches": "indexing.ingest",
+    "wrap": "engines.wrap",
 }
 
 __all__ = [
@@ -76,7 +85,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+    globals()[name] = found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    return found
 
 
 def __dir__() -> list[str]:

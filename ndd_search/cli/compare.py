@@ -27,7 +27,7 @@ from ndd_search.cli.output import (
     table,
 )
 from ndd_search.cli.sources import read_text
-from ndd_search.collapse import collapse
+from ndd_search.ranked_list import collapse
 from ndd_search.shingles import shingle_texts
 from ndd_search.similarity import estimate_containment, estimate_resemblance
 from ndd_search.sketch import sketch_many

@@ -16,8 +16,8 @@ import sys
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.output import add_json, add_page, add_recipe, page_settings, print_json, stored_options, warn
 from ndd_search.cli.sources import json_lines
-from ndd_search.collapse import collapse
 from ndd_search.documents import text_of
+from ndd_search.ranked_list import collapse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
