@@ -158,18 +158,23 @@ class Page:
         What is not among them is left out, and the page ends before the first hit to show that is not.
         """
         groups = tuple(
-            replace(
-                group,
-                hit=hits[group.rank],
-                duplicates=tuple(replace(one, hit=hits[one.rank]) for one in group.duplicates if one.rank in hits),
-                duplicate_of=group.duplicate_of if group.duplicate_of in hits else None,
+            Group(
+                hits[group.rank],
+                group.rank,
+                tuple(
+                    Duplicate(hits[rank], rank, one.similarity)
+                    for one in group.duplicates
+                    if (rank := one.rank) in hits
+                ),
+                group.duplicate_of if group.duplicate_of in hits else None,
+                group.similarity,
             )
             for group in takewhile(lambda group: group.rank in hits, self.groups)
         )
         late = tuple(one for one in self.info.late if one[0] in hits and one[1] in hits)
         at = zip(self._stream.ranks.tolist(), self._stream.hits, strict=True)
-        stream = replace(self._stream, hits=tuple(hits.get(rank, hit) for rank, hit in at))
-        return replace(self, groups=groups, info=replace(self.info, late=late), _stream=stream)
+        stream = replace(self._stream, hits=tuple([hits.get(rank, hit) for rank, hit in at]))
+        return Page(groups, replace(self.info, late=late), stream, self._reader, self._options)
 
     def explain(self, rank: int) -> Explanation:
         """Why the hit at this place of the engine's list is shown or hidden. Raises IndexError if not examined."""

@@ -15,8 +15,6 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from ndd_search.cache import cache_key
 from ndd_search.config import CollapseOptions, Strategy, collapse_options
 from ndd_search.decision import CommonValues
@@ -248,7 +246,10 @@ class Conversation:
         sketches = self._sketches(hits)
         reader = self._reader(sketches, state.stream.fetched)
         for hit in hits:
-            drop_fields(hit, self._added if apart else self._sketch_fields)
+            if apart and not (self._values or self._numbers):
+                hit.pop("fields", None)  # nobody reads more of them
+            else:
+                drop_fields(hit, self._added if apart else self._sketch_fields)
         total = answers[0].total
         stream = state.stream.extend(hits, wish.size, reader, self.options, total=total, find=self.settings.pairs)
         documents = {} if apart else dict(enumerate(hits, wish.start))
@@ -296,7 +297,7 @@ class Conversation:
             if isinstance(sketch, str):
                 same = sketch == lacking and all(hit.get(name) == before.get(name) for name in ("_score", "sort"))
             else:
-                same = np.array_equal(sketch, stream.sketches[place])
+                same = sketch.tobytes() == stream.sketches[place].tobytes()
             if not same or hit["_index"] != before["_index"]:
                 raise _DoesNotFit
             drop_fields(hit, self._sketch_fields)
