@@ -1,9 +1,9 @@
-"""What a wrapped client costs on a live server, against the plain client: medians in milliseconds, as Markdown.
+"""What a wrapped client costs on a live server, against the plain client, and where the time goes: Markdown tables.
 
-    python -m tests.engines.launch opensearch3        prints an address, runs until Ctrl-C
-    python -m benchmarks.wrapped_search http://127.0.0.1:9200 [--documents 20000] [--repeats 200]
+    python -m tests.engines.launch opensearch3 --heap 1g        prints an address, runs until Ctrl-C
+    python -m benchmarks.wrapped_search http://127.0.0.1:9200 [--documents 20000] [--repeats 300] [--profile]
 
-Two indexes are made and deleted again: short documents (300 bytes) and long ones (3 kB), a third of them near-copies.
+Two indexes are made and deleted again: short documents (0.3 kB) and long ones (3 kB), a third of them near-copies.
 """
 
 from __future__ import annotations
@@ -11,20 +11,45 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
+import platform
 import random
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
 from itertools import cycle
 from statistics import median
 from typing import Any
 
 import ndd_search as ndd
+from benchmarks.stopwatch import Stopwatch
+from ndd_search.cache import PairCache
+from ndd_search.engines import hook, middleware
+from ndd_search.engines.middleware import Conversation
+from ndd_search.field import SketchField
 from ndd_search.indexing.templates import properties
 
 WORDS = [f"{a}{b}{c}" for a in ("ka", "lo", "mi", "re", "su") for b in ("ban", "dor", "fel", "gim") for c in range(400)]
 LENGTHS = {"0.3 kB": 40, "3 kB": 400}  # words
 QUERIES = 20
+WARM_UP = 60  # searches before those that count
+DISTRIBUTIONS = {"elasticsearch": "elasticsearch", "opensearchpy": "opensearch-py"}
+
+# Stages of a search, innermost first come, and what they are called.
+ENGINE, JSON, ASK, DECODE, PAIRS, PAGE = "engine", "json", "ask", "decode", "pairs", "page"
+STAGES = {
+    ENGINE: "the engine and the way there and back",
+    JSON: "the client: JSON",
+    "": "the client: everything else, and our hook",
+    ASK: "ours: what to ask",
+    DECODE: "ours: sketches out of the answer",
+    PAIRS: "ours: which are near-duplicates",
+    PAGE: "ours: groups, the page, the answer",
+}
+
+Way = Callable[[dict[str, Any]], Any]
 
 
 def connect(url: str) -> tuple[Callable[[], Any], Any]:
@@ -53,67 +78,142 @@ def documents(index: str, count: int, length: int) -> Iterator[dict[str, Any]]:
         yield {"_index": index, "_id": str(number), "body": " ".join(words)}
 
 
-def milliseconds(
-    ways: dict[str, Callable[[dict[str, Any]], Any]], queries: list[Any], repeats: int
-) -> dict[str, float]:
-    """The median of each way to search; they take turns, so that what disturbs the machine disturbs them alike."""
-    taken: dict[str, list[float]] = {name: [] for name in ways}
-    for query, _ in zip(cycle(queries), range(repeats + len(queries)), strict=False):
-        for name, search in ways.items():
-            began = time.perf_counter()
-            search(query)
-            taken[name].append((time.perf_counter() - began) * 1000)
-    return {name: median(times[len(queries) :]) for name, times in taken.items()}  # the first of each query warm up
-
-
-def measure(url: str, length: int, count: int, repeats: int) -> dict[str, float]:
-    """Medians of plain and wrapped searches in an index of its own."""
+@contextmanager
+def filled(url: str, length: int, count: int) -> Iterator[tuple[Callable[[], Any], str]]:
+    """A way to make clients, and an index of one segment that is gone after the block."""
     make, helpers = connect(url)
     index = f"ndd-benchmark-{length}"
-    with make() as plain, make() as other, make() as fixed:
-        plain.indices.delete(index=index, ignore_unavailable=True)
-        plain.indices.create(index=index, body={"mappings": {"properties": properties()}})
+    with make() as client:
+        client.indices.delete(index=index, ignore_unavailable=True)
+        client.indices.create(index=index, body={"mappings": {"properties": properties()}})
         try:
-            helpers.bulk(plain, ndd.with_sketches(documents(index, count, length), fields=["body"]), refresh=True)
-            plain.indices.forcemerge(index=index, max_num_segments=1)
-            wrapped, bar = ndd.wrap(other), ndd.wrap(fixed, min_similarity=0.8)
-            source = {"_source": {"excludes": ["ndd"]}}
-
-            def body(query: Any, size: int, **more: Any) -> dict[str, Any]:
-                return {"query": query, "size": size, **more}
-
-            rng = random.Random(1)
-            queries = [{"match": {"body": " ".join(rng.sample(WORDS[:200], 2))}} for _ in range(QUERIES)]
-
-            def by(client: Any, strategy: str) -> Callable[[dict[str, Any]], Any]:
-                wish = {"cache": False, "strategy": strategy}
-                return lambda query: client.search(index=index, body=body(query, 10, ndd=wish))
-
-            ways = {
-                "plain, size 10": lambda query: plain.search(index=index, body=body(query, 10, **source)),
-                "plain, size 100": lambda query: plain.search(index=index, body=body(query, 100, **source)),
-                **{f"wrapped, {name}": by(wrapped, name) for name in ("one_phase", "two_phase", "one_trip", "auto")},
-                "wrapped, auto, bar 0.8": by(bar, "auto"),
-            }
-            found = milliseconds(ways, queries, repeats)
-            cached = {"wrapped, cached": lambda query: wrapped.search(index=index, body=body(query, 10))}
-            return {**found, **milliseconds(cached, queries[:1], repeats)}
+            helpers.bulk(client, ndd.with_sketches(documents(index, count, length), fields=["body"]), refresh=True)
+            client.indices.forcemerge(index=index, max_num_segments=1)
+            yield make, index
         finally:
-            plain.indices.delete(index=index)
+            client.indices.delete(index=index)
+
+
+def queries() -> list[dict[str, Any]]:
+    """Pairs of frequent words."""
+    rng = random.Random(1)
+    return [{"match": {"body": " ".join(rng.sample(WORDS[:200], 2))}} for _ in range(QUERIES)]
+
+
+def plain_search(client: Any, index: str, size: int) -> Way:
+    """The engine's own page, without sketches in it."""
+    rest = {"size": size, "_source": {"excludes": ["ndd"]}}
+    return lambda query: client.search(index=index, body={"query": query, **rest})
+
+
+def wrapped_search(client: Any, index: str, **wishes: Any) -> Way:
+    """A page of ten without near-duplicates."""
+    rest = {"size": 10, "ndd": wishes}
+    return lambda query: client.search(index=index, body={"query": query, **rest})
+
+
+def milliseconds(ways: dict[str, Way], asked: list[Any], repeats: int) -> dict[str, float]:
+    """The median of each way to search; they take turns, so that what disturbs the machine disturbs them alike."""
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    names = list(ways)
+    for turn, query in zip(range(repeats + WARM_UP), cycle(asked), strict=False):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            began = time.perf_counter()
+            ways[name](query)
+            taken[name].append((time.perf_counter() - began) * 1000)
+    return {name: median(times[WARM_UP:]) for name, times in taken.items()}
+
+
+def compare(url: str, length: int, count: int, repeats: int) -> dict[str, float]:
+    """Medians of plain and wrapped searches in an index of its own."""
+    with filled(url, length, count) as (make, index), make() as plain, make() as other, make() as fixed:
+        wrapped, bar = ndd.wrap(other), ndd.wrap(fixed, min_similarity=0.8)
+        ways = {f"plain, size {size}": plain_search(plain, index, size) for size in (10, 100)}
+        for strategy in ("one_phase", "two_phase", "one_trip", "auto"):
+            ways[f"wrapped, {strategy}"] = wrapped_search(wrapped, index, cache=False, strategy=strategy)
+        ways["wrapped, auto, bar 0.8"] = wrapped_search(bar, index, cache=False)
+        cached = {"wrapped, cached": wrapped_search(wrapped, index)}
+        return milliseconds(ways, queries(), repeats) | milliseconds(cached, queries()[:1], repeats)
+
+
+def profile(url: str, length: int, count: int, repeats: int) -> dict[str, dict[str, float]]:
+    """Median microseconds of each stage, of each way to search."""
+    with filled(url, length, count) as (make, index), make() as plain, make() as other:
+        wrapped = ndd.wrap(other, min_similarity=0.8)
+        ways = {f"plain, size {size}": (plain, plain_search(plain, index, size)) for size in (10, 100)}
+        for strategy in ("one_phase", "one_trip"):
+            ways[strategy] = wrapped, wrapped_search(wrapped, index, cache=False, strategy=strategy)
+        return {name: stages(client, way, repeats) for name, (client, way) in ways.items()}
+
+
+def stages(client: Any, way: Way, repeats: int) -> dict[str, float]:
+    """Median microseconds of each stage of a search."""
+    watch = Stopwatch()
+    transport = getattr(client, "_transport", None) or client.transport
+    transport = getattr(transport, "inner", transport)
+    if hasattr(transport, "node_pool"):
+        watch.put_under(ENGINE, transport.node_pool.get(), "perform_request")
+        watch.put_under(JSON, transport.serializers, "loads", "dumps")
+    else:
+        watch.put_under(ENGINE, transport.get_connection(), "perform_request")
+        watch.put_under(JSON, transport.deserializer, "loads")
+        watch.put_under(JSON, transport.serializer, "dumps")
+    watch.put_under(ASK, hook, "conversation")
+    watch.put_under(ASK, Conversation, "_requests")
+    watch.put_under(DECODE, SketchField, "decode")
+    watch.put_under(PAIRS, PairCache, "__call__")
+    watch.put_under(PAGE, Conversation, "_extended", "_response")
+    watch.put_under(PAGE, middleware, "cut")
+    try:
+        for query, _ in zip(cycle(queries()), range(repeats + WARM_UP), strict=False):
+            watch.call(lambda query=query: way(query))  # type: ignore[misc]
+        del watch.calls[:WARM_UP]
+        return watch.microseconds()
+    finally:
+        watch.take_off()
+
+
+def table(head: list[str], rows: list[list[Any]]) -> None:
+    """Print Markdown."""
+    print("|", " | ".join(head), "|\n|---|", "|".join(["--:"] * (len(head) - 1)), "|", sep="")
+    for row in rows:
+        print("|", " | ".join(row), "|")
+    print()
+
+
+def about(url: str) -> str:
+    """What was measured, in a line."""
+    make, _ = connect(url)
+    with make() as client:
+        server = client.info()["version"]
+        package = type(client).__module__.partition(".")[0]
+    versions = f"{server.get('distribution', 'elasticsearch')} {server['number']}"
+    library = DISTRIBUTIONS[package]
+    return f"{versions}, {library} {version(library)}, Python {platform.python_version()}, {os.cpu_count()} cores"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url")
     parser.add_argument("--documents", type=int, default=20_000)
-    parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--repeats", type=int, default=300)
+    parser.add_argument("--profile", action="store_true", help="where each microsecond goes, instead of the comparison")
     chosen = parser.parse_args()
-    print("| documents | search | median ms | / plain 10 | / plain 100 |\n|---|---|---|---|---|")
+    print(f"{about(chosen.url)}; {chosen.documents:,} documents, one shard, one segment; size 10, window 100.\n")
+    given = chosen.documents, chosen.repeats
+    if chosen.profile:
+        for name, length in LENGTHS.items():
+            found = profile(chosen.url, length, *given)
+            rows = [[label, *(f"{of.get(stage, 0):,.0f}" for of in found.values())] for stage, label in STAGES.items()]
+            rows.append(["together", *(f"{sum(of.values()):,.0f}" for of in found.values())])
+            table([f"us, documents of {name}", *found], rows)
+        return
+    rows = []
     for name, length in LENGTHS.items():
-        found = measure(chosen.url, length, chosen.documents, chosen.repeats)
-        ten, hundred = found["plain, size 10"], found["plain, size 100"]
-        for way, value in found.items():
-            print(f"| {name} | {way} | {value:.3f} | {value / ten:.2f} | {value / hundred:.2f} |")
+        times = compare(chosen.url, length, *given)
+        ten, hundred = times["plain, size 10"], times["plain, size 100"]
+        rows += [[name, way, f"{t:.3f}", f"{t / ten:.2f}", f"{t / hundred:.2f}"] for way, t in times.items()]
+    table(["documents", "search", "median ms", "/ plain 10", "/ plain 100"], rows)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from ndd_search.engines.filter_path import filtered
 from ndd_search.engines.limits import raised
 from ndd_search.engines.request import Request, Search, any_sketch, asked_for, read_search, sample, widened
 from ndd_search.engines.response import block_of, hits_of, total_of
-from ndd_search.engines.rounds import Seen, own_part, sketches_only, strategy_of, stretches, together
+from ndd_search.engines.rounds import own_part, sketches_only, strategy_of, stretches, together
 from ndd_search.engines.settings import Settings
 from ndd_search.field import SketchField
 from ndd_search.keep import fields_of
@@ -148,7 +148,10 @@ class Conversation:
             if first and state.stream.lacking and set(state.stream.lacking) == {"missing"}:
                 return (yield from self._without_us(state))
         page = cut(state.stream, self.search.start, self.search.size, self._reader(), self.options)
-        if page.ranks - state.documents.keys():
+        gap = page.ranks - state.documents.keys()
+        if fresh and self.strategy == "one_trip":
+            self._learn(state, bool(gap))
+        if gap:
             state, fresh = (yield from self._with_documents(state, page.ranks)), True
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from self._as_it_came(state.degraded))
@@ -255,7 +258,6 @@ class Conversation:
         documents = {} if apart else dict(enumerate(hits, wish.start))
         if len(answers) > 1:
             documents = self._documents(stream, self.search.start, answers[0].hits)
-            self._learn(answers[-1], documents)
         envelope = envelope_of(answers[0].body) if state.envelope is None else after(state.envelope, answers)
         unknown = self._numbers and any(
             not isinstance(sketch, str) and reader.numbers(hit) is None
@@ -266,6 +268,7 @@ class Conversation:
             degraded=self.settings.degrade(self.path, _NO_NUMBERS) if unknown else state.degraded,
             stream=stream,
             documents={**state.documents, **documents},
+            took=state.took or answers[-1].took or 0,
             envelope=envelope,
             raw=state.raw or answers[0].raw,
             lasting=state.lasting and not any(one.partial for one in answers),
@@ -304,11 +307,11 @@ class Conversation:
             hit.update({name: before[name] for name in ("_score", "sort") if name in before})
         return dict(enumerate(hits, start))
 
-    def _learn(self, sketches: Answer, documents: Mapping[int, Hit]) -> None:
+    def _learn(self, state: _State, gap: bool) -> None:
         """What helps to decide how the next searches are fetched."""
-        kilobytes = len(str(next(iter(documents.values()), ""))) / 1000
+        kilobytes = len(str(next(iter(state.documents.values()), ""))) / 1000
         until = self.settings.clock() + self.settings.plain_for
-        self.settings.seen[self.path] = Seen(sketches.took or 0, kilobytes, until)
+        self.settings.seen[self.path] = self.settings.seen_at(self.path).after(state.took, kilobytes, gap, until)
 
     def _degraded(self, state: _State, reason: str) -> _State:
         return replace(state, degraded=self.settings.degrade(self.path, reason), lasting=False)
@@ -381,11 +384,13 @@ class _State:
     """What is known of a search. envelope: the first answer without its hits. raw: the client's own first answer.
 
     documents: hits with everything the user asked for, by place; those of the stream may be without.
+    took: milliseconds that the engine said the first sketches took.
     lasting: whether it may be remembered: nothing timed out, failed or was cut short.
     """
 
     stream: Stream = field(default_factory=Stream)
     documents: Mapping[int, Hit] = field(default_factory=dict)
+    took: int = 0
     envelope: dict[str, Any] | None = None
     raw: Any = None
     degraded: str = ""

@@ -38,41 +38,59 @@ _WHOLE_ONLY = {"script_score", "script", "_script", "knn", "neural", "neural_spa
 _WHOLE_ONLY |= {"inner_hits", "sparse_vector", "text_expansion", "percolate"}
 
 _WIDER = 1.75  # documents asked for at once in one trip, for each that a page has: seven in ten pages need no more
-_MOST_OF_WINDOW = 0.6  # from this share of the window on, its documents are fetched at once
+_SPARED = 0.4  # share of the window whose documents have to be spared for it to be worth while
 _STRETCHES = 4  # requests for documents in one trip, at most
 _GAP = 10  # hits between two stretches that cost less than another request
 _OPENING = 0.02  # milliseconds that an engine takes to unpack a document, and for each kB of it; docs/wrapping.md
 _PER_KILOBYTE = 0.008
+_ENOUGH = 8  # searches of an index before anything is concluded from them
+_REMEMBERED = 20  # searches
+_MANY_GAPS = 0.5  # share of searches from which the second trip is planned
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the last searches of an index were like. took: milliseconds for the sketches of a window.
+    """What the last searches of an index in one trip were like, as means that forget what is long ago.
 
-    kilobytes: of one document, as text. until: when this is too old to rely on.
+    searches:  how many there were. took: milliseconds of the engine for the sketches of a window.
+    kilobytes: of one document, as text. gaps: share of the searches that needed a second trip.
+    until:     when this is too old to rely on.
     """
 
-    took: float
-    kilobytes: float
-    until: float
+    searches: int = 0
+    took: float = 0.0
+    kilobytes: float = 0.0
+    gaps: float = 0.0
+    until: float = 0.0
+
+    def after(self, took: float, kilobytes: float, gap: bool, until: float) -> Seen:
+        """The same after another search."""
+        share = 1 / min(self.searches + 1, _REMEMBERED)
+
+        def mean(old: float, new: float) -> float:
+            return old + (new - old) * share
+
+        means = mean(self.took, took), mean(self.kilobytes, kilobytes), mean(self.gaps, gap)
+        return Seen(self.searches + 1, *means, until)
 
 
-def strategy_of(search: Search, options: CollapseOptions, values: Sequence[str], seen: Seen | None) -> Strategy:
+def strategy_of(search: Search, options: CollapseOptions, values: Sequence[str], seen: Seen) -> Strategy:
     """How to fetch a page: anything but "auto".
 
-    values: fields of the documents that guards and `keep` read. seen: what the last searches of the same index were
-    like, if known.
+    values: fields of the documents that guards and `keep` read. seen: of the same index.
     """
     if options.strategy == "one_phase" or not _comes_apart(search, options):
         return "one_phase"
     if options.strategy != "auto":
         return options.strategy
     fewer = options.window - own_part(search, options.window).size
-    if fewer < (1 - _MOST_OF_WINDOW) * options.window or values:
+    if fewer < _SPARED * options.window or values:
         return "one_phase"
-    if seen and seen.took > fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes):
+    if seen.searches < _ENOUGH:
+        return "one_trip"
+    if seen.took > fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes):
         return "one_phase"  # the query is what takes time: ask it once
-    return "one_trip"
+    return "two_phase" if seen.gaps > _MANY_GAPS else "one_trip"
 
 
 def own_part(search: Search, window: int) -> Fetch:

@@ -53,10 +53,10 @@ class Settings:
         self.counted: dict[str, tuple[float, CommonValues | None]] = {}
         self.warned: set[tuple[str, str]] = set()
 
-    def seen_at(self, path: str) -> Seen | None:
-        """What the last searches of an index were like, None if that is not known or too old."""
-        seen = self.seen.get(path)
-        return seen if seen and self.clock() < seen.until else None
+    def seen_at(self, path: str) -> Seen:
+        """What the last searches of an index were like, as far as that is not too old."""
+        seen = self.seen.get(path, Seen())
+        return seen if self.clock() < seen.until else Seen()
 
     def degrade(self, path: str, reason: str) -> str:
         """Log a reason once for each index. Returns it."""

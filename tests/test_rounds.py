@@ -1,0 +1,193 @@
+"""Which searches are fetched in two parts, and what those parts ask for; that the page is the same is tested live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ndd_search.config import CollapseOptions
+from ndd_search.engines.answers import Answer
+from ndd_search.engines.request import Request, Search, read_search
+from ndd_search.engines.rounds import Seen, own_part, sketches_only, strategy_of, stretches, together
+from ndd_search.field import SketchField
+from ndd_search.keep import fields_of
+from ndd_search.page import Fetch
+
+MATCH = {"match": {"body": "market"}}
+NESTED = {"nested": {"path": "offers", "query": MATCH, "inner_hits": {}}}
+SCORED = {"function_score": {"query": MATCH, "random_score": {}}}
+
+
+def search(body: dict[str, Any], **params: str) -> Search:
+    found = read_search(Request("POST", "/news/_search", params, {}, body))
+    assert found is not None
+    return found
+
+
+def chosen(body: dict[str, Any], seen: Seen = Seen(), params: dict[str, str] | None = None, **options: Any) -> str:  # noqa: B008
+    made = CollapseOptions(**options)
+    return strategy_of(search(body, **(params or {})), made, fields_of(made), seen)
+
+
+WHOLE: dict[str, dict[str, Any]] = {
+    "rescore": {"query": MATCH, "rescore": {"window_size": 50, "query": {"rescore_query": MATCH}}},
+    "retriever": {"retriever": {"standard": {"query": MATCH}}},
+    "nearest neighbours": {"knn": {"field": "v", "query_vector": [1.0], "k": 10, "num_candidates": 20}},
+    "nearest neighbours of OpenSearch": {"query": {"bool": {"should": [{"knn": {"v": {"vector": [1.0], "k": 9}}}]}}},
+    "hybrid": {"query": {"hybrid": {"queries": [MATCH, MATCH]}}},
+    "a model": {"query": {"sparse_vector": {"field": "v", "inference_id": "elser", "query": "market"}}},
+    "chance": {"query": SCORED},
+    "chance among functions": {"query": {"function_score": {"functions": [{"random_score": {"field": "_seq_no"}}]}}},
+    "a script": {"query": {"script_score": {"query": MATCH, "script": {"source": "Math.random()"}}}},
+    "a script that sorts": {"query": MATCH, "sort": {"_script": {"type": "number", "script": "1"}}},
+    "nested hits": {"query": {"bool": {"must": [MATCH], "filter": [NESTED]}}},
+    "a limit on what is looked at": {"query": MATCH, "terminate_after": 1000},
+    "a time limit": {"query": MATCH, "timeout": "50ms"},
+    "profile": {"query": MATCH, "profile": True},
+    "something unheard of": {"query": MATCH, "ext": {"rerank": {}}},
+}
+
+
+@pytest.mark.parametrize("strategy", ["auto", "two_phase", "one_trip"])
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_two_requests_may_answer_differently_is_asked_in_one(name: str, strategy: str) -> None:
+    assert chosen(WHOLE[name], strategy=strategy) == "one_phase"
+
+
+@pytest.mark.parametrize("strategy", ["auto", "two_phase", "one_trip"])
+def test_settings_and_parameters_that_need_whole_hits_are_asked_in_one(strategy: str) -> None:
+    assert chosen({"query": MATCH}, keep=[lambda hit: 0], strategy=strategy) == "one_phase"
+    assert chosen({}, params={"q": "market"}, strategy=strategy) == "one_phase"
+    assert chosen({"query": MATCH}, params={"_source_includes": "title"}, strategy=strategy) == "one_phase"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"query": MATCH, "aggs": {"a": {"max": {"field": "price"}}}, "highlight": {"fields": {"body": {}}}},
+        {"query": MATCH, "sort": ["price"], "_source": False, "fields": ["price"], "explain": True, "version": True},
+        {"query": {"function_score": {"query": MATCH, "random_score": {"seed": 4, "field": "_seq_no"}}}},
+        {"query": MATCH, "collapse": {"field": "site", "inner_hits": {"name": "more"}}, "from": 20, "min_score": 1},
+    ],
+)
+def test_ordinary_searches_come_apart(body: dict[str, Any]) -> None:
+    assert chosen(body) == "one_trip"
+    assert chosen(body, strategy="two_phase") == "two_phase"
+    assert chosen(body, strategy="one_phase") == "one_phase"
+    assert chosen(body, params={"preference": "mine", "routing": "a", "filter_path": "hits", "size": "5"}) == "one_trip"
+
+
+def test_auto_goes_by_what_is_spared() -> None:
+    assert chosen({"size": 30}) == "one_trip"
+    assert chosen({"size": 50}) == "one_phase"  # most of the window is shown
+    assert chosen({"size": 10}, keep=["newest:published"]) == "one_phase"  # every document is read anyway
+
+
+def seen_after(searches: int, took: float, kilobytes: float, gap: bool = False) -> Seen:
+    seen = Seen()
+    for _ in range(searches):
+        seen = seen.after(took, kilobytes, gap, 60.0)
+    return seen
+
+
+def test_auto_goes_by_what_the_last_searches_were_like() -> None:
+    assert chosen({}, seen_after(20, took=20, kilobytes=0.3)) == "one_phase"  # asking twice costs more than it spares
+    assert chosen({}, seen_after(20, took=20, kilobytes=50)) == "one_trip"
+    assert chosen({}, seen_after(3, took=20, kilobytes=0.3)) == "one_trip"  # too few to say
+    assert chosen({}, seen_after(20, took=1, kilobytes=0.3, gap=True)) == "two_phase"
+    mean = seen_after(20, took=1, kilobytes=1).after(20, 1, True, 60.0)
+    assert 1 < mean.took < 2
+    assert chosen({}, mean) == "one_trip"  # one slow search says little
+    late = mean
+    for _ in range(200):
+        late = late.after(1, 1, False, 60.0)
+    assert late.took == pytest.approx(1, abs=0.01)
+    assert late.gaps == pytest.approx(0, abs=0.01)
+
+
+def test_sketches_are_asked_for_without_any_document() -> None:
+    body = {
+        "query": MATCH,
+        "sort": ["price"],
+        "aggs": {"a": {"max": {"field": "price"}}},
+        "highlight": {"fields": {"body": {}}},
+        "_source": ["title"],
+        "fields": ["price"],
+        "collapse": {"field": "site", "inner_hits": {"name": "more"}},
+    }
+    beside = sketches_only(search(body), Fetch(0, 100), SketchField(), (), (), alone=False).body
+    assert beside == {
+        "query": MATCH,
+        "sort": ["price"],
+        "collapse": {"field": "site"},
+        "from": 0,
+        "size": 100,
+        "_source": False,
+        "stored_fields": "_none_",
+        "docvalue_fields": ["ndd.sketch", "ndd.recipe"],
+        "track_total_hits": False,
+    }
+    alone = sketches_only(search(body), Fetch(0, 100), SketchField(), ("site",), ("ndd.numbers",), alone=True).body
+    assert alone["aggs"] == body["aggs"]
+    assert "track_total_hits" not in alone
+    assert alone["fields"] == ["site"]
+    assert "stored_fields" not in alone  # the engines refuse both
+    assert alone["docvalue_fields"] == ["ndd.sketch", "ndd.recipe", "ndd.numbers"]
+
+
+@pytest.mark.parametrize(
+    ("start", "size", "window"), [(0, 10, 100), (0, 1, 100), (20, 10, 100), (0, 99, 100), (40, 70, 50)]
+)
+def test_the_own_part_holds_the_page_that_the_engine_would_show(start: int, size: int, window: int) -> None:
+    own = own_part(search({"from": start, "size": size}), window)
+    assert own.start == start
+    assert size <= own.size
+    assert own.start + own.size <= max(window, start + size)
+
+
+@given(st.sets(st.integers(0, 300), min_size=1))
+def test_stretches_hold_every_place_once_and_are_few(ranks: set[int]) -> None:
+    made = stretches(ranks)
+    held = [place for one in made for place in range(one.start, one.start + one.size)]
+    assert held == sorted(set(held))
+    assert ranks <= set(held)
+    assert 1 <= len(made) <= 4
+    assert all({one.start, one.start + one.size - 1} <= ranks for one in made)
+
+
+def test_near_places_make_one_stretch_and_far_ones_their_own() -> None:
+    assert stretches({3, 5, 9}) == [Fetch(3, 7)]
+    assert stretches({3, 60, 62}) == [Fetch(3, 1), Fetch(60, 3)]
+
+
+def test_several_searches_travel_as_one_msearch_for_their_target() -> None:
+    params = {"preference": "x", "routing": "r", "typed_keys": "true"}
+    parts = [Request("POST", "/news/_search", params, {"a": "b"}, {"size": size}) for size in (1, 2)]
+    one = together(parts)
+    assert (one.method, one.path, one.params, one.headers) == (
+        "POST",
+        "/news/_msearch",
+        {"typed_keys": "true"},
+        {"a": "b"},
+    )
+    header = {"preference": "x", "routing": "r"}
+    assert one.body == [header, {"size": 1}, header, {"size": 2}]
+    assert one.parts == tuple(parts)
+    assert together([Request("GET", "/_search", {}, {}, None)] * 2).path == "/_msearch"
+    assert together(parts[:1]) is parts[0]
+
+
+def test_answers_to_several_searches_are_told_apart_or_all_wrong() -> None:
+    hits = {"hits": {"hits": []}}
+    good = Answer({"responses": [{**hits, "status": 200}, {"error": "x", "status": 404}]})
+    first, second = good.apart(2)
+    assert first.has_hits
+    assert first.body == hits
+    assert (second.ok, second.status) == (False, 404)
+    for odd in (good.apart(3), Answer(hits).apart(2), Answer({"responses": [hits, 1]}).apart(2), Answer("no").apart(2)):
+        assert not any(one.has_hits for one in odd)
+    assert [one.status for one in Answer("busy", 429).apart(2)] == [429, 429]

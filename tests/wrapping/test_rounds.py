@@ -1,0 +1,220 @@
+"""However the hits are fetched, the page is the same; and trouble between two requests never makes a wrong one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.engines.find import Engine
+from tests.wrapping.conftest import Connect, Library, bulk
+from tests.wrapping.library import actions, documents, mapping
+from tests.wrapping.proxy import Harm, Passed, Proxy
+from tests.wrapping.test_clients import ids
+from tests.wrapping.test_faults import LATER, after_the_first
+from tests.wrapping.test_requests import FETCHES
+from tests.wrapping.test_searches import MATCH, copies
+
+STRATEGIES = ("one_phase", "two_phase", "one_trip")
+PAGE = {"query": MATCH, "size": 10}  # copies of its hits are all over the window of 100
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "group": {},
+    "drop": {"mode": "drop"},
+    "demote": {"mode": "demote"},
+    "annotate": {"mode": "annotate"},
+    "two of each": {"max_per_group": 2},
+    "the newest": {"keep": ["newest:published"]},
+    "the longest": {"keep": ["longest"]},
+    "same language": {"must_match": ["language"]},
+    "a bar that nothing meets": {"min_similarity": 1.0},
+}
+
+
+def without_facts(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer without what tells how and when it was made."""
+    block = {name: value for name, value in answer["ndd"].items() if name not in ("took_ms", "strategy")}
+    return {**{name: value for name, value in answer.items() if name != "took"}, "ndd": block}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_strategy_gives_the_same_pages_in_every_mode(name: str, library: Library, connect: Connect) -> None:
+    caller = connect(window=100, cache=False)
+    for start in (0, 10, 60):
+        made = {}
+        for strategy in STRATEGIES:
+            wish = {**OPTIONS[name], "strategy": strategy}
+            made[strategy] = caller.search(index=library.news, body={**PAGE, "from": start, "ndd": wish})
+        assert [made[one]["ndd"]["strategy"] for one in STRATEGIES] == list(STRATEGIES)
+        assert len(ids(made["one_phase"])) == 10
+        assert without_facts(made["two_phase"]) == without_facts(made["one_phase"])
+        assert without_facts(made["one_trip"]) == without_facts(made["one_phase"])
+
+
+@pytest.mark.parametrize("name", FETCHES)
+def test_every_strategy_fetches_of_a_hit_what_the_user_asked(name: str, library: Library, connect: Connect) -> None:
+    body, params, _, _ = FETCHES[name]
+    caller = connect(window=100, cache=False)
+    path = f"/{library.news}/_search"
+    made = [
+        caller.ask("POST", path, {**PAGE, **body, "ndd": {"strategy": strategy}}, params) for strategy in STRATEGIES
+    ]
+    assert len(made[0]["hits"]["hits"]) == 10
+    assert without_facts(made[1]) == without_facts(made[0])
+    assert without_facts(made[2]) == without_facts(made[0])
+
+
+def bodies(one: Passed) -> list[dict[str, Any]]:
+    """The searches in a request."""
+    lines = [json.loads(line) for line in one.body.splitlines()]
+    return lines[1::2] if "_msearch" in one.target else lines
+
+
+def test_what_is_sent(library: Library, connect: Connect, proxy: Proxy) -> None:
+    """Two trips at most, sketches of the window once, aggregations once, few documents."""
+    asked = {**PAGE, "aggs": {"mean": {"avg": {"field": "price"}}}, "highlight": {"fields": {"body": {}}}}
+    trips = {}
+    for strategy in STRATEGIES:
+        caller = connect(proxy.url, window=100, cache=False, common=False, strategy=strategy)
+        proxy.reset()
+        answer = caller.search(index=library.news, body=asked)
+        assert all("body" in hit["highlight"] for hit in answer["hits"]["hits"])
+        trips[strategy] = [bodies(one) for one in proxy.searches]
+        sent = [body for trip in trips[strategy] for body in trip]
+        assert len([body for body in sent if "aggs" in body]) == 1
+        assert "mean" in answer["aggregations"]
+        if strategy != "one_phase":
+            (sketches,) = [body for body in sent if body["_source"] is False]
+            assert (sketches["from"], sketches["size"], sketches["stored_fields"]) == (0, 100, "_none_")
+            assert "highlight" not in sketches
+    assert [len(trips[strategy]) for strategy in STRATEGIES] == [1, 2, 2]
+    assert len(trips["one_trip"][0]) == 2
+    own = trips["one_trip"][0][0]
+    assert (own["from"], own["size"]) == (0, 18)
+
+
+def test_one_trip_is_enough_where_copies_stand_close(library: Library, connect: Connect, proxy: Proxy) -> None:
+    caller = connect(proxy.url, window=100, cache=False, common=False, strategy="one_trip", mode="drop")
+    caller.search(index=library.news, body={"query": MATCH, "size": 5})
+    (sent,) = proxy.searches
+    assert "/_msearch" in sent.target
+
+
+def test_the_next_page_asks_for_documents_only(library: Library, connect: Connect, proxy: Proxy) -> None:
+    caller = connect(proxy.url, window=100, common=False)
+    plain = connect(window=100, cache=False, strategy="one_phase")
+    first = caller.search(index=library.news, body=PAGE)
+    proxy.reset()
+    second = caller.search(index=library.news, body={**PAGE, "from": 10})
+    sent = [body for one in proxy.searches for body in bodies(one)]
+    assert sent
+    assert all(body["size"] < 60 and body["_source"] is not False for body in sent)
+    assert second["hits"] == plain.search(index=library.news, body={**PAGE, "from": 10})["hits"]
+    assert not set(ids(first)) & set(ids(second))
+    again = caller.search(index=library.news, body={**PAGE, "from": 10})
+    assert again["ndd"]["cache"] == "hit"
+    assert again["hits"] == second["hits"]
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_second_trip_of_one_trip_that_fails_gives_what_the_first_gave(
+    name: str, library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    healthy = connect(window=100, cache=False, strategy="one_phase").search(index=library.news, body=PAGE)
+    caller = connect(proxy.url, window=100, common=False, strategy="one_trip", client={"max_retries": 0})
+    for _ in range(2):  # it is not remembered
+        proxy.reset(after_the_first(LATER[name]))
+        answer = caller.search(index=library.news, body=PAGE)
+        assert len(proxy.searches) == 2
+        assert answer["ndd"]["degraded"] == "a later round failed, the page is made of the first hits"
+        assert answer["ndd"]["cache"] == "miss"
+        shown = ids(answer)
+        assert 5 <= len(shown) <= 10
+        assert shown == ids(healthy)[: len(shown)]
+        for hit, whole in zip(answer["hits"]["hits"], healthy["hits"]["hits"], strict=False):
+            assert hit["_source"] == whole["_source"]
+            assert [one["_id"] for one in copies(whole)][: len(copies(hit))] == [one["_id"] for one in copies(hit)]
+    proxy.reset()
+    assert caller.search(index=library.news, body=PAGE)["hits"] == healthy["hits"]
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_documents_that_cannot_be_had_in_two_phases_give_the_page_of_the_engine(
+    name: str, library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    plain = connect(wrapped=False).search(index=library.news, body={**PAGE, "_source": {"excludes": ["ndd"]}})
+    caller = connect(proxy.url, window=100, common=False, strategy="two_phase", client={"max_retries": 0})
+    seen: list[Passed] = []
+
+    def only_the_second(_: int, request: Passed) -> Harm | None:
+        seen.append(request)
+        return LATER[name] if len(seen) == 2 else None
+
+    proxy.reset(only_the_second)
+    answer = caller.search(index=library.news, body=PAGE)
+    assert len(proxy.searches) == 3
+    assert ids(answer) == ids(plain)
+    assert answer["ndd"] == {"degraded": "a later round failed, the page is made of the first hits"}
+    proxy.reset(lambda number, _: Harm(status=503) if number else None)
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - of either client
+        caller.search(index=library.news, body=PAGE)
+    assert getattr(raised.value, "status_code", None) == 503
+
+
+def test_out_of_time_between_the_trips(library: Library, connect: Connect, proxy: Proxy) -> None:
+    proxy.reset(lambda number, _: Harm(delay=0.6) if number == 0 else None)
+    caller = connect(proxy.url, window=100, common=False, strategy="one_trip", time_budget=0.5)
+    answer = caller.search(index=library.news, body=PAGE)
+    assert answer["ndd"]["degraded"] == "out of time, the page is made of the first hits"
+    assert 5 <= len(ids(answer)) <= 10
+    assert len(proxy.searches) == 1
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 405])
+def test_an_engine_that_lets_nobody_msearch_is_asked_in_one_phase(
+    status: int, library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    body = b'{"error": {"type": "x", "reason": "no", "root_cause": []}, "status": %d}' % status
+    proxy.reset(lambda _, request: Harm(status=status, body=body) if "_msearch" in request.target else None)
+    caller = connect(proxy.url, window=100, cache=False, common=False)
+    healthy = connect(window=100, cache=False, strategy="one_phase").search(index=library.news, body=PAGE)
+    for trips in (2, 3):  # the second search does not try again
+        answer = caller.search(index=library.news, body=PAGE)
+        assert answer["hits"] == healthy["hits"]
+        assert (answer["ndd"]["strategy"], answer["ndd"]["degraded"]) == ("one_phase", None)
+        assert len(proxy.searches) == trips
+
+
+@pytest.mark.parametrize("strategy", ["two_phase", "one_trip"])
+def test_an_index_that_changes_between_the_trips_is_asked_again_in_one_phase(
+    strategy: str, engine: Engine, index: str, connect: Connect, proxy: Proxy
+) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        bulk(engine, client, actions(index, engine))
+        best = client.search(index=index, body={"query": MATCH, "size": 1})["hits"]["hits"][0]["_id"]
+
+        def change(_: int, request: Passed) -> Harm | None:
+            if len(proxy.searches) == 2:  # the second trip: everything moves up by one
+                client.delete(index=index, id=best, refresh=True)
+            return None
+
+        caller = connect(proxy.url, window=100, cache=False, common=False, strategy=strategy)
+        proxy.reset(change)
+        answer = caller.search(index=index, body=PAGE)
+        assert len(proxy.searches) == 3
+        assert answer["ndd"]["strategy"] == "one_phase"
+        assert best not in ids(answer)
+        after = connect(window=100, cache=False, strategy="one_phase").search(index=index, body=PAGE)
+        assert without_facts(answer) == without_facts(after)
+        assert answer["hits"]["total"]["value"] == len(documents()) - 1
+
+
+def test_an_index_without_sketches_pays_for_no_window(library: Library, connect: Connect, proxy: Proxy) -> None:
+    whole = connect(wrapped=False).search(index=library.bare, body=PAGE)
+    for strategy in ("two_phase", "one_trip"):
+        caller = connect(proxy.url, window=100, cache=False, strategy=strategy)
+        for _ in range(2):
+            answer = caller.search(index=library.bare, body=PAGE)
+            assert {**answer, "took": 0} == {**whole, "took": 0}
