@@ -119,8 +119,8 @@ def start(release: Release) -> Server:
 
 
 @contextlib.contextmanager
-def cluster(release: Release, nodes: int = 3) -> Iterator[list[Server]]:
-    """Run several nodes on this machine as one cluster; yields them when all have joined."""
+def cluster(release: Release, nodes: int = 3, heap: str = "512m") -> Iterator[list[Server]]:
+    """Run several nodes on this machine as one cluster; yields them when all have joined. heap: of each."""
     names = [f"n{i + 1}" for i in range(nodes)]
     ports = free_ports(nodes)
     managers = "cluster_manager" if release.family == "opensearch" else "master"
@@ -130,7 +130,9 @@ def cluster(release: Release, nodes: int = 3) -> Iterator[list[Server]]:
     }
     with contextlib.ExitStack() as stack:
         servers = [
-            stack.enter_context(Server(release, **common, **{"node.name": name, "transport.port": str(port)}))
+            stack.enter_context(
+                Server(release, heap=heap, **common, **{"node.name": name, "transport.port": str(port)})
+            )
             for name, port in zip(names, ports, strict=True)
         ]
         for server in servers:
@@ -159,10 +161,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.engines.launch", description="Run a real search engine.")
     parser.add_argument("release", choices=RELEASES)
     parser.add_argument("--nodes", type=int, default=1, help="this many nodes in one cluster (default: 1)")
+    parser.add_argument("--heap", default="512m", help="memory of each node, as Java takes it (default: 512m)")
     chosen = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        with cluster(RELEASES[chosen.release], chosen.nodes) as servers:
+        with cluster(RELEASES[chosen.release], chosen.nodes, chosen.heap) as servers:
             print(*(server.url for server in servers), sep="\n", flush=True)
             signal.pause()
     except Unavailable as reason:
