@@ -130,6 +130,7 @@ def widened(
     if values:
         body["fields"] = _completed(body.get("fields"), values)
     _hide_from_source(body, params, field)
+    _hide_from_inner_hits(body, field)
     body.update(raised(search.body, start + size)[0])
     if not first:
         for key in _FIRST_ROUND_ONLY:
@@ -242,6 +243,18 @@ def _hide_from_source(body: dict[str, Any], params: dict[str, str], field: Sketc
             body["_source"] = {"includes": _listed(includes), "excludes": [*excludes, field.name]}
     elif source is True or not _names_field(source, field):
         body["_source"] = {"includes": [] if source is True else _listed(source), "excludes": [field.name]}
+
+
+def _hide_from_inner_hits(body: dict[str, Any], field: SketchField) -> None:
+    """Leave the sketch out of the hits that the user's own `collapse` lists."""
+    collapse = body["collapse"] if isinstance(body.get("collapse"), Mapping) else {}
+    given = _listed(collapse.get("inner_hits"))
+    if not given or not all(isinstance(one, Mapping) for one in given):
+        return
+    made = [dict(one) for one in given]
+    for one in made:
+        _hide_from_source(one, {}, field)
+    body["collapse"] = {**collapse, "inner_hits": made if isinstance(collapse["inner_hits"], list) else made[0]}
 
 
 def _names_field(patterns: Any, field: SketchField) -> bool:

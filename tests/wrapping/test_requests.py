@@ -262,6 +262,35 @@ def test_raising_what_a_neighbour_search_looks_at_is_said(library: Library, wrap
     assert "raised" not in counted["ndd"]
 
 
+INNER: dict[str, Any] = {"name": "more", "size": 3, "sort": ["price"]}
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [INNER, [INNER, {**INNER, "name": "titles", "_source": "title"}, {**INNER, "name": "bare", "_source": False}]],
+)
+def test_the_users_own_collapse_lists_hits_without_sketches(
+    inner: Any, library: Library, wrapped: Caller, plain: Caller
+) -> None:
+    body = {"query": MATCH, "collapse": {"field": "site", "inner_hits": inner}}
+    sent = copy.deepcopy(body)
+    of_engine = {
+        hit["_id"]: hit for hit in plain.search(index=library.news, body={**body, "size": 100})["hits"]["hits"]
+    }
+    shown = wrapped.search(index=library.news, body={**body, "ndd": {"window": 100}})["hits"]["hits"]
+    assert body == sent
+    for hit in shown:
+        for name, found in hit["inner_hits"].items():
+            if name == "near_duplicates":
+                continue
+            whole = of_engine[hit["_id"]]["inner_hits"][name]
+            assert found["hits"]["total"] == whole["hits"]["total"]
+            for one, other in zip(found["hits"]["hits"], whole["hits"]["hits"], strict=True):
+                assert "ndd" not in one.get("_source", {})
+                other.get("_source", {}).pop("ndd", None)
+                assert one == other
+
+
 def test_script_fields_switch_the_source_off_as_without_us(library: Library, wrapped: Caller) -> None:
     if library.engine.family != "opensearch":
         pytest.skip("the published jars of Elasticsearch have no scripts")
