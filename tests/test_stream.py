@@ -1,5 +1,6 @@
 """What the stream and its pages promise, on generated result lists."""
 
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -261,3 +262,40 @@ def test_the_copy_shown_is_the_one_wished_for(keep: list[Any], expected: int) ->
     page = Engine(hits).page(0, 10, CollapseOptions(keep=keep))
     assert [hit["id"] for hit in page.hits] == [expected]
     assert sorted(copy.hit["id"] for copy in page.groups[0].duplicates) == sorted({0, 1, 2} - {expected})
+
+
+@given(engines(), option_sets(), st.integers(0, 20), st.integers(1, 7))
+@settings(max_examples=200, deadline=None)
+def test_a_stream_comes_back_from_its_bytes_and_gives_the_same_page(
+    engine: Engine, options: CollapseOptions, start: int, size: int
+) -> None:
+    stream = run(fill(Stream(), start, size, engine, options), engine.fetch)
+    back = pickle.loads(pickle.dumps(stream))
+    assert back.hits == stream.hits
+    assert [one.tolist() for one in back.sketches] == [one.tolist() for one in stream.sketches]
+    assert all(one.dtype == np.int32 for one in back.sketches)
+    assert cut(back, start, size, engine, options).groups == cut(stream, start, size, engine, options).groups
+
+
+@given(engines(), option_sets(mode="group"), st.integers(1, 7), st.sets(st.integers(0, 60)))
+@settings(max_examples=300, deadline=None)
+def test_a_page_with_other_hits_shows_those_and_ends_where_one_is_missing(
+    engine: Engine, options: CollapseOptions, size: int, missing: set[int]
+) -> None:
+    page = engine.page(0, size, options)
+    assert page.ranks >= {group.rank for group in page.groups}
+    whole = {rank: {"whole": rank} for rank in page.ranks}
+    full = page.with_hits(whole)
+    assert [group.hit for group in full.groups] == [{"whole": group.rank} for group in page.groups]
+    assert [[one.hit for one in group.duplicates] for group in full.groups] == [
+        [{"whole": one.rank} for one in group.duplicates] for group in page.groups
+    ]
+    assert full.info == page.info
+    assert all(full.hit_at(rank) == {"whole": rank} for rank in page.ranks)
+    partial = page.with_hits({rank: hit for rank, hit in whole.items() if rank not in missing})
+    lacking = [at for at, group in enumerate(page.groups) if group.rank in missing]
+    assert len(partial) == (lacking[0] if lacking else len(page))
+    for group, before in zip(partial.groups, page.groups, strict=False):
+        assert [one.rank for one in group.duplicates] == [
+            one.rank for one in before.duplicates if one.rank not in missing
+        ]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cached_property
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any
@@ -34,6 +35,7 @@ from ndd_search.engines.request import Request, Search, any_sketch, asked_for, r
 from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.engines.rounds import own_part, sketches_only, strategy_of, stretches, together
 from ndd_search.engines.settings import Settings
+from ndd_search.engines.state import State
 from ndd_search.field import SketchField
 from ndd_search.keep import fields_of
 from ndd_search.page import Fetch, Page, cut, next_fetch
@@ -83,7 +85,9 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
         doublings = max(0, (wanted - 1) // options.window).bit_length()
         most = min(most, options.window << doublings)
         options = replace(options, window=most, max_window=most)
-    return Conversation(search, replace(options, window=min(options.window, most), max_window=most), settings, remember)
+    if most < options.max_window:
+        options = replace(options, window=min(options.window, most), max_window=most)
+    return Conversation(search, options, settings, remember)
 
 
 class Conversation:
@@ -100,12 +104,10 @@ class Conversation:
         self.strategy: Strategy = "one_phase"
         if settings.clock() >= settings.whole_until.get(self.path, 0):
             self.strategy = strategy_of(search, options, self._values, settings.seen_at(self.path))
+        self._remember = remember and settings.cache is not None
         self.key: bytes | None = None
-        self._stream_key: bytes | None = None
-        if remember and settings.cache is not None:
-            self._stream_key = self._make_key(replace(options, keep=("score",)), self._values)
-            if not any(map(callable, options.keep)):
-                self.key = self._make_key(options, search.start, search.size)
+        if self._remember and not any(map(callable, options.keep)):
+            self.key = self._make_key(options, search.start, search.size)
 
     def remembered(self) -> Answer | None:
         """The finished page, if it is in the cache."""
@@ -120,13 +122,13 @@ class Conversation:
     def flow(self) -> Flow:
         """Ask for hits until the page is full; the generator's value is the answer for the caller."""
         try:
-            return (yield from self._page(self._known_state() or _State()))
+            return (yield from self._page(self._known_state() or State()))
         except _DoesNotFit:
             self.strategy = "one_phase"
             self.settings.whole_until[self.path] = self.settings.clock() + self.settings.plain_for
-        return (yield from self._page(_State()))
+        return (yield from self._page(State()))
 
-    def _page(self, state: _State) -> Flow:
+    def _page(self, state: State) -> Flow:
         fresh = False
         while (wish := next_fetch(state.stream, self.search.start, self.search.size, self.options)) is not None:
             first = state.envelope is None
@@ -243,7 +245,7 @@ class Conversation:
             return answer
         return replace(answer, body={**answer.body, "ndd": {"degraded": self.settings.degrade(self.path, reason)}})
 
-    def _extended(self, state: _State, answers: list[Answer], wish: Fetch) -> _State:
+    def _extended(self, state: State, answers: list[Answer], wish: Fetch) -> State:
         """The state after a round."""
         apart, hits = self.strategy != "one_phase", answers[-1].hits
         sketches = self._sketches(hits)
@@ -274,7 +276,7 @@ class Conversation:
             lasting=state.lasting and not any(one.partial for one in answers),
         )
 
-    def _with_documents(self, state: _State, ranks: set[int]) -> Generator[Request, Answer, _State]:
+    def _with_documents(self, state: State, ranks: set[int]) -> Generator[Request, Answer, State]:
         """The state with the documents of some places, fetched now where they are not there."""
         if self._seconds_left() <= 0:
             return self._degraded(state, _LATE)
@@ -307,16 +309,16 @@ class Conversation:
             hit.update({name: before[name] for name in ("_score", "sort") if name in before})
         return dict(enumerate(hits, start))
 
-    def _learn(self, state: _State, gap: bool) -> None:
+    def _learn(self, state: State, gap: bool) -> None:
         """What helps to decide how the next searches are fetched."""
         kilobytes = len(str(next(iter(state.documents.values()), ""))) / 1000
         until = self.settings.clock() + self.settings.plain_for
         self.settings.seen[self.path] = self.settings.seen_at(self.path).after(state.took, kilobytes, gap, until)
 
-    def _degraded(self, state: _State, reason: str) -> _State:
+    def _degraded(self, state: State, reason: str) -> State:
         return replace(state, degraded=self.settings.degrade(self.path, reason), lasting=False)
 
-    def _response(self, state: _State, page: Page, cache: str) -> dict[str, Any]:
+    def _response(self, state: State, page: Page, cache: str) -> dict[str, Any]:
         """The answer in the engine's own shape, with our page and block."""
         page = page.with_hits(state.documents)
         took = perf_counter() - self._began - self._waited
@@ -330,7 +332,7 @@ class Conversation:
             body["ndd"]["raised"] = notes
         return self._filtered(body)
 
-    def _without_us(self, state: _State) -> Flow:
+    def _without_us(self, state: State) -> Flow:
         """The page as the engine ranks it, for a window that holds no sketch."""
         (found,) = yield from self._ask([any_sketch(self.search, self._field)], first=False)
         if found.has_hits and not found.hits:
@@ -365,7 +367,12 @@ class Conversation:
         settings = (self.settings.scope, self.settings.recipe.id, self.settings.sketch_field.name)
         return cache_key(settings, caller, self.path, params, body, repr(parts))
 
-    def _known_state(self) -> _State | None:
+    @cached_property
+    def _stream_key(self) -> bytes | None:
+        options = replace(self.options, keep=("score",))
+        return self._make_key(options, self._values) if self._remember else None
+
+    def _known_state(self) -> State | None:
         value = self._get(self._stream_key)
         return None if value is None else pickle.loads(value)
 
@@ -374,24 +381,6 @@ class Conversation:
 
     def _put(self, key: bytes | None, value: Any) -> None:
         if key is not None and self.settings.cache is not None:
-            if isinstance(value, _State):
+            if isinstance(value, State):
                 value = replace(value, raw=None)
             self.settings.cache.put(key, pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
-
-
-@dataclass(frozen=True)
-class _State:
-    """What is known of a search. envelope: the first answer without its hits. raw: the client's own first answer.
-
-    documents: hits with everything the user asked for, by place; those of the stream may be without.
-    took: milliseconds that the engine said the first sketches took.
-    lasting: whether it may be remembered: nothing timed out, failed or was cut short.
-    """
-
-    stream: Stream = field(default_factory=Stream)
-    documents: Mapping[int, Hit] = field(default_factory=dict)
-    took: int = 0
-    envelope: dict[str, Any] | None = None
-    raw: Any = None
-    degraded: str = ""
-    lasting: bool = True

@@ -1,0 +1,28 @@
+"""What is known of a search between its requests, and remembered for its next page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ndd_search.engines.answers import Hit
+from ndd_search.stream import Stream
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known of a search. envelope: the first answer without its hits. raw: the client's own first answer.
+
+    documents: hits with everything the user asked for, by place; those of the stream may be without.
+    took: milliseconds that the engine said the first sketches took.
+    lasting: whether it may be remembered: nothing timed out, failed or was cut short.
+    """
+
+    stream: Stream = field(default_factory=Stream)
+    documents: Mapping[int, Hit] = field(default_factory=dict)
+    took: int = 0
+    envelope: dict[str, Any] | None = None
+    raw: Any = None
+    degraded: str = ""
+    lasting: bool = True
