@@ -35,7 +35,7 @@ WORDS = [f"{a}{b}{c}" for a in ("ka", "lo", "mi", "re", "su") for b in ("ban", "
 LENGTHS = {"0.3 kB": 40, "3 kB": 400}  # words
 QUERIES = 20
 WARM_UP = 60  # searches before those that count
-DISTRIBUTIONS = {"elasticsearch": "elasticsearch", "opensearchpy": "opensearch-py"}
+DISTRIBUTIONS = {"elasticsearch": "elasticsearch", "opensearchpy": "opensearch-py"}  # of the clients' packages
 
 # Stages of a search, innermost first come, and what they are called.
 ENGINE, JSON, ASK, DECODE, PAIRS, PAGE = "engine", "json", "ask", "decode", "pairs", "page"
@@ -175,7 +175,8 @@ def stages(client: Any, way: Way, repeats: int) -> dict[str, float]:
 
 def table(head: list[str], rows: list[list[Any]]) -> None:
     """Print Markdown."""
-    print("|", " | ".join(head), "|\n|---|", "|".join(["--:"] * (len(head) - 1)), "|", sep="")
+    print("|", " | ".join(head), "|")
+    print("|---|", "|".join(["--:"] * (len(head) - 1)), "|", sep="")
     for row in rows:
         print("|", " | ".join(row), "|")
     print()
@@ -187,9 +188,9 @@ def about(url: str) -> str:
     with make() as client:
         server = client.info()["version"]
         package = type(client).__module__.partition(".")[0]
-    versions = f"{server.get('distribution', 'elasticsearch')} {server['number']}"
+    engine = f"{server.get('distribution', 'elasticsearch')} {server['number']}"
     library = DISTRIBUTIONS[package]
-    return f"{versions}, {library} {version(library)}, Python {platform.python_version()}, {os.cpu_count()} cores"
+    return f"{engine}, client {library} {version(library)}, Python {platform.python_version()}, {os.cpu_count()} cores"
 
 
 def main() -> None:
@@ -199,14 +200,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=300)
     parser.add_argument("--profile", action="store_true", help="where each microsecond goes, instead of the comparison")
     chosen = parser.parse_args()
-    print(f"{about(chosen.url)}; {chosen.documents:,} documents, one shard, one segment; size 10, window 100.\n")
+    print(f"{about(chosen.url)}; {chosen.documents:,} documents, one shard and segment; size 10, window 100.\n")
     given = chosen.documents, chosen.repeats
     if chosen.profile:
         for name, length in LENGTHS.items():
             found = profile(chosen.url, length, *given)
             rows = [[label, *(f"{of.get(stage, 0):,.0f}" for of in found.values())] for stage, label in STAGES.items()]
             rows.append(["together", *(f"{sum(of.values()):,.0f}" for of in found.values())])
-            table([f"us, documents of {name}", *found], rows)
+            table([f"µs, documents of {name}", *found], rows)
         return
     rows = []
     for name, length in LENGTHS.items():
