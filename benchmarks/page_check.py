@@ -26,6 +26,19 @@ OURS, PLAIN = "native core", "numpy"
 SIZES = [(hits, k) for hits in (20, 50, 100, 200, 1000) for k in (32, 64, 128, 256)]
 
 
+def plainly(method: Method) -> Method:
+    """The same without the native core."""
+
+    def call() -> object:
+        core, native.core = native.core, None
+        try:
+            return method()
+        finally:
+            native.core = core
+
+    return call
+
+
 def ours(page: Documents, k: int) -> dict[str, Method]:
     """The page check with the native core, if there is one, and with numpy."""
     sketches = sketches_of(page, k)
@@ -33,14 +46,7 @@ def ours(page: Documents, k: int) -> dict[str, Method]:
     def check() -> object:
         return ndd.leaders(sketches, MIN_SIMILARITY, k)
 
-    def plain() -> object:
-        core, native.core = native.core, None
-        try:
-            return check()
-        finally:
-            native.core = core
-
-    return {OURS: check, PLAIN: plain} if native.core else {PLAIN: check}
+    return {OURS: check, PLAIN: plainly(check)} if native.core else {PLAIN: check}
 
 
 def check_kinds(hits: int, k: int, rounds: int, peers: str = "") -> dict[str, dict[str, float]]:

@@ -150,6 +150,26 @@ def sycamore(page: Documents, k: int) -> Method:
     return check
 
 
+def semhash(page: Documents, k: int) -> Method:
+    """Its index and search, over counts of shingles in 256 dimensions in place of what a model makes of a text."""
+    from semhash import SemHash
+
+    vectors = np.zeros((len(page), 256), np.float32)
+    for vector, document in zip(vectors, page, strict=True):
+        np.add.at(vector, document % 256, np.where(document // 256 % 2, 1, -1))
+    records = [{"text": str(rank)} for rank in range(len(page))]
+
+    class Encoder:
+        def encode(self, texts: list[str], **others: object) -> np.ndarray:
+            return vectors[list(map(int, texts))]
+
+    def check() -> object:
+        found = SemHash.from_embeddings(vectors, records=records, model=Encoder(), columns=["text"])
+        return found.self_deduplicate(threshold=0.8)
+
+    return check
+
+
 PEERS = {
     "rensa, deduplicator": rensa_deduplicator,
     "rensa, LSH and verify": rensa_lsh,
@@ -157,6 +177,7 @@ PEERS = {
     "datasketch, all pairs": datasketch_all_pairs,
     "datasketch, LSH and verify": datasketch_lsh,
     "simhash, all pairs": simhash_all_pairs,
+    "semhash, stand-in vectors": semhash,
     "sourmash, all pairs": sourmash_all_pairs,
     "Sycamore's rule": sycamore,
     "scikit-learn, TF-IDF from text": tfidf,

@@ -64,7 +64,9 @@ class Rows:
     @property
     def largest(self) -> Ranks:
         """The largest value of each row, -1 for an empty one."""
-        return np.where(self.lengths > 0, np.append(self.values, np.int32(-1))[self.offsets[1:] - 1], np.int64(-1))
+        if not len(self.values):
+            return np.full(len(self.lengths), -1)
+        return np.where(self.lengths > 0, self.values[self.offsets[1:] - 1], np.int64(-1))
 
     @cached_property
     def table(self) -> Table:
@@ -96,8 +98,10 @@ def leaders_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int, min_similar
 
 def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
     """All pairs of a page that a decision accepts."""
+    if decision.bar is not None and decision.common is None:  # resemblance alone decides
+        return resembling_pairs(rows, decision.bar)
     pairs, overlaps = overlapping_pairs(rows, decision)
-    return pairs.where(decision.accepts(overlaps))
+    return pairs.where(decision.accepts(overlaps)) if len(pairs) else pairs
 
 
 def resembling_pairs(rows: Rows, floor: float) -> Pairs:
@@ -108,17 +112,13 @@ def resembling_pairs(rows: Rows, floor: float) -> Pairs:
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
     """The pairs whose resemblance is at least `floor`, or the decision's own, with what it asks about them."""
     counts, common = count_shared(rows, decision.floor if floor is None else floor, decision.common)
+    numbers = counts.shared, counts.left, counts.right
+    if not len(counts.shared):
+        none = np.empty(0)
+        return _pairs(counts), Overlaps(*numbers, none, none, none, none)
     sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
-    overlaps = Overlaps(
-        counts.shared,
-        counts.left,
-        counts.right,
-        np.minimum(sizes[counts.first], sizes[counts.second]),
-        counts.shared - common.shared / UNIT,
-        counts.left - common.left / UNIT,
-        counts.right - common.right / UNIT,
-    )
-    return _pairs(counts), overlaps
+    rare = (number - weight / UNIT for number, weight in zip(numbers, common, strict=True))
+    return _pairs(counts), Overlaps(*numbers, np.minimum(sizes[counts.first], sizes[counts.second]), *rare)
 
 
 def count_shared(rows: Rows, floor: float, common: CommonValues | None = None) -> tuple[Counts, Commonness]:
