@@ -28,6 +28,7 @@ COMMANDS = {
     "template": "print or install the index template of Elasticsearch or OpenSearch",
     "backfill": "give the documents of a live index their sketches",
     "duplicates": "find near-duplicates in a whole index",
+    "tune": "find the setting that suits an index, by its queries and your answers",
     "doctor": "say what is wrong with an index, and what to do",
 }
 

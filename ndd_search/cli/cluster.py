@@ -114,11 +114,9 @@ def connected(arguments: argparse.Namespace, url: str) -> Iterator[Any]:
         try:
             yield client
         except Exception as error:
-            if type(error).__module__.partition(".")[0] not in ("elasticsearch", "elastic_transport", "opensearchpy"):
+            if (told := told_by_server(error)) is None:
                 raise
-            raise IndexUnusable(
-                address.url, _told(error), "nothing is lost: the same command may be run again"
-            ) from error
+            raise IndexUnusable(address.url, told, "nothing is lost: the same command may be run again") from error
 
 
 def comma_list(text: str) -> list[str]:
@@ -129,8 +127,10 @@ def comma_list(text: str) -> list[str]:
     return names
 
 
-def _told(error: Exception) -> str:
-    """The server's own words, without the wrapping."""
+def told_by_server(error: Exception) -> str | None:
+    """The server's own words, without the wrapping; None for an error that is not of a client's library."""
+    if type(error).__module__.partition(".")[0] not in ("elasticsearch", "elastic_transport", "opensearchpy"):
+        return None
     body = getattr(error, "body", None) or getattr(error, "info", None)
     try:
         cause = body["error"]["root_cause"][0]  # type: ignore[index]

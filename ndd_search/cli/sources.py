@@ -73,12 +73,13 @@ def _csv(lines: Iterable[str], report: Report) -> Iterator[tuple[int, Document]]
 def _opened(
     source: Path, read: Callable[[Iterable[str], Report], Iterator[tuple[int, Document]]], report: Report
 ) -> Iterator[tuple[int, Document]]:
-    with _open(source) as lines:
+    with open_text(source) as lines:
         yield from read(lines, report)
 
 
 @contextmanager
-def _open(source: Path) -> Iterator[IO[str]]:
+def open_text(source: Path) -> Iterator[IO[str]]:
+    """A file of lines, also with .gz."""
     opening = gzip.open if source.suffix == ".gz" else open
     with opening(source, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
         yield file

@@ -144,16 +144,20 @@ def widened(
 
 def sample(search: Search, field: SketchField, recipe: Recipe) -> Request:
     """A request for the sketches of some documents of what is searched, chosen at random but the same every time."""
+    return _beside(search, sample_body(field, recipe))
+
+
+def sample_body(field: SketchField, recipe: Recipe) -> dict[str, Any]:
+    """The body of that request."""
     of_recipe = {"bool": {"filter": [{"term": {field.recipe: recipe.id}}]}}
     chance = {"seed": 1, "field": "_seq_no"}
-    body = {
+    return {
         "size": SAMPLE,
         "query": {"function_score": {"query": of_recipe, "random_score": chance, "boost_mode": "replace"}},
         "docvalue_fields": [field.sketch, field.recipe],
         "_source": False,
         "track_total_hits": False,
     }
-    return _beside(search, body)
 
 
 def any_sketch(search: Search, field: SketchField) -> Request:

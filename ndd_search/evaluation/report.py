@@ -26,21 +26,27 @@ table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-size:.85rem}
 td,th{padding:.2rem .6rem;border-bottom:1px solid #ddd}
 td+td,th+th{text-align:right;font-variant-numeric:tabular-nums}svg{font:11px system-ui,sans-serif;margin:0 1rem 1rem 0}
 .pair{display:grid;grid-template-columns:1fr 1fr;gap:1rem;border-top:1px solid #ddd;padding:.6rem 0;font-size:.85rem}
-.pair p{margin:0}.pair b{grid-column:1/3}.scroll{overflow-x:auto}
+.pair p{margin:0}.pair mark{background:#fd8}.pair b{grid-column:1/3}.scroll{overflow-x:auto}
 """
 
 
 def page(study: Study) -> str:
     """The whole report."""
-    parts = [f"<h2>{escape(title)}</h2><div class=scroll>{_table(table)}</div>" for title, table in tables(study)]
+    parts = [f"<h2>{escape(title)}</h2><div class=scroll>{html_table(table)}</div>" for title, table in tables(study)]
     for collection in study.collections:
         parts += _labelled([result for result in study.results if result.collection.name == collection.name])
     for collection in study.unlabelled:
         parts += unlabelled(collection)
-    body = "".join(parts)
+    return document("Which pairs count", "".join(parts))
+
+
+def document(title: str, body: str) -> str:
+    """A page that needs nothing else, and may load and run nothing. title: as text; body: as HTML."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
     meta = '<meta charset=utf-8><meta name=viewport content="width=device-width">'
-    head = f"{meta}<title>Which pairs count</title><style>{_STYLE}</style>"
-    return f"<!doctype html><html lang=en><head>{head}</head><body><h1>Which pairs count</h1>{body}</body></html>\n"
+    meta += f'<meta http-equiv=Content-Security-Policy content="{policy}">'
+    head = f"{meta}<title>{escape(title)}</title><style>{_STYLE}</style>"
+    return f"<!doctype html><html lang=en><head>{head}</head><body><h1>{escape(title)}</h1>{body}</body></html>\n"
 
 
 def unlabelled(collection: Collection, recipe: Recipe | None = None) -> Iterator[str]:
@@ -90,7 +96,8 @@ def _pair(collection: Collection, first: int, second: int, told: str) -> str:
     return f"<div class=pair><b>{escape(told)}</b>{texts}</div>"
 
 
-def _table(markdown: str) -> str:
+def html_table(markdown: str) -> str:
+    """A table of `tables.markdown` as HTML."""
     rows = [line.strip("| ").split(" | ") for line in markdown.splitlines()]
     head, *body = [rows[0], *rows[2:]]
     cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)

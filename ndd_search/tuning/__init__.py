@@ -1,0 +1,1 @@
+"""Which setting suits an index: what each would hide on the pages of real queries, and what its owner says of pairs."""

@@ -1,0 +1,150 @@
+"""Where the pages come from: an index in a folder, or one on a server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ndd_search.config import Recipe
+from ndd_search.decision import CommonValues
+from ndd_search.documents import text_of
+from ndd_search.engines.hook import options
+from ndd_search.engines.request import sample_body
+from ndd_search.errors import InvalidDocument
+from ndd_search.field import SketchField
+from ndd_search.numbers import numbers_value
+from ndd_search.sketch import sketch_many
+from ndd_search.tuning.pages import FoundHit, ResultPage
+
+if TYPE_CHECKING:
+    from ndd_search.engines.embedded import Index
+
+Query = str | Mapping[str, Any]
+
+# Of a search body, what asks for something else than the first hits, or does not go together with reading them.
+_LEFT_OUT = {"from", "aggs", "aggregations", "suggest", "highlight", "profile", "explain", "search_after", "pit", "ndd"}
+
+
+class Source(Protocol):
+    """An index to search.
+
+    name: for people, without credentials. recipe: of its sketches.
+    common: its table of common values, None without one.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def recipe(self) -> Recipe: ...
+
+    @property
+    def common(self) -> CommonValues | None: ...
+
+    def search(self, query: Query, window: int) -> ResultPage:
+        """The first `window` hits, as the engine ranks them."""
+
+
+def read_queries(lines: Iterable[str], report: Callable[[str], None]) -> list[Query]:
+    """One query a line, each once: words, or a JSON object: a search body, or one whose "query" is words.
+
+    report: told a sentence for every line that begins like a JSON object and is none.
+    """
+    queries: dict[str, Query] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.strip()
+        if words.startswith("{"):
+            try:
+                found = json.loads(words)
+            except (ValueError, RecursionError) as error:
+                report(f"line {number} is left out, it is no JSON: {error}")
+                continue
+            words_inside = found.get("query")
+            queries[words] = words_inside if isinstance(words_inside, str) else found
+        elif words:
+            queries[words] = words
+    return list(queries.values())
+
+
+def shown(query: Query) -> str:
+    """A query on one line."""
+    return query if isinstance(query, str) else json.dumps(query, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class FolderSource:
+    """An embedded index. Sketches are made of the texts again, which gives the stored ones."""
+
+    index: Index
+
+    @property
+    def name(self) -> str:
+        return str(self.index.path)
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.index.recipe
+
+    @property
+    def common(self) -> CommonValues | None:
+        return self.index.common
+
+    def search(self, query: Query, window: int) -> ResultPage:
+        """Raises InvalidDocument for a search body: a folder is searched for words."""
+        if not isinstance(query, str):
+            what = "it is a search body, and an index in a folder is searched for words"
+            raise InvalidDocument(f"query {shown(query)}", what, "give words")
+        found = self.index.search(query, size=window, window=window, max_window=window, mode="annotate")
+        documents = [hit["_source"] for hit in found["hits"]["hits"]]
+        texts = [text_of(document, self.index.meta.text) or "" for document in documents]
+        sketches = sketch_many(texts, self.recipe)
+        numbers = (partial(numbers_value, text, self.recipe) for text in texts)
+        hits = zip(found["hits"]["hits"], sketches, texts, documents, numbers, strict=True)
+        return ResultPage(query, [FoundHit(hit["_id"], *others) for hit, *others in hits])
+
+
+@dataclass(frozen=True)
+class ServerSource:
+    """An index on a server. client: synchronous. fields: the text to show, () for all that there is."""
+
+    name: str
+    client: Any
+    index: str
+    recipe: Recipe
+    field: SketchField
+    fields: Sequence[str] = ()
+
+    @property
+    def common(self) -> CommonValues | None:
+        """Counted as a wrapped client counts it."""
+        with options(enabled=False):
+            found = self.client.search(index=self.index, body=sample_body(self.field, self.recipe))
+        sketches = self._decoded(found["hits"]["hits"])
+        return CommonValues.count([one for one in sketches if not isinstance(one, str)], self.recipe)
+
+    def search(self, query: Query, window: int) -> ResultPage:
+        with options(enabled=False):
+            hits = self.client.search(index=self.index, body=self._body(query, window))["hits"]["hits"]
+        found = []
+        for hit, sketch in zip(hits, self._decoded(hits), strict=True):
+            document = hit.get("_source") or {}
+            ours = (self.field.name, self.field.keys)
+            paths = self.fields or [name for name in document if name not in ours]
+            numbers = partial(self.field.numbers_in, hit.get("fields") or {})
+            found.append(FoundHit(hit["_id"], sketch, text_of(document, paths) or "", document, numbers))
+        return ResultPage(shown(query), found)
+
+    def _decoded(self, hits: Sequence[Mapping[str, Any]]) -> list[Any]:
+        return list(self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe))
+
+    def _body(self, query: Query, window: int) -> dict[str, Any]:
+        if isinstance(query, str):
+            words = {"query": re.sub(r"[^\w\s]", " ", query), **({"fields": list(self.fields)} if self.fields else {})}
+            query = {"query": {"simple_query_string": words}}
+        asked = {name: value for name, value in query.items() if name not in _LEFT_OUT}
+        docvalues = [self.field.sketch, self.field.recipe, self.field.numbers]
+        return {**asked, "size": window, "_source": True, "docvalue_fields": docvalues}

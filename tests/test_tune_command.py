@@ -1,0 +1,293 @@
+"""ndd-search tune as a user runs it: on an index in a folder, in a terminal, and on live servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.settings_file import read_settings
+from tests.collections import read
+from tests.engines.find import Engine
+from tests.test_backfill import fill
+from tests.test_backfill import run as run_on
+from tests.test_cli import ndd as run
+from tests.test_doctor import filled
+
+pytest.importorskip("rich", reason="tables need rich")
+
+CODE = "import sys; from ndd_search.cli import main; sys.exit(main())"
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \x1b[2J\x1b]0;owned\x07 \u202e [red]markup[/red] {0}"
+PROMPT = "[q]uit > "
+
+
+def story(number: int) -> str:
+    return " ".join(f"word{number * 37 + place * (number + 3)}" for place in range(60))
+
+
+def documents() -> list[dict[str, Any]]:
+    """Twenty stories; copies with more and more of the words replaced, so that similarities are of every kind."""
+    made = []
+    for number in range(20):
+        words = story(number).split()
+        for copy, changed in enumerate((0, 1, 3, 6, 10)):
+            text = " ".join(
+                word if place >= changed * 2 else f"new{number}x{place}" for place, word in enumerate(words)
+            )
+            made.append({"id": f"{number}-{copy}", "text": f"climate {text} {HOSTILE if copy >= 3 else ''}"})
+    return made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+    path = tmp_path_factory.mktemp("tune") / "news.idx"
+    with ndd.Index.open(path, text="text") as index:
+        index.add(documents())
+    return path
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> Path:
+    path = tmp_path / "queries.txt"
+    path.write_text("climate\nclimate word40\n\nalert\n")
+    return path
+
+
+def test_it_shows_what_each_setting_does_and_saves_the_default_without_being_asked_to_ask(
+    folder: Path, queries: Path, tmp_path: Path
+) -> None:
+    saved, page = tmp_path / "settings.toml", tmp_path / "page.html"
+    shown = run("tune", folder, "--queries", queries, "--save", saved, "--html", page).stdout
+    assert "3 queries, " in shown
+    assert 'Recommended: min_similarity = "auto", the default' in shown
+    assert f"Saved in {saved}" in shown
+    for name in ("auto", "1.0 (identical)", "0.8 (high)", "0.5 (moderate)", "hits hidden", "░ shown apart", "query: "):
+        assert name in shown
+    stored = read_settings(saved)
+    assert (stored.options, stored.recipe, stored.tuned["queries"]) == (ndd.CollapseOptions(), ndd.Recipe(), 3)
+    with ndd.Index.open(folder, settings=saved) as index:
+        assert index.options == stored.options
+    facts = json.loads(run("tune", folder, "--queries", queries, "--json").stdout)
+    assert facts["effects"][0]["hidden"] == stored.tuned["hidden"]
+    assert facts["answers"] == {"yes": 0, "no": 0, "unknown": 0}
+
+
+class Tags(HTMLParser):
+    """The names of all tags and attributes of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names |= {tag, *(name for name, _ in attrs)}
+
+
+def test_hostile_documents_and_queries_do_nothing_on_the_page_or_in_the_terminal(
+    folder: Path, queries: Path, tmp_path: Path
+) -> None:
+    queries.write_text(f"alert {HOSTILE}")
+    page = tmp_path / "page.html"
+    shown = run("tune", folder, "--queries", queries, "--html", page).stdout
+    assert not set(shown) & set("\x1b\x07\u202e")
+    assert "[red]markup[/red]" in " ".join(shown.split())
+    html = page.read_text()
+    tags = Tags()
+    tags.feed(html)
+    assert not tags.names & {"script", "img", "iframe", "link", "onerror", "src", "href"}
+    assert "&lt;script&gt;" in html
+    assert not set(html) & set("\x1b\x07\u202e")
+    assert "default-src 'none'" in html
+
+
+def terminal(words: list[object], answer: Callable[[str, int], bytes | int]) -> tuple[int, str]:
+    """Run a command in a terminal of its own and answer each prompt: bytes to type, or a signal to send."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "NO_COLOR": "1"}
+    command = [sys.executable, "-c", CODE, *map(str, words)]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as running:
+        os.close(theirs)
+        shown, asked, since = "", 0, 0
+        while chunk := _read(ours):
+            shown += chunk
+            plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+            if PROMPT in plain[since:]:
+                said = answer(plain[since:], asked)
+                since, asked = len(plain), asked + 1
+                if isinstance(said, bytes):
+                    os.write(ours, said)
+                else:
+                    running.send_signal(said)
+        os.close(ours)
+    return running.returncode, re.sub(r"\x1b\[[0-9;]*m", "", shown)
+
+
+def _read(terminal: int) -> str:
+    try:
+        return os.read(terminal, 65536).decode(errors="replace")
+    except OSError:  # how a terminal says that nobody is there any more
+        return ""
+
+
+def truth(shown: str, asked: int) -> bytes:
+    """What somebody says for whom copies are near-duplicates while at most six changes were made."""
+    first, second = re.findall(r"\b(\d+)-(\d)\b", shown)[-2:]
+    return b"y\n" if first[0] == second[0] and "4" not in (first[1], second[1]) else b"n\n"
+
+
+def test_somebody_answers_in_a_terminal_until_it_is_sure_and_a_second_run_asks_nothing(
+    folder: Path, queries: Path, tmp_path: Path
+) -> None:
+    saved = tmp_path / "settings.json"
+    words = ["tune", folder, "--queries", queries, "--ask", 40, "--save", saved]
+    code, shown = terminal(words, truth)
+    assert code == 0, shown
+    answers = (tmp_path / "settings.answers.jsonl").read_text().splitlines()
+    assert 10 <= len(answers) < 40
+    assert f"pair {len(answers)} of at most 40" in shown
+    stored = read_settings(saved)
+    assert stored.tuned["sure"] is True
+    assert stored.tuned["answers"] == len(answers)
+    again, asked_again = terminal(words, lambda shown, asked: pytest.fail("it asks again"))
+    assert (again, "of at most" in asked_again) == (0, False)
+    facts = json.loads(
+        run("tune", folder, "--queries", queries, "--json", "--answers", saved.with_suffix(".answers.jsonl")).stdout
+    )
+    assert (facts["sure"], facts["recommended"]) == (True, stored.options.min_similarity)
+
+
+def test_back_takes_an_answer_back_what_is_no_answer_is_asked_again_and_quit_keeps_what_was_said(
+    folder: Path, queries: Path, tmp_path: Path
+) -> None:
+    said = [b"y\n", b"maybe\n", b"b\n", b"n\n", b"d\n", b"q\n"]
+    answers = tmp_path / "answers.jsonl"
+    words = ["tune", folder, "--queries", queries, "--ask", 9, "--answers", answers]
+    code, shown = terminal(words, lambda shown, asked: said[asked])
+    assert code == 0, shown
+    assert "after 0 yes, 1 no, 1 don't know" in shown
+    assert "That is not sure yet" in shown
+    told = [json.loads(line)["answer"] for line in answers.read_text().splitlines()]
+    assert told == ["yes", "taken back", "no", "unknown"]
+
+
+def test_ctrl_c_loses_nothing_and_the_end_of_the_input_is_quit(folder: Path, queries: Path, tmp_path: Path) -> None:
+    answers = tmp_path / "answers.jsonl"
+    words = ["tune", folder, "--queries", queries, "--ask", 9, "--answers", answers]
+    code, shown = terminal(words, lambda shown, asked: b"y\n" if asked < 2 else signal.SIGINT)
+    assert code == 130
+    assert "the same command goes on from here" in " ".join(shown.split())
+    assert len(answers.read_text().splitlines()) == 2
+    code, shown = terminal(words, lambda shown, asked: b"\x04")
+    assert (code, "after 2 yes" in shown) == (0, True)
+
+
+def test_without_a_terminal_nobody_can_be_asked(folder: Path, queries: Path) -> None:
+    done = run("tune", folder, "--queries", queries, "--ask", 5, code=2)
+    assert "--ask needs somebody to answer, and standard input is no terminal" in done.stderr
+
+
+def test_queries_that_cannot_be_answered_are_told_and_counted_and_the_others_count(folder: Path, queries: Path) -> None:
+    queries.write_text('climate\n{"query": {"match_all": {}}}\n{broken\n{"query": "alert"}\n')
+    done = run("tune", folder, "--queries", queries, code=3)
+    assert "an index in a folder is searched for words" in done.stderr
+    assert "line 3 is left out, it is no JSON" in done.stderr
+    assert "2 queries, " in done.stdout
+    assert json.loads(run("tune", folder, "--queries", queries, "--json", code=3).stdout)["failed"] == 2
+
+
+def test_more_queries_than_wanted_are_a_sample(folder: Path, queries: Path) -> None:
+    queries.write_text("\n".join(f"climate word{number}" for number in range(50)))
+    facts = json.loads(run("tune", folder, "--queries", queries, "--most-queries", 7, "--json").stdout)
+    assert facts["queries"] == 7
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("\n \n", "it holds no query; write one a line"),
+        ('{"query": {"match_all": {}}}', "none of the queries could be answered"),
+        ("nothing has this word", "none of 1 queries finds anything"),
+    ],
+)
+def test_queries_that_say_nothing_are_told(folder: Path, queries: Path, lines: str, told: str) -> None:
+    queries.write_text(lines)
+    assert told in run("tune", folder, "--queries", queries, code=2).stderr
+
+
+def test_wrong_places_are_told(folder: Path, queries: Path, tmp_path: Path) -> None:
+    assert "there is no index here" in run("tune", tmp_path / "no", "--queries", queries, code=2).stderr
+    assert "No such file" in run("tune", folder, "--queries", tmp_path / "no", code=2).stderr
+    assert "is no address" in run("tune", folder, "news", "--queries", queries, code=2).stderr
+    assert "name the index behind" in run("tune", "http://localhost:1", "--queries", queries, code=2).stderr
+
+
+def test_pages_where_nothing_resembles_anything_are_told_so(tmp_path: Path, queries: Path) -> None:
+    pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+    with ndd.Index.open(tmp_path / "idx", text="body") as index:
+        index.add({"id": number, "body": f"climate {story(number)}"} for number in range(3))
+    page = tmp_path / "page.html"
+    shown = run("tune", tmp_path / "idx", "--queries", queries, "--html", page, code=1).stdout
+    assert "No hit of these pages resembles another one" in shown
+    assert "every setting gives the same pages" in page.read_text()
+
+
+def test_settings_to_start_from_are_kept_and_what_is_tuned_is_the_bar(
+    folder: Path, queries: Path, tmp_path: Path
+) -> None:
+    start, saved = tmp_path / "start.toml", tmp_path / "tuned.toml"
+    start.write_text('version = 1\n[collapse]\nwindow = 30\nmin_similarity = 0.9\nmust_match = ["id"]\n')
+    run("tune", folder, "--queries", queries, "--settings", start, "--save", saved, code=1)
+    options = read_settings(saved).options
+    assert options == ndd.CollapseOptions(window=30, must_match=("id",), min_similarity="auto")
+
+
+def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_what_was_saved(
+    engine: Engine, index: str, tmp_path: Path
+) -> None:
+    some, queries = read("xquad_pages")[:800], read("xquad_pages", "queries")
+    saved, page, file = tmp_path / "settings.toml", tmp_path / "page.html", tmp_path / "queries.jsonl"
+    bodies = [
+        {"query": {"match": {"text": one["query"]}}, "size": 1, "from": 5, "_source": False} for one in queries[:5]
+    ]
+    broken = {"query": {"nonsense": {}}}
+    file.write_text("\n".join(map(json.dumps, [*queries[5:30], *bodies, broken])))
+    with engine.client() as client:
+        filled(client, index, some)
+        words = ["tune", index, "--queries", file, "--fields", "title,text", "--save", saved, "--html", page]
+        done = run_on(engine.url, *words, code=3)
+        assert "nonsense" in done.stderr
+        assert "30 queries, " in done.stdout
+        facts = json.loads(run_on(engine.url, *words, "--json", code=3).stdout)
+        assert facts["failed"] == 1
+        assert 0 < facts["effects"][0]["hidden"] < facts["hits"]
+        assert engine.url.partition("//")[2] in read_settings(saved).tuned["on"]
+        saved.write_text(saved.read_text().replace('"auto"', '"identical"'))
+        wrapped = ndd.wrap(client, settings=saved)
+        assert wrapped.search(index=index, body={"query": {"match_all": {}}})["ndd"]["min_similarity"] == "identical"
+
+
+def test_an_index_without_sketches_is_told_of_a_backfill(engine: Engine, index: str, tmp_path: Path) -> None:
+    queries = tmp_path / "queries.txt"
+    queries.write_text("climate")
+    with engine.client() as client:
+        fill(client, index, documents()[:10])
+        done = run_on(engine.url, "tune", index, "--queries", queries, code=2)
+        assert "none of 10 hits has a sketch of recipe w3-k64-v1; run ndd-search backfill" in done.stderr
+        filled(client, f"{index}-x", documents()[10:])
+        try:
+            done = run_on(engine.url, "tune", f"{index}*", "--queries", queries)
+            assert "10 of 100 hits have no sketch" in done.stderr
+        finally:
+            client.indices.delete(index=f"{index}-x")

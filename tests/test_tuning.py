@@ -1,0 +1,281 @@
+"""The tuner without its shells: what it says settings do, what it asks, when it is sure, and whether that is true."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search.decision import CommonValues
+from ndd_search.tuning.answers import AnswerFile, read_answers
+from ndd_search.tuning.belief import CREDIBLE, ENOUGH, Tuning
+from ndd_search.tuning.marked import safe, side_by_side
+from ndd_search.tuning.pages import BARS, NAMED, SETTINGS, FoundHit, Pages, Pair, ResultPage, look_at, samples
+from ndd_search.tuning.sources import FolderSource, read_queries
+from ndd_search.tuning.summary import effects, facts, settings_of, verdict
+from tests.collections import read
+
+QUERIES = ["coral reefs and overfishing", "languages spoken by minorities", "earthquakes and volcanoes", "volcano"]
+NOBODY = FoundHit("nobody", np.empty(0, np.int32), "", {})
+Reader = Callable[[Pair], float]
+
+
+def simulated(seed: int, count: int = 400) -> Pages:
+    """Pages of pairs of any similarity, of which "auto" joins the more the more alike they are."""
+    rng = np.random.default_rng(seed)
+    similarity = rng.uniform(0.2, 1, count)
+    joined = rng.random(count) < np.clip(1.5 * (similarity - 0.2), 0, 1)
+    pairs = (
+        Pair("q", NOBODY, NOBODY, alike, join, 1, f"{seed}-{place}")
+        for place, (alike, join) in enumerate(zip(similarity.tolist(), joined.tolist(), strict=True))
+    )
+    hidden = np.zeros((len(SETTINGS), 0), bool)
+    return Pages([], ndd.Recipe(), ndd.CollapseOptions(), tuple(pairs), hidden, np.zeros(0, np.int64))
+
+
+def joins(setting: float | str, pair: Pair) -> bool:
+    return pair.joined if setting == "auto" else pair.similarity >= float(setting)
+
+
+def means(setting: float | str, width: float = 0.03, slip: float = 0.05) -> Reader:
+    """How probable a yes is for somebody who means a setting, wavers around its bar, and slips."""
+
+    def yes(pair: Pair) -> float:
+        ahead = (1.0 if pair.joined else -1.0) if setting == "auto" else pair.similarity - float(setting)
+        return slip + (1 - 2 * slip) / (1 + np.exp(-np.clip(ahead / width, -50, 50)))
+
+    return yes
+
+
+def interviewed(pages: Pages, reader: Reader, seed: int, most: int = 40) -> Tuning:
+    rng, tuning = np.random.default_rng(seed), Tuning(pages)
+    for _ in range(most):
+        if (pair := tuning.question()) is None:
+            break
+        assert pair.key not in tuning.answers
+        tuning = tuning.answered(pair.key, bool(rng.random() < reader(pair)))
+    return tuning
+
+
+def right(pages: Pages, reader: Reader) -> np.ndarray:
+    """The share of pairs that each setting treats as a reader would."""
+    yes = np.array([reader(pair) for pair in pages.pairs])
+    chosen = np.array([[joins(setting, pair) for pair in pages.pairs] for setting in SETTINGS])
+    return np.where(chosen, yes, 1 - yes).mean(axis=1)
+
+
+def test_what_is_stated_holds_as_often_as_it_is_stated_to() -> None:
+    held = {"interval": [], "doubt": [], "right": []}
+    for seed in range(40):
+        pages = simulated(seed)
+        reader = means(np.random.default_rng(1000 + seed).uniform(0.25, 0.95))
+        found = interviewed(pages, reader, seed).recommendation()
+        truly = right(pages, reader)
+        low, high = found.interval
+        held["interval"].append(low <= BARS[truly[1:].argmax()] <= high)
+        held["doubt"].append(truly.max() - truly[found.place] <= found.doubt + 0.01)
+        held["right"].append(found.right[found.place][0] <= truly[found.place] <= found.right[found.place][2])
+    shares = {name: np.mean(values) for name, values in held.items()}
+    assert min(shares.values()) >= CREDIBLE - 0.05, shares
+
+
+def test_a_reader_who_is_of_one_mind_with_the_default_is_not_asked_for_long() -> None:
+    for seed in range(10):
+        tuning = interviewed(simulated(seed), means("auto"), seed)
+        found = tuning.recommendation()
+        assert (found.setting, found.sure) == ("auto", True)
+        assert ENOUGH <= len(tuning.answers) <= ENOUGH + 5
+
+
+@pytest.mark.parametrize("bar", [0.35, 0.6, 0.85])
+def test_a_reader_who_means_a_bar_gets_it(bar: float) -> None:
+    found = interviewed(simulated(1), means(bar, 0.01, 0.0), 1).recommendation()
+    assert found.setting == pytest.approx(bar, abs=0.101)
+    assert found.interval[0] <= bar <= found.interval[1]
+
+
+def test_without_answers_the_default_is_recommended() -> None:
+    found = Tuning(simulated(0)).recommendation()
+    assert (found.setting, found.interval, found.sure) == ("auto", None, False)
+    assert "nobody has answered" in verdict(Tuning(simulated(0)))[0]
+
+
+def test_questions_are_about_pairs_that_settings_decide_differently_and_don_t_know_leads_to_another() -> None:
+    tuning = Tuning(simulated(3))
+    for _ in range(ENOUGH):
+        pair = tuning.question()
+        assert pair is not None
+        assert pair.similarity < 1 or not pair.joined
+        tuning = tuning.answered(pair.key, None)
+    found = tuning.recommendation()
+    assert (found.unknown, found.yes + found.no, found.setting) == (ENOUGH, 0, "auto")
+
+
+def test_an_answer_taken_back_is_as_if_it_had_not_been_given_and_answers_to_other_pages_count_for_nothing() -> None:
+    tuning = interviewed(simulated(4), means(0.6), 4, most=5)
+    pair = tuning.question()
+    again = tuning.answered(pair.key, True).without(pair.key)
+    assert again.question() == pair
+    other = Tuning(tuning.pages, {**tuning.answers, "somewhere else": False})
+    assert facts(other) == facts(tuning)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> ndd.Index:
+    pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+    packed = (files("ndd_search") / "demo_data" / "factbook.jsonl.gz").read_bytes()
+    index = ndd.Index.open(tmp_path_factory.mktemp("tuning") / "demo", text=["title", "text"])
+    index.add(json.loads(line) for line in gzip.decompress(packed).splitlines())
+    return index
+
+
+def test_each_setting_hides_what_a_search_with_it_hides(demo: ndd.Index) -> None:
+    source = FolderSource(demo)
+    pages = look_at([source.search(query, 100) for query in QUERIES], demo.recipe, demo.common, ndd.CollapseOptions())
+    assert pages.hits > 300
+    for place in (0, 1, 5, *NAMED.values()):
+        hides = [
+            demo.search(query, size=100, window=100, max_window=100, min_similarity=SETTINGS[place])["ndd"]["hidden"]
+            for query in QUERIES
+        ]
+        assert pages.hides[place] == sum(hides)
+        assert pages.touches[place] == sum(hidden > 0 for hidden in hides)
+    assert 0 < pages.hides[NAMED["high"]] < pages.hides[NAMED["moderate"]]
+    assert pages.nearest.sum() >= pages.hides[1]  # more, where the hit above is hidden itself
+    assert pages.nearest[-1].sum() == pages.hides[NAMED["identical"]]
+
+
+@pytest.mark.parametrize(("name", "least"), [("xquad_pages", 0.97), ("advisories", 0.98)])
+def test_with_the_labels_of_a_collection_as_answers_what_is_recommended_is_right(
+    tmp_path: Path, name: str, least: float
+) -> None:
+    pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+    clusters = {id: one["cluster"] for one in read(name, "clusters") for id in one["members"]}
+    labels = {frozenset((one["a"], one["b"])): one["label"] for one in read(name, "pairs")}
+
+    def yes(pair: Pair) -> float | None:
+        ids = pair.first.id, pair.second.id
+        label = labels.get(frozenset(ids), int(clusters.get(ids[0], ids[0]) == clusters.get(ids[1], ids[1])))
+        return None if label < 0 else float(label)
+
+    with ndd.Index.open(tmp_path / "index", text=["title", "text"]) as index:
+        index.add(read(name))
+        queries = read(name, "queries")[::7]
+        source = FolderSource(index)
+        found = [source.search(one["query"], 50) for one in queries]
+        pages = look_at(found, index.recipe, index.common, ndd.CollapseOptions())
+    tuning = Tuning(pages)
+    while (pair := tuning.question()) is not None:
+        tuning = tuning.answered(pair.key, None if yes(pair) is None else bool(yes(pair)))
+    scored = [pair for pair in pages.pairs if yes(pair) is not None]
+    weights = [pair.count for pair in scored]
+    truly = [
+        np.average([joins(setting, pair) == yes(pair) for pair in scored], weights=weights)
+        for setting in ("auto", tuning.recommendation().setting)
+    ]
+    assert len(tuning.answers) <= 30
+    assert truly[1] >= max(least, truly[0] - 0.01)
+
+
+def test_the_guards_of_the_options_hold_for_every_setting() -> None:
+    texts = ["one steel works of the north closes for good after a hundred and ten years"] * 2
+    hits = [FoundHit(str(i), ndd.sketch(text), text, {"price": i}, lambda i=i: i) for i, text in enumerate(texts)]
+    short = [FoundHit(word, ndd.sketch(f"red {word} shoes"), word, {}) for word in ("new", "old")]
+    pages = [ResultPage("steel", hits), ResultPage("shoes", short), ResultPage("nothing", [])]
+    free = look_at(pages, ndd.Recipe(), None, ndd.CollapseOptions())
+    assert free.hides == [1] * len(SETTINGS)
+    assert free.touches == [1] * len(SETTINGS)
+    for guards in ({"must_match": ("price",)}, {"numbers_must_match": True}):
+        bound = look_at(pages, ndd.Recipe(), None, ndd.CollapseOptions(**guards))
+        assert (bound.hides, bound.pairs) == ([0] * len(SETTINGS), ())
+    assert "every setting gives the same pages" in verdict(Tuning(bound))[0]
+    assert Tuning(bound).question() is None
+
+
+def test_a_hit_counts_once_however_many_it_resembles_and_a_pair_of_sketches_once_on_all_pages() -> None:
+    story = " ".join(f"word{i}" for i in range(60))
+    hits = [FoundHit(str(i), ndd.sketch(f"{story} end {i}"), "", {}) for i in range(5)]
+    common = CommonValues.count([hit.sketch for hit in hits], ndd.Recipe())
+    for count in (1, 3):
+        found = look_at([ResultPage("q", hits)] * count, ndd.Recipe(), common, ndd.CollapseOptions())
+        assert len(found.pairs) == 4
+        assert found.nearest.sum() == sum(pair.count for pair in found.pairs) == 4 * count
+
+
+def test_the_summary_shows_the_names_the_default_and_what_is_recommended() -> None:
+    tuning = interviewed(simulated(1), means(0.35, 0.01, 0.0), 1)
+    lines = effects(tuning)
+    assert [line["setting"] for line in lines if line["recommended"]] == [tuning.recommendation().setting]
+    assert {line["name"] for line in lines} == {"", "identical", "high", "moderate"}
+    assert lines[0]["setting"] == "auto"
+    stored = settings_of(tuning, {"on": "somewhere"})
+    assert stored.options.min_similarity == tuning.recommendation().setting
+    assert stored.tuned["on"] == "somewhere"
+    json.dumps(facts(tuning))
+
+
+def test_samples_are_spread_and_each_is_shown_once() -> None:
+    chosen = samples(simulated(2), 6)
+    alike = [pair.similarity for pair in chosen]
+    assert alike == sorted(alike, reverse=True)
+    assert len({pair.key for pair in chosen}) == 6
+    assert (alike[0], alike[-1]) == (pytest.approx(0.95, abs=0.02), pytest.approx(0.3, abs=0.02))
+
+
+def test_queries_are_words_or_search_bodies_each_once_and_broken_ones_are_told() -> None:
+    lines = ["steel works", "", '{"query": "in words"}', '{"query": {"match_all": {}}}', "{broken", " steel works\n"]
+    told: list[str] = []
+    assert read_queries(lines, told.append) == ["steel works", "in words", {"query": {"match_all": {}}}]
+    assert len(told) == 1
+    assert told[0].startswith("line 5 is left out, it is no JSON")
+
+
+def marked(first: str, second: str) -> tuple[list[str], list[str]]:
+    return tuple([piece.text.strip() for piece in side if piece.own] for side in side_by_side(first, second))
+
+
+def test_what_only_one_text_has_is_marked_and_punctuation_and_case_are_not() -> None:
+    assert marked("Steel: works close.", "STEEL works open!") == (["close."], ["open!"])
+    assert marked("the same words", "The same, words") == ([], [])
+    assert marked("北京的天气很好", "北京天气不好") == (["的", "很"], ["不"])
+
+
+def test_long_texts_are_shortened_where_they_are_alike_and_what_differs_is_still_there() -> None:
+    story = [f"word{i}" for i in range(400)]
+    first, second = side_by_side(" ".join(story), " ".join([*story[:200], "another", *story[200:]]))
+    assert [piece.text for piece in second if piece.own] == ["another "]
+    assert sum(len(piece.text) for piece in first) < 600
+
+
+@given(st.text(), st.text())
+def test_any_two_texts_are_shown_without_anything_that_acts_on_a_terminal(first: str, second: str) -> None:
+    for side in side_by_side(first, second):
+        shown = "".join(piece.text for piece in side)
+        assert all(one.isprintable() or one in "\u200c\u200d" for one in shown)
+    assert "\x1b" not in safe(first)
+
+
+def test_answers_are_read_back_the_last_one_for_a_pair_and_a_torn_line_is_told(tmp_path: Path) -> None:
+    pairs = simulated(0).pairs
+    file = AnswerFile(tmp_path / "answers.jsonl")
+    for pair, answer in zip(pairs[:3], (True, False, None), strict=True):
+        file.write(pair, answer)
+    file.write(pairs[0], False)
+    file.take_back(pairs[1])
+    whole = {pairs[0].key: False, pairs[2].key: None}
+    assert read_answers(file.path, pytest.fail) == whole
+    with file.path.open("a") as torn:
+        torn.write('{"pair": "3", "ans')
+    file.write(pairs[4], True)
+    told: list[str] = []
+    assert read_answers(file.path, told.append) == {**whole, pairs[4].key: True}
+    assert told == [f"{file.path}: line 6 is left out, it is no answer"]
+    assert read_answers(tmp_path / "nowhere", pytest.fail) == {}
