@@ -121,11 +121,13 @@ class Conversation:
 
     def flow(self) -> Flow:
         """Ask for hits until the page is full; the generator's value is the answer for the caller."""
+        known = self._known_state()
         try:
-            return (yield from self._page(self._known_state() or State()))
+            return (yield from self._page(known or State()))
         except _DoesNotFit:
             self.strategy = "one_phase"
-            self.settings.whole_until[self.path] = self.settings.clock() + self.settings.plain_for
+            if known is None:  # else it is just older than the index
+                self.settings.whole_until[self.path] = self.settings.clock() + self.settings.plain_for
         return (yield from self._page(State()))
 
     def _page(self, state: State) -> Flow:

@@ -171,6 +171,17 @@ def test_out_of_time_between_the_trips(library: Library, connect: Connect, proxy
     assert len(proxy.searches) == 1
 
 
+def test_a_later_trip_that_is_refused_is_not_tried_again_beyond_the_time(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    if library.engine.family != "elasticsearch":
+        pytest.skip("opensearch-py cannot be told for a single request")
+    proxy.reset(lambda number, _: Harm(status=503, delay=0.3) if number else None)
+    caller = connect(proxy.url, window=100, common=False, strategy="one_trip", time_budget=1.0)
+    assert caller.search(index=library.news, body=PAGE)["ndd"]["degraded"]
+    assert len(proxy.searches) == 2  # the client on its own would have asked three times more
+
+
 @pytest.mark.parametrize("status", [400, 403, 404, 405])
 def test_an_engine_that_lets_nobody_msearch_is_asked_in_one_phase(
     status: int, library: Library, connect: Connect, proxy: Proxy
@@ -218,3 +229,20 @@ def test_an_index_without_sketches_pays_for_no_window(library: Library, connect:
         for _ in range(2):
             answer = caller.search(index=library.bare, body=PAGE)
             assert {**answer, "took": 0} == {**whole, "took": 0}
+
+
+def test_a_remembered_stream_that_is_older_than_the_index_is_fetched_again(
+    engine: Engine, index: str, connect: Connect, proxy: Proxy
+) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        bulk(engine, client, actions(index, engine))
+        caller = connect(proxy.url, window=100, common=False)
+        first = caller.search(index=index, body=PAGE)
+        for one in ids(first)[:3]:
+            client.delete(index=index, id=one, refresh=True)
+        second = caller.search(index=index, body={**PAGE, "from": 10})
+        now = connect(window=100, cache=False, strategy="one_phase").search(index=index, body={**PAGE, "from": 10})
+        assert second["hits"] == now["hits"]
+        assert second["ndd"]["strategy"] == "one_phase"
+        assert caller.search(index=index, body={**PAGE, "size": 9})["ndd"]["strategy"] == "one_trip"  # as before
