@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
@@ -246,3 +248,26 @@ def test_a_remembered_stream_that_is_older_than_the_index_is_fetched_again(
         assert second["hits"] == now["hits"]
         assert second["ndd"]["strategy"] == "one_phase"
         assert caller.search(index=index, body={**PAGE, "size": 9})["ndd"]["strategy"] == "one_trip"  # as before
+
+
+@pytest.mark.parametrize("strategy", ["two_phase", "one_trip"])
+def test_scores_are_those_that_the_sketches_came_with(
+    strategy: str, library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    """A score that depends on the time of day is another one in the next request."""
+
+    def a_little_later(number: int, request: Passed) -> Harm | None:
+        if not number:
+            return None
+        names = ("content-type", "accept")
+        headers = {name: request.headers[name] for name in names if name in request.headers}
+        asked = Request(library.engine.url + request.target, request.body, headers)
+        with build_opener(ProxyHandler({})).open(asked) as answer:
+            return Harm(status=200, body=re.sub(rb'"_score":[0-9.]+', b'"_score":0.001', answer.read()))
+
+    proxy.reset(a_little_later)
+    healthy = connect(window=100, cache=False, strategy="one_phase").search(index=library.news, body=PAGE)
+    answer = connect(proxy.url, window=100, common=False, strategy=strategy).search(index=library.news, body=PAGE)
+    assert len(proxy.searches) == 2
+    assert answer["ndd"]["degraded"] is None
+    assert answer["hits"] == healthy["hits"]
