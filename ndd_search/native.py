@@ -50,20 +50,26 @@ class Core(Protocol):
         """
 
 
-def _load() -> Core | None:
+def _load() -> tuple[Core | None, str]:
+    """The core, or why there is none."""
     try:
         module = import_module("ndd_search._native")
-    except ModuleNotFoundError:  # built without a compiler; one that is there and does not load is an error
-        return None
-    if (found := getattr(module, "version", 1)) != VERSION:
-        warnings.warn(
-            f"the native core lying here has version {found}, this ndd_search needs {VERSION}, so numpy is used: "
-            "install ndd_search again, in a checkout with `python -m pip install --editable .`",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return None
-    return cast(Core, module)
+    except ModuleNotFoundError:  # one that is there and does not load is an error
+        return None, "the native core was not built: there was no C compiler"
+    if (found := getattr(module, "version", 1)) == VERSION:
+        return cast(Core, module), ""
+    why = f"the native core found has version {found}, not {VERSION}"
+    warnings.warn(
+        f"{why}, so numpy is used: install ndd_search again, in a checkout with `python -m pip install --editable .`",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return None, why
 
 
-core = _load()
+core, _why_not = _load()
+
+
+def in_use() -> str:
+    """What computes sketches and pages in this process, for people."""
+    return "the native core" if core else f"numpy ({_why_not or 'the native core was switched off'})"

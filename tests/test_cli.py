@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -42,7 +43,7 @@ def test_without_a_command_it_says_which_there_are() -> None:
     shown = ndd().stdout
     assert all(f"  {name}" in shown for name in COMMANDS)
     assert "exit codes" in shown
-    assert ndd("--version").stdout.startswith("ndd-search ")
+    assert re.fullmatch(r"ndd-search [\d.]+, with (the native core|numpy \(.+\))\n", ndd("--version").stdout)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -130,6 +130,7 @@ def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_need
         filled(client, index, [{"id": str(n), "text": f"{TEXT} {n}"} for n in range(10)])
         shown = run(engine.url, *words).stdout
         assert "all 10 documents have a sketch" in shown
+        assert "computed with" in shown
         assert "90.0% of 20 hits of 2 queries" in shown
         client.index(index=index, id="new", body={"text": TEXT}, refresh=True)
         facts = json.loads(run(engine.url, *words, "--json", code=1).stdout)

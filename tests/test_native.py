@@ -256,8 +256,15 @@ def test_a_core_of_another_version_is_left_alone_with_a_warning() -> None:
         "assert 'has version 1' in str(caught[0].message), caught\n"
         "assert 'install ndd_search again' in str(caught[0].message), caught\n"
         "assert len(caught) == 1\n"
+        "assert native.in_use() == f'numpy (the native core found has version 1, not {native.VERSION})'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_is_in_use_is_told(core: Core) -> None:
+    told, plain = both(native.in_use)
+    assert told == "the native core"
+    assert plain.startswith("numpy (")
 
 
 def test_a_core_that_does_not_load_is_not_hidden(tmp_path: object) -> None:

@@ -14,6 +14,7 @@ from importlib import import_module
 from importlib.metadata import version
 
 from ndd_search.errors import NDDError
+from ndd_search.native import in_use
 
 DONE, NO, FAILED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -85,6 +86,6 @@ def _overview() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"ndd-search {version('ndd-search')}")
+    parser.add_argument("--version", action="version", version=f"ndd-search {version('ndd-search')}, with {in_use()}")
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS)
     return parser

@@ -20,6 +20,7 @@ from ndd_search.cli.cluster import add_cluster, comma_list, connected
 from ndd_search.cli.output import add_json, add_recipe, console, print_json, table
 from ndd_search.config import Recipe
 from ndd_search.indexing.doctor import Diagnosis, Doctor, Figures
+from ndd_search.native import in_use
 
 _SIGNS = {"error": "[red]error", "warning": "[yellow]warning", "note": "note", "ok": "[green]ok"}
 
@@ -66,7 +67,8 @@ def _show(diagnosis: Diagnosis) -> None:
 
 
 def _lines(figures: Figures) -> Mapping[str, str]:
-    lines = {"documents": f"{figures.documents:,}", "store": f"{figures.bytes / 2**20:,.1f} MB"}
+    lines = {"computed with": in_use(), "documents": f"{figures.documents:,}"}
+    lines["store"] = f"{figures.bytes / 2**20:,.1f} MB"
     if figures.documents:
         lines["bytes a document"] = f"{figures.bytes / figures.documents:,.0f}"
     lines |= {f"recipe {name}": f"{count:,}" for name, count in figures.recipes.items()}
