@@ -7,9 +7,12 @@ THIRD ?= .venv-third-parties
 ARGS ?=
 BUILD = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANITIZED_BUILD = rm -rf build && CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized .
+SANITIZED = ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized \
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
 PIP_INSTALL = bin/python -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test test-older-clients test-third-parties test-without-core sanitize bench lint clean
+.PHONY: demo test test-older-clients test-third-parties test-without-core sanitize fuzz bench lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -27,10 +30,12 @@ test-without-core: $(VENV)/dev-installed  ## an installation where no compiler w
 	NDD_TEST_WITHOUT_CORE=1 $(VENV)/bin/python -m pytest -m "not engine" $(ARGS)
 
 sanitize: $(VENV)/dev-installed  ## the native core under the sanitizers of gcc, with more random pages
-	rm -rf build
-	CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized .
-	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
-	PYTHONPATH=build/sanitized $(VENV)/bin/pytest --import-mode=append $(ARGS) tests/test_native.py
+	$(SANITIZED_BUILD)
+	$(SANITIZED) $(VENV)/bin/pytest --import-mode=append $(ARGS) tests/test_native.py
+
+fuzz: $(VENV)/dev-installed  ## the same core on random texts and pages for a minute: ARGS="--seconds 3600 --seed 7"
+	$(SANITIZED_BUILD)
+	$(SANITIZED) $(VENV)/bin/python -P -c "import sys; sys.path.append('.'); from tests.fuzz import main; main()" $(ARGS)
 
 bench: $(VENV)/bench-installed  ## every figure of docs/performance.md, beside other libraries: some five minutes
 	$(VENV)/bin/python -m benchmarks $(ARGS)

@@ -20,7 +20,7 @@ from ndd_search.unicode_table import native_table
 
 Sketch = npt.NDArray[np.int32]
 BATCH = 1 << 17  # characters that numpy works on at a time: with all that is made of them they stay in the cache
-CORE_BATCH = 1 << 19  # the same for the native core, which goes text by text
+CORE_BATCH = 1 << 20  # the same for the native core, which goes text by text
 MOST_AHEAD = 64  # texts read without looking how long they are
 SHORT = 2000  # characters; below, what numpy does before it starts counts most
 DEFAULT = Recipe()

@@ -1,0 +1,80 @@
+"""Random texts and pages for as long as one likes: the native core against numpy, bit for bit.
+
+    python -m tests.fuzz [--seconds 60] [--seed 1]          make fuzz: the same on a core with the sanitizers of gcc
+
+Hypothesis looks for the smallest example of what can go wrong; this looks at a thousand times as many examples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import unicodedata
+from time import monotonic
+
+import numpy as np
+
+from ndd_search import native
+from ndd_search.config import Recipe
+from ndd_search.sketch import sketch, sketch_many
+from tests.strategies import AWKWARD
+from tests.test_native import FLOORS, both, same_answers
+
+ODD = "".join(AWKWARD)
+MARKS = [chr(point) for point in range(0x110000) if unicodedata.category(chr(point))[0] == "M"]
+BLOCKS = [0, 0x300, 0x370, 0x400, 0x590, 0x600, 0x900, 0x980, 0xB00, 0xC00, 0xD80, 0xE00, 0xE80, 0xF00, 0x1000, 0x1100,
+          0x1780, 0x1E00, 0x1F00, 0x3040, 0xAC00, 0x11000, 0x11300]  # fmt: skip
+
+
+def random_text(rng: random.Random) -> str:
+    """Letters of one script and others, with as many marks as no text has."""
+    block, marks = rng.choice(BLOCKS), rng.choice([MARKS, [chr(point) for point in range(0x300, 0x370)]])
+    kinds = {
+        "ab cde ": 20, "aeioıİI": 15, ODD: 30, "".join(chr(block + i) for i in range(256)): 20, "".join(marks): 20
+    }  # fmt: skip
+    pools = rng.choices(list(kinds), list(kinds.values()), k=rng.randrange(60))
+    text = [rng.choice(pool) for pool in pools]
+    text += [chr(rng.randrange(0x110000)) for _ in range(rng.randrange(4))]
+    rng.shuffle(text)
+    return "".join(text) * rng.choice([1, 1, 1, 1, 2, 40])
+
+
+def try_texts(rng: random.Random) -> int:
+    texts = [random_text(rng) for _ in range(20)]
+    recipe = Recipe(
+        kind=rng.choice(["words", "characters"]), size=rng.choice([1, 2, 3, 5, 64]), k=rng.choice([1, 8, 64, 200]),
+        seed=rng.choice([0, rng.getrandbits(64)]),
+    )  # fmt: skip
+    found, plain = both(lambda: [one.tolist() for one in sketch_many(texts, recipe)])
+    single = [sketch(text, recipe).tolist() for text in texts]
+    for text, one, two, three in zip(texts, found, plain, single, strict=True):
+        assert one == two == three, (recipe, ascii(text))
+    return len(texts)
+
+
+def try_page(rng: random.Random) -> int:
+    generator = np.random.default_rng(rng.getrandbits(32))
+    pool = np.sort(generator.choice(rng.choice([300, 2**31]), 250, replace=False)).astype(np.int32)
+    k, shares = rng.choice([1, 16, 64, 128]), generator.random(rng.randrange(1, 130)) ** rng.choice([0, 0.1, 1, 3])
+    same_answers([pool[generator.random(len(pool)) < share][:k] for share in shares], k, rng.choice(FLOORS))
+    return 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    if native.core is None:
+        sys.exit(f"there is nothing to compare: this is {native.in_use()}")
+    rng, end = random.Random(arguments.seed), monotonic() + arguments.seconds
+    texts = pages = 0
+    while monotonic() < end:
+        texts += sum(try_texts(rng) for _ in range(3))
+        pages += try_page(rng)
+    print(f"{texts:,} texts and {pages:,} pages, all the same")
+
+
+if __name__ == "__main__":
+    main()
