@@ -7,7 +7,7 @@ THIRD ?= .venv-third-parties
 ARGS ?=
 BUILD = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-SANITIZED_BUILD = rm -rf build && CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized .
+SANITIZED_BUILD = rm -rf build && CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized . && rm -rf build/lib* build/temp*
 SANITIZED = ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized \
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
 PIP_INSTALL = bin/python -m pip install --quiet --disable-pip-version-check --editable
@@ -37,7 +37,7 @@ fuzz: $(VENV)/dev-installed  ## the same core on random texts and pages for a mi
 	$(SANITIZED_BUILD)
 	$(SANITIZED) $(VENV)/bin/python -P -c "import sys; sys.path.append('.'); from tests.fuzz import main; main()" $(ARGS)
 
-bench: $(VENV)/bench-installed  ## every figure of docs/performance.md, beside other libraries: some five minutes
+bench: $(VENV)/bench-installed  ## every figure of docs/performance.md, beside other libraries: some ten minutes
 	$(VENV)/bin/python -m benchmarks $(ARGS)
 
 test-third-parties: $(THIRD)/dev-installed  ## retrievers of LangChain and Haystack over wrapped clients

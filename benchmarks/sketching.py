@@ -5,8 +5,8 @@
 Texts: the Factbook pages of the demonstration made plain ASCII, and articles of the Universal Declaration of Human
 Rights in seventeen languages, cut to 140, 1,000, 5,000 and 100,000 characters, or of mixed lengths. Every method starts
 from the text. The peers bring no tokeniser: they get their shingles from `re` and slices, the usual way.
-All methods of a row take turns; figures are MB of UTF-8 a second of processor time, medians. Compare ratios within
-one run.
+All methods of a row take turns; figures are MB of UTF-8 a second of processor time, medians of one thread. Compare
+ratios within one run.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ import random
 import re
 import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+from benchmarks.measure import Method, measure
+from benchmarks.page_check import PLAIN, plainly
+
+import numpy as np  # isort: skip  # after measure, which sets the number of its threads
 
 import ndd_search as ndd
-from benchmarks.page_check import measure
+from ndd_search import native
 
 ROOT = Path(__file__).parent.parent
 TOTAL = 400_000  # characters in a row
 WORD = re.compile(r"\w+")
-Method = Callable[[], object]
 
 
 def read(path: str) -> list[dict[str, object]]:
@@ -79,18 +82,24 @@ KINDS = {
 }
 
 
+BATCH, SINGLE, RE, RENSA = "batch", "one by one", "re and crc32", "rensa"
+RATIOS = [(BATCH, RENSA), (SINGLE, RE), (f"{PLAIN}, {BATCH}", RENSA), (f"{PLAIN}, {SINGLE}", RE)]
+
+
 def methods(kind: str, texts: list[str], k: int) -> dict[str, Method]:
     recipe_of, shingles = KINDS[kind]
     recipe = recipe_of(k=k)
-    found: dict[str, Method] = {
-        "ndd_search, batch": lambda: ndd.sketch_many(texts, recipe),
-        "ndd_search, one by one": lambda: [ndd.sketch(text, recipe) for text in texts],
-        "re and crc32": lambda: [sorted({zlib.crc32(one.encode()) for one in shingles(text)})[:k] for text in texts],
+    ours: dict[str, Method] = {
+        BATCH: lambda: ndd.sketch_many(texts, recipe, threads=1),
+        SINGLE: lambda: [ndd.sketch(text, recipe) for text in texts],
     }
+    plain = {f"{PLAIN}, {name}": plainly(method) for name, method in ours.items()}
+    found = (ours if native.core else {}) | plain
+    found[RE] = lambda: [sorted({zlib.crc32(one.encode()) for one in shingles(text)})[:k] for text in texts]
     try:
         import rensa
 
-        found["rensa"] = lambda: rensa.RMinHash.digest_matrix_from_token_sets(map(shingles, texts), num_perm=k, seed=42)
+        found[RENSA] = lambda: rensa.RMinHash.digest_matrix_from_token_sets(map(shingles, texts), num_perm=k, seed=42)
     except ImportError as missing:
         print(f"without rensa: {missing}", file=sys.stderr)
     try:
@@ -105,13 +114,32 @@ def methods(kind: str, texts: list[str], k: int) -> dict[str, Method]:
     return found
 
 
-def table(rows: Sequence[dict[str, object]]) -> str:
-    names = list(rows[0]["MB/s"])
-    lines = ["| shingles | texts | characters | " + " | ".join(names) + " |", "|---|---|--:|" + "--:|" * len(names)]
+def figures(k: int = 128, rounds: int = 5, only: str = "") -> list[dict[str, Any]]:
+    """A row for each kind of shingles and texts; MB/s by method, and how many times as fast some are as others."""
+    rows: list[dict[str, Any]] = []
+    for kind in KINDS:
+        for name, texts in sources().items():
+            for size, length in LENGTHS.items():
+                if only not in f"{kind}, {name}, {size}":
+                    continue
+                pieces = cut(texts, length)
+                megabytes = sum(len(piece.encode()) for piece in pieces) / 1e6
+                times = measure(methods(kind, pieces, k), rounds)
+                speeds = {method: megabytes / time * 1e6 for method, time in times.items()}
+                ratios = {f"{a} / {b}": speeds[a] / speeds[b] for a, b in RATIOS if a in speeds and b in speeds}
+                rows.append({"shingles": kind, "texts": name, "characters": size, "MB/s": speeds, "x": ratios})
+    return rows
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """A Markdown table."""
+    names, ratios = list(rows[0]["MB/s"]), list(rows[0]["x"])
+    head = ["shingles", "texts", "characters", *names, *ratios]
+    lines = [f"| {' | '.join(head)} |", "|---|---|--:|" + "--:|" * (len(head) - 3)]
     for row in rows:
-        speeds = row["MB/s"]
-        cells = [f"{speeds[name]:.1f} ({speeds[names[0]] / speeds[name]:.1f}x)" for name in names]
-        lines.append(f"| {row['shingles']} | {row['texts']} | {row['characters']} | " + " | ".join(cells) + " |")
+        cells = [row[name] for name in head[:3]]
+        cells += [f"{row['MB/s'][name]:.1f}" for name in names] + [f"{row['x'][name]:.1f}x" for name in ratios]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -122,17 +150,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="rows whose name holds this, as in 'words, ASCII, 140'")
     parser.add_argument("--json", help="write the figures to this file as well")
     arguments = parser.parse_args()
-    rows = []
-    for kind in KINDS:
-        for name, texts in sources().items():
-            for size, length in LENGTHS.items():
-                if arguments.only not in f"{kind}, {name}, {size}":
-                    continue
-                pieces = cut(texts, length)
-                megabytes = sum(len(piece.encode()) for piece in pieces) / 1e6
-                times = measure(methods(kind, pieces, arguments.k), arguments.rounds)
-                speeds = {method: megabytes / time * 1e6 for method, time in times.items()}
-                rows.append({"shingles": kind, "texts": name, "characters": size, "MB/s": speeds})
+    rows = figures(arguments.k, arguments.rounds, arguments.only)
     print(table(rows))
     if arguments.json:
         versions = {"python": sys.version.split()[0], "numpy": np.__version__}
