@@ -863,14 +863,13 @@ static void scan_words(Sketcher *sketcher, const Source *source)
     for (int64_t start = 0, next; start < source->length; start = next) {
         int64_t size = source->length - start < BLOCK ? source->length - start : BLOCK, found = 0;
         const uint32_t *points = block_of(source, start, size, room);
-        uint64_t sum = 0;
-        int inside = 0;
+        uint64_t sum = 0, inside = 0;
         next = start + size;
         if (sketcher->count + BLOCK > ROOM)
             roll(sketcher, sketcher->count);
         for (int64_t i = 0; i < size; i++) {
             edges[found] = (int32_t)i, sums[found] = sum;
-            found += inside ^ (points[i] != 0);
+            found += (int64_t)(inside ^ (points[i] != 0));
             inside = points[i] != 0;
             sum += points[i] * of_p.power[i];
         }
