@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import decisions, page_check, process, sketching, threads
+from benchmarks import page_check, process
 from benchmarks.page_check import OURS, PLAIN
 from ndd_search import native
 
@@ -44,9 +44,6 @@ def run(quick: bool) -> dict[str, Any]:
         "machine": machine(),
         "kinds": page_check.check_kinds(100, 128, rounds),
         "sizes": page_check.check_sizes(rounds),
-        "decisions": decisions.figures(rounds),
-        "sketching": sketching.figures(rounds=rounds),
-        "threads": threads.figures(),
         "process": process.figures(rounds),
     }
 
@@ -60,9 +57,6 @@ def ratios(found: dict[str, Any]) -> dict[str, float]:
         result[f"{kind}: a page with 20 % duplicates / this, {best}"] = (
             found["kinds"]["20 % duplicates"][best] / times[best]
         )
-    for row in found["sketching"]:
-        name = f"{row['shingles']}, {row['texts']}, {row['characters']}"
-        result |= {f"{name}: {ratio}": value for ratio, value in row["x"].items()}
     result["import of numpy / import of ndd_search"] = 1 / found["process"]["import ndd_search / import numpy, x"]
     return result
 
@@ -82,9 +76,6 @@ def markdown(found: dict[str, Any]) -> str:
     parts = [
         page_check.table(found["kinds"], "page of 100 hits, k = 128, µs"),
         page_check.table(found["sizes"], "page with 20 % duplicates, µs"),
-        decisions.table(found["decisions"]),
-        sketching.table(found["sketching"]),
-        threads.table(found["threads"]),
         "| process | |\n|---|--:|\n"
         + "\n".join(f"| {name} | {value:,.2f} |" for name, value in found["process"].items()),
         ", ".join(f"{name} {value}" for name, value in found["machine"].items()),

@@ -114,7 +114,7 @@ def methods(kind: str, texts: list[str], k: int) -> dict[str, Method]:
     return found
 
 
-def figures(k: int = 128, rounds: int = 5, only: str = "") -> list[dict[str, Any]]:
+def check(k: int, rounds: int, only: str = "") -> list[dict[str, Any]]:
     """A row for each kind of shingles and texts; MB/s by method, and how many times as fast some are as others."""
     rows: list[dict[str, Any]] = []
     for kind in KINDS:
@@ -150,7 +150,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="rows whose name holds this, as in 'words, ASCII, 140'")
     parser.add_argument("--json", help="write the figures to this file as well")
     arguments = parser.parse_args()
-    rows = figures(arguments.k, arguments.rounds, arguments.only)
+    rows = check(arguments.k, arguments.rounds, arguments.only)
     print(table(rows))
     if arguments.json:
         versions = {"python": sys.version.split()[0], "numpy": np.__version__}

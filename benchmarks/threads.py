@@ -27,7 +27,7 @@ def texts_a_second(texts: Sequence[str], threads: int) -> float:
     return megabytes / min(times)
 
 
-def figures(counts: Sequence[int] = (1, 2), megabytes: int = 64, seconds: float = 1.0) -> dict[str, dict[str, float]]:
+def check(counts: Sequence[int] = (1, 2), megabytes: int = 64, seconds: float = 1.0) -> dict[str, dict[str, float]]:
     """By what is done, then by the number of threads."""
     found: dict[str, dict[str, float]] = {}
     for name, source in sources().items():
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=64, help="of texts in a row (64)")
     parser.add_argument("--seconds", type=float, default=2.0, help="of checking pages (2)")
     arguments = parser.parse_args()
-    print(table(figures(arguments.threads, arguments.megabytes, arguments.seconds)))
+    print(table(check(arguments.threads, arguments.megabytes, arguments.seconds)))
 
 
 if __name__ == "__main__":
