@@ -269,10 +269,11 @@ def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_wha
         done = run_on(engine.url, *words, code=3)
         assert "nonsense" in done.stderr
         assert "30 queries, " in done.stdout
-        facts = json.loads(run_on(engine.url, *words, "--json", code=3).stdout)
+        facts = json.loads(run_on(engine.url.replace("//", "//me:secret@"), *words, "--json", code=3).stdout)
         assert facts["failed"] == 1
         assert 0 < facts["effects"][0]["hidden"] < facts["hits"]
-        assert engine.url.partition("//")[2] in read_settings(saved).tuned["on"]
+        assert read_settings(saved).tuned["on"] == f"{engine.url} {index}"
+        assert "secret" not in page.read_text()
         saved.write_text(saved.read_text().replace('"auto"', '"identical"'))
         wrapped = ndd.wrap(client, settings=saved)
         assert wrapped.search(index=index, body={"query": {"match_all": {}}})["ndd"]["min_similarity"] == "identical"
