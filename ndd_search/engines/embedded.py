@@ -21,7 +21,7 @@ import numpy as np
 
 from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
-from ndd_search.decision import CommonValues
+from ndd_search.decision import SAMPLE, CommonValues
 from ndd_search.documents import text_of, value_of
 from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, read_meta, state_of, told, write_meta
 from ndd_search.engines.response import block_of, hits_of, total_of
@@ -40,7 +40,6 @@ except ModuleNotFoundError:
 
 COMMIT_EVERY = 10_000  # documents; what a crash can lose of a long add
 _BATCH = 512  # documents sketched in one call
-_SAMPLE = 2_000  # documents whose sketch values are counted
 _MOST_WORDS = 1024  # different words of a query that count, as in Lucene
 _HEAP = 64 * 2**20  # bytes the writer collects before it writes a segment
 # Words with their marks; one token per character in scripts that are written without spaces.
@@ -269,7 +268,7 @@ class Index:
         if known * 1.2 >= count >= known * 0.8:
             return
         found = view.searcher.search(view.query, max(count, 1)).hits
-        chosen = np.random.default_rng(0).permutation(len(found))[:_SAMPLE]
+        chosen = np.random.default_rng(0).permutation(len(found))[:SAMPLE]
         sketches = [_sketch(view.stored(*found[place]).sketch) for place in np.sort(chosen).tolist()]
         self._common.write(CommonValues.count(sketches, self.recipe), count)
 

@@ -31,7 +31,7 @@ from ndd_search.engines.answers import (
 )
 from ndd_search.engines.filter_path import filtered
 from ndd_search.engines.limits import raised
-from ndd_search.engines.request import Request, Search, any_sketch, asked_for, read_search, sample, widened
+from ndd_search.engines.request import SAMPLE, Request, Search, any_sketch, asked_for, read_search, sample, widened
 from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.engines.rounds import own_part, sketches_only, strategy_of, stretches, together
 from ndd_search.engines.settings import Settings
@@ -190,12 +190,20 @@ class Conversation:
             return
         if not any(self._field.sketch in (hit.get("fields") or {}) for hit in answer.hits):
             return
-        (sampled,) = yield from self._ask([sample(self.search, self._field, self.settings.recipe)], first=False)
+        sampled = yield from self._sample(min(SAMPLE, self.settings.window_limit.get(self.path, SAMPLE)))
+        if not sampled.has_hits and (limit := _WINDOW_LIMIT.search(str(sampled.body))):
+            most = self.settings.window_limit[self.path] = int(limit[1])
+            sampled = yield from self._sample(most)
         common = None
         if sampled.has_hits:
             found = self._sketches(sampled.hits)
             common = CommonValues.count([one for one in found if not isinstance(one, str)], self.settings.recipe)
         self.settings.counted[self.path] = self.settings.clock() + _COUNT_AGAIN, common
+
+    def _sample(self, size: int) -> Generator[Request, Answer, Answer]:
+        request = sample(self.search, self._field, self.settings.recipe, size)
+        (answer,) = yield from self._ask([request], first=False)
+        return answer
 
     def _reader(self, found: Sequence[Sketch | str] = (), start: int = 0) -> HitReader:
         _, counted = self.settings.counted.get(self.path, (0.0, None))

@@ -27,7 +27,7 @@ _BUSY_KEYS = ("pit", "search_after", "slice", "search_pipeline")  # others page,
 _BUSY_PARAMS = ("scroll", "search_pipeline", "search_after")
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
 _WHICH_INDEXES = ("ignore_unavailable", "allow_no_indices", "expand_wildcards")  # what the target of a request means
-SAMPLE = 1000  # documents whose sketch values are counted: more change hardly any decision
+SAMPLE = 5000  # documents whose sketch values are counted: a template that one in a thousand fills is seen
 
 
 @dataclass(frozen=True)
@@ -142,17 +142,17 @@ def widened(
     return replace(search.request, body=body, params=params)
 
 
-def sample(search: Search, field: SketchField, recipe: Recipe) -> Request:
+def sample(search: Search, field: SketchField, recipe: Recipe, size: int) -> Request:
     """A request for the sketches of some documents of what is searched, chosen at random but the same every time."""
-    return _beside(search, sample_body(field, recipe))
+    return _beside(search, sample_body(field, recipe, size))
 
 
-def sample_body(field: SketchField, recipe: Recipe) -> dict[str, Any]:
-    """The body of that request."""
+def sample_body(field: SketchField, recipe: Recipe, size: int = SAMPLE) -> dict[str, Any]:
+    """The body of that request. size: how many documents."""
     of_recipe = {"bool": {"filter": [{"term": {field.recipe: recipe.id}}]}}
     chance = {"seed": 1, "field": "_seq_no"}
     return {
-        "size": SAMPLE,
+        "size": size,
         "query": {"function_score": {"query": of_recipe, "random_score": chance, "boost_mode": "replace"}},
         "docvalue_fields": [field.sketch, field.recipe],
         "_source": False,

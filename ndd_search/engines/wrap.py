@@ -25,7 +25,7 @@ def wrap(client: Client, **settings: Any) -> Client:
     time_budget: seconds after which a search asks for no more hits, None for no limit.
     plain_for:   seconds during which an index without sketches is searched as if the client were not wrapped (60).
     common:      for min_similarity="auto": True counts, once an hour, which sketch values many documents of an index
-                 hold, in a sample of 1,000; False decides without; or a CommonValues of your own.
+                 hold, in a sample of 5,000; False decides without; or a CommonValues of your own.
     settings:    a file of CollapseOptions that `ndd-search tune` wrote, or that looks like it (see settings_file).
     others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...
     A search may bring its own options in its body, "ndd": {"mode": "annotate"}, or "ndd": false to be left alone; so

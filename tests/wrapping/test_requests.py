@@ -209,6 +209,22 @@ def test_a_lowered_max_result_window_narrows_ours_and_is_remembered(
         caller.search(index=index, body={"query": MATCH, "size": 60, "from": 11})
 
 
+def test_common_values_are_counted_in_as_many_documents_as_the_index_gives(
+    engine: Engine, index: str, connect: Connect
+) -> None:
+    with engine.client() as client:
+        made = mapping(engine)
+        client.indices.create(index=index, body={**made, "settings": {**made["settings"], "max_result_window": 70}})
+        bulk(engine, client, actions(index, engine))
+    caller = connect(min_similarity="auto", cache=False)
+    assert caller.search(index=index, body={"query": MATCH, "size": 10})["ndd"]["degraded"] is None
+    settings = settings_of(caller)
+    (_, counted) = settings.counted[f"/{index}/_search"]
+    assert counted is not None
+    assert 60 < counted.documents <= 70
+    assert settings.window_limit == {f"/{index}/_search": 70}
+
+
 def test_a_page_from_beyond_the_end_is_empty_and_says_so(library: Library, wrapped: Caller) -> None:
     answer = wrapped.search(index=library.news, body={"query": MATCH, "from": 5000, "size": 10})
     assert answer["hits"]["hits"] == []
