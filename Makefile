@@ -12,7 +12,7 @@ SANITIZED = ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized \
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
 PIP_INSTALL = bin/python -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test test-older-clients test-third-parties test-without-core sanitize fuzz bench lint clean
+.PHONY: demo test test-older-clients test-third-parties test-without-core sanitize fuzz bench bench-check lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -38,7 +38,10 @@ fuzz: $(VENV)/dev-installed  ## the same core on random texts and pages for a mi
 	$(SANITIZED) $(VENV)/bin/python -P -c "import sys; sys.path.append('.'); from tests.fuzz import main; main()" $(ARGS)
 
 bench: $(VENV)/bench-installed  ## every figure of docs/performance.md, beside other libraries: some ten minutes
-	$(VENV)/bin/python -m benchmarks $(ARGS)
+	$(VENV)/bin/python -m benchmarks --docs docs $(ARGS)
+
+bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is worse by half than docs/performance.json
+	$(VENV)/bin/python -m benchmarks --against docs/performance.json $(ARGS)
 
 test-third-parties: $(THIRD)/dev-installed  ## retrievers of LangChain and Haystack over wrapped clients
 	$(THIRD)/bin/python -m pytest tests/wrapping/test_third_parties.py $(ARGS)

@@ -1,9 +1,13 @@
 """Every figure of docs/performance.md in one run.
 
-    python -m benchmarks [--quick] [--json out.json] [--markdown out.md] [--plots FOLDER] [--against before.json]
+    python -m benchmarks [PART ...] [--quick] [--url URL] [--docs FOLDER] [--against before.json]
+
+PART: kinds, sizes, decisions, sketching, threads, process, or collapse, which searches a live server; without any, all
+of them, collapse only where there is a --url. --docs writes performance.json, the tables between the marks of
+performance.md and the plots into that folder (`--docs docs`); parts that are not measured stay as they are.
 
 --against compares the ratios of this run with those of an earlier one, on whatever machine that was, and ends with an
-error when one has become worse by more than a third. Times are never compared. The peers come with the extra `bench`.
+error when one has become worse by more than half. Times are never compared. The peers come with the extra `bench`.
 """
 
 from __future__ import annotations
@@ -13,16 +17,26 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import page_check, process
+from benchmarks import decisions, document, exact_collapse, page_check, process, sketching, threads
 from benchmarks.page_check import OURS, PLAIN
 from ndd_search import native
 
-PACKAGES = ("numpy", "datasketch", "rensa", "FastSketchLSH", "sourmash", "simhash", "scikit-learn")
-SLACK = 4 / 3  # how much a ratio may worsen: twice what it varies between runs on a shared machine
+PACKAGES = ("numpy", "datasketch", "rensa", "FastSketchLSH", "sourmash", "simhash", "semhash", "scikit-learn")
+SLACK = 3 / 2  # how much a ratio may worsen: twice what it varies between runs on a shared machine
+
+PARTS: dict[str, Callable[[int], Any]] = {
+    "kinds": lambda rounds: page_check.check_kinds(100, 128, rounds),
+    "sizes": page_check.check_sizes,
+    "decisions": decisions.figures,
+    "sketching": lambda rounds: sketching.check(128, rounds),
+    "threads": lambda rounds: threads.check(),
+    "process": process.figures,
+}
 
 
 def machine() -> dict[str, str]:
@@ -37,27 +51,36 @@ def machine() -> dict[str, str]:
     return found
 
 
-def run(quick: bool) -> dict[str, Any]:
-    """All figures."""
-    rounds = 3 if quick else 11
-    return {
-        "machine": machine(),
-        "kinds": page_check.check_kinds(100, 128, rounds),
-        "sizes": page_check.check_sizes(rounds),
-        "process": process.figures(rounds),
-    }
+def run(parts: Sequence[str], rounds: int, url: str | None) -> dict[str, Any]:
+    """The figures of some parts, all of them where none is named."""
+    found: dict[str, Any] = {"machine": machine()}
+    for name, measure in PARTS.items():
+        if not parts or name in parts:
+            print(f"measuring {name} ...", file=sys.stderr)
+            found[name] = measure(rounds)
+    if url and (not parts or "collapse" in parts):
+        found["collapse"] = exact_collapse.measure(url)
+    return found
 
 
 def ratios(found: dict[str, Any]) -> dict[str, float]:
     """What a later run is held to: more is better."""
-    best = OURS if OURS in found["kinds"]["distinct"] else PLAIN
     result = {}
-    for kind, times in found["kinds"].items():
-        result |= {f"{kind}: {name} / {best}": time / times[best] for name, time in times.items() if name != best}
-        result[f"{kind}: a page with 20 % duplicates / this, {best}"] = (
-            found["kinds"]["20 % duplicates"][best] / times[best]
-        )
-    result["import of numpy / import of ndd_search"] = 1 / found["process"]["import ndd_search / import numpy, x"]
+    for kind, times in found.get("kinds", {}).items():
+        for ours in times.keys() & {OURS, PLAIN}:
+            peers = times.keys() - {OURS, PLAIN}
+            result |= {f"{kind}: {name} / {ours}": times[name] / times[ours] for name in peers}
+            normal = found["kinds"]["20 % duplicates"][ours]
+            result[f"{kind}: a page with 20 % duplicates / this, {ours}"] = normal / times[ours]
+    for kind, times in found.get("decisions", {}).items():
+        for name, time in times.items():
+            bar = f"{name.partition(',')[0]}, {decisions.BAR}"
+            result[f"{kind}: {bar} / {name}"] = times[bar] / time
+    for row in found.get("sketching", []):
+        what = ", ".join((row["shingles"], row["texts"], row["characters"]))
+        result |= {f"{what}: {name}": ratio for name, ratio in row["x"].items()}
+    if "process" in found:
+        result["import of numpy / import of ndd_search"] = 1 / found["process"]["import ndd_search / import numpy, x"]
     return result
 
 
@@ -71,40 +94,15 @@ def worse(found: dict[str, Any], before: dict[str, Any]) -> list[str]:
     ]
 
 
-def markdown(found: dict[str, Any]) -> str:
-    """The tables of docs/performance.md."""
-    parts = [
-        page_check.table(found["kinds"], "page of 100 hits, k = 128, µs"),
-        page_check.table(found["sizes"], "page with 20 % duplicates, µs"),
-        "| process | |\n|---|--:|\n"
-        + "\n".join(f"| {name} | {value:,.2f} |" for name, value in found["process"].items()),
-        ", ".join(f"{name} {value}" for name, value in found["machine"].items()),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def plot(found: dict[str, Any], folder: Path) -> None:
-    """Times by kind of page and by size."""
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(8, 4.5))
-    kinds = list(found["kinds"])
-    for name in found["kinds"]["distinct"]:
-        axes.plot(kinds, [found["kinds"][kind][name] for kind in kinds], "o-", label=name)
-    axes.set(yscale="log", ylabel="µs for a page of 100 hits, k = 128")
-    axes.legend(fontsize=7, ncols=2)
-    figure.savefig(folder / "page_kinds.svg", bbox_inches="tight")
-    figure, axes = pyplot.subplots(figsize=(8, 4.5))
-    for k in sorted({k for _, k in page_check.SIZES}):
-        for name, style in ((OURS, "-"), (PLAIN, "--")):
-            points = [(hits, found["sizes"][f"{hits} hits, k = {k}"]) for hits, at in page_check.SIZES if at == k]
-            if name in points[0][1]:
-                axes.plot(
-                    *zip(*((hits, times[name]) for hits, times in points), strict=True), style, label=f"{name}, k = {k}"
-                )
-    axes.set(xscale="log", yscale="log", xlabel="hits", ylabel="µs, 20 % duplicates")
-    axes.legend(fontsize=7)
-    figure.savefig(folder / "page_sizes.svg", bbox_inches="tight")
+def write(found: dict[str, Any], folder: Path) -> None:
+    """Figures, tables and plots, over those of parts that were measured before."""
+    kept, page = folder / "performance.json", folder / "performance.md"
+    if kept.exists():
+        found = json.loads(kept.read_text()) | found
+    page.write_text(document.rewrite(page.read_text(), found))
+    kept.write_text(json.dumps(found, indent=1) + "\n")
+    if {"kinds", "sizes"} <= found.keys():
+        document.plot(found, folder)
 
 
 def _processor() -> str:
@@ -117,21 +115,22 @@ def _processor() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help="what to measure (all)")
     parser.add_argument("--quick", action="store_true", help="three rounds instead of eleven")
-    parser.add_argument("--json", type=Path, help="write all figures to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    parser.add_argument("--plots", type=Path, help="draw into this folder (needs matplotlib)")
-    parser.add_argument("--against", type=Path, help="the JSON of an earlier run")
+    parser.add_argument("--url", help="of a live server, for the engine's own collapse")
+    parser.add_argument("--docs", type=Path, help="write tables, plots and figures into this folder")
+    parser.add_argument("--against", type=Path, help="the performance.json of an earlier run")
     arguments = parser.parse_args()
-    found = run(arguments.quick)
-    print(markdown(found))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
-    if arguments.markdown:
-        arguments.markdown.write_text(markdown(found))
-    if arguments.plots:
-        plot(found, arguments.plots)
-    if arguments.against and (fallen := worse(found, json.loads(arguments.against.read_text()))):
+    if unknown := set(arguments.parts) - {*PARTS, "collapse"}:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)} and collapse")
+    if "collapse" in arguments.parts and not arguments.url:
+        parser.error("collapse needs a server: --url http://127.0.0.1:9200")
+    before = json.loads(arguments.against.read_text()) if arguments.against else {}
+    found = run(arguments.parts, 3 if arguments.quick else 11, arguments.url)
+    print("\n\n".join(document.markdown(found).values()))
+    if arguments.docs:
+        write(found, arguments.docs)
+    if fallen := worse(found, before):
         sys.exit("worse than before:\n" + "\n".join(fallen))
 
 

@@ -5,7 +5,6 @@ python -m benchmarks.process
 
 from __future__ import annotations
 
-import os
 import resource
 import statistics
 import subprocess
@@ -61,27 +60,31 @@ def decoding(rounds: int) -> float:
     return measure({"decode": lambda: field.decode(fields, recipe)}, rounds)["decode"]
 
 
-def start_up(command: list[str], rounds: int) -> float:
-    """Median seconds of processor time of a command, child processes included."""
-    times = []
+def start_ups(programs: dict[str, list[str]], rounds: int) -> dict[str, float]:
+    """Median seconds of processor time of Python with some arguments, taking turns."""
+    times: dict[str, list[float]] = {name: [] for name in programs}
     for _ in range(rounds):
-        before = os.times()
-        subprocess.run(command, check=True, capture_output=True)
-        after = os.times()
-        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    return statistics.median(times)
+        for name, arguments in programs.items():
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            times[name].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def figures(rounds: int = 9) -> dict[str, float]:
     """All of these, by name; what ends in "x" is a ratio."""
-    python = [sys.executable, "-c"]
-    empty, numpy = start_up([*python, ""], rounds), start_up([*python, "import numpy"], rounds)
-    ours = start_up([*python, "import ndd_search"], rounds)
+    programs = {
+        "nothing": ["-c", ""],
+        "numpy": ["-c", "import numpy"],
+        "ndd_search": ["-c", "import ndd_search"],
+        "help": ["-c", "import sys; from ndd_search.cli import main; sys.exit(main())", "--help"],
+    }
+    times = start_ups(programs, rounds)
     found = {
-        "import ndd_search / import numpy, x": (ours - empty) / (numpy - empty),
-        "ndd-search --help, s": start_up(
-            [*python, "import sys; from ndd_search.cli import main; sys.exit(main())", "--help"], rounds
-        ),
+        "import ndd_search / import numpy, x": (times["ndd_search"] - times["nothing"])
+        / (times["numpy"] - times["nothing"]),
+        "ndd-search --help, s": times["help"],
         "decode a page of 100 sketches, µs": decoding(rounds),
         "growth over 20,000 page checks, bytes": grown(),
     }

@@ -1,0 +1,98 @@
+"""Figures to the tables and plots of docs/performance.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import decisions, exact_collapse, page_check, sketching, threads
+from benchmarks.page_check import OURS, PLAIN
+
+Times = dict[str, dict[str, float]]
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Markdown, all columns but the first to the right."""
+    first, *others = head
+    lines = [[first, *others], ["---", *["--:"] * len(others)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def kinds(found: Times) -> str:
+    """Methods down, kinds of page across; in brackets how many times the first method."""
+    first, *others = next(iter(found.values()))
+    rows = [[first, *(f"{times[first]:,.0f}" for times in found.values())]]
+    for name in others:
+        rows.append([name, *(f"{times[name]:,.0f} ({times[name] / times[first]:,.1f}x)" for times in found.values())])
+    return table(["µs a page of 100 hits, k = 128", *found], rows)
+
+
+def sizes(found: Times) -> str:
+    """Hits down, k across; the native core, where there is one, / numpy."""
+    ks = sorted({k for _, k in page_check.SIZES})
+    rows = []
+    for hits in sorted({hits for hits, _ in page_check.SIZES}):
+        cells = [" / ".join(f"{time:,.0f}" for time in found[f"{hits} hits, k = {k}"].values()) for k in ks]
+        rows.append([f"{hits:,}", *cells])
+    return table(["hits", *(f"k = {k}" for k in ks)], rows)
+
+
+def process(found: dict[str, float]) -> str:
+    return table(["", ""], ([name, f"{value:,.2f}".removesuffix(".00")] for name, value in found.items()))
+
+
+def machine(found: dict[str, str]) -> str:
+    return "Measured on " + ", ".join(f"{name} {value}" for name, value in found.items()) + "."
+
+
+BLOCKS = {
+    "machine": machine,
+    "kinds": kinds,
+    "sizes": sizes,
+    "decisions": decisions.table,
+    "sketching": sketching.table,
+    "threads": threads.table,
+    "process": process,
+    "collapse": exact_collapse.table,
+}
+
+
+def markdown(found: dict[str, Any]) -> dict[str, str]:
+    """The Markdown of each part that was measured."""
+    return {name: block(found[name]) for name, block in BLOCKS.items() if name in found}
+
+
+def rewrite(text: str, found: dict[str, Any]) -> str:
+    """The text with the figures of each part between `<!-- part -->` and `<!-- end -->`. Raises KeyError for none."""
+    for name, block in markdown(found).items():
+        marks = re.compile(f"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        text, places = marks.subn(lambda mark, block=block: f"{mark[1]}{block}\n{mark[2]}", text)
+        if not places:
+            raise KeyError(f"no place for {name}: write <!-- {name} --> and <!-- end --> where its figures belong")
+    return text
+
+
+def plot(found: dict[str, Any], folder: Path) -> None:
+    """Times by kind of page and by size."""
+    from matplotlib import pyplot
+
+    pyplot.rcParams["svg.hashsalt"] = "ndd_search"  # so that equal figures give equal files
+    figure, axes = pyplot.subplots(figsize=(8, 4.5))
+    pages = found["kinds"]
+    for name in next(iter(pages.values())):
+        axes.plot(list(pages), [times[name] for times in pages.values()], "o-", label=name)
+    axes.set(yscale="log", ylabel="µs for a page of 100 hits, k = 128")
+    axes.legend(fontsize=7, ncols=2)
+    figure.savefig(folder / "page_kinds.svg", bbox_inches="tight", metadata={"Date": None})
+    figure, axes = pyplot.subplots(figsize=(8, 4.5))
+    for k in sorted({k for _, k in page_check.SIZES}):
+        for name, style in ((OURS, "-"), (PLAIN, "--")):
+            points = [
+                (hits, found["sizes"][f"{hits} hits, k = {k}"].get(name)) for hits, at in page_check.SIZES if at == k
+            ]
+            axes.plot(*zip(*points, strict=True), style, label=f"{name}, k = {k}")
+    axes.set(xscale="log", yscale="log", xlabel="hits", ylabel="µs, 20 % duplicates")
+    axes.legend(fontsize=7)
+    figure.savefig(folder / "page_sizes.svg", bbox_inches="tight", metadata={"Date": None})
