@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Of what is called from Python: raised with every change to it, here and in native.py. */
-enum { VERSION = 3 };
+enum { VERSION = 4 };
 
 /* ---------------------------------------------------------------- the sketches of a page */
 
@@ -399,17 +399,19 @@ static void insert(Index *index, int64_t hit)
 /* ---------------------------------------------------------------- leaders and pairs
  *
  * Two hits at least `bar` alike have a value in common already among the smallest of each (all but as many as they must
- * share, and one more), so only those are looked up, and hits that meet there are compared value by value. When that
- * would be more than a comparison for each hit, the page is one of many that share something: from then on all values
- * are looked up, which counts what is shared with all hits at once.
+ * share, and one more), so only those are looked up, and hits that meet there are compared value by value. When some
+ * meet more others than a text has copies, the page is one of many that share something: from then on all values are
+ * looked up, which counts what is shared with all hits at once.
  */
+
+enum { FEW_COPIES = 4 };
 
 typedef struct {
     const Page *page;
     double bar;
     Index smallest, all;
     Index *index;      /* the one in use */
-    int64_t compared;
+    int64_t excess;    /* comparisons beyond a few for each hit */
 } Search;
 
 static int start_search(Search *search, Page *page, double bar)
@@ -417,7 +419,7 @@ static int start_search(Search *search, Page *page, double bar)
     search->page = page;
     search->bar = bar - ROUNDING;
     search->index = &search->smallest;
-    search->compared = 0;
+    search->excess = 0;
     search->smallest.part_count = search->all.part_count = 0;
     page->least = malloc((size_t)(page->count + 1) * sizeof(int64_t));
     if (!page->least)
@@ -445,9 +447,11 @@ static int meet(Search *search, int64_t hit, const int64_t *leaders)
         return 0;
     if (search->index == &search->all)
         return 1;
+    int64_t met = 0;
     for (int64_t other = 0; other < hit; other++)
-        search->compared += search->index->shared[other] > 0;
-    if (search->compared <= search->page->count / 2)
+        met += search->index->shared[other] > 0;
+    search->excess += met > FEW_COPIES ? met - FEW_COPIES : 0;
+    if (search->excess <= search->page->count / 8)
         return 1;
     if (!make_index(&search->all, search->page, 1))
         return -1;
@@ -1146,51 +1150,91 @@ static int use_common(Page *page, PyObject *table)
     return page->sums && page->summed;
 }
 
-PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, min_similarity, common) -> (first, second, shared, left, right, weight of "
-                        "shared, of left, of right) as bytes of int64, ordered by the first, then the second; or None.");
+/* The columns of `pairs`: the first three, or all. */
+enum { FIRST_HIT, SECOND_HIT, SIMILARITY, BRIEF, SHARED = BRIEF, LEFT, RIGHT, SHORTER, RARE_SHARED, RARE_LEFT, RARE_RIGHT, COLUMNS };
+
+/* As similarity.estimated_shingles. */
+static double shingles_of(const Page *page, int64_t hit)
+{
+    int64_t length = length_of(page, hit);
+    if (length < page->k)
+        return (double)length;
+    return (double)(page->k > 1 ? page->k - 1 : 1) * 2147483648.0 / ((double)values_of(page, hit)[length - 1] + 1);
+}
+
+static void write_pair(const Page *page, const Pair *pair, int64_t at, int columns, int64_t **whole, double **real)
+{
+    static const double unit = 1 << 20; /* as decision.UNIT */
+    double first, second;
+    whole[FIRST_HIT][at] = pair->first;
+    whole[SECOND_HIT][at] = pair->second;
+    real[SIMILARITY][at] = (double)pair->shared / (double)(pair->left + pair->right - pair->shared);
+    if (columns == BRIEF)
+        return;
+    whole[SHARED][at] = pair->shared;
+    whole[LEFT][at] = pair->left;
+    whole[RIGHT][at] = pair->right;
+    first = shingles_of(page, pair->first);
+    second = shingles_of(page, pair->second);
+    real[SHORTER][at] = first < second ? first : second;
+    real[RARE_SHARED][at] = pair->shared - (double)pair->weights[0] / unit;
+    real[RARE_LEFT][at] = pair->left - (double)pair->weights[1] / unit;
+    real[RARE_RIGHT][at] = pair->right - (double)pair->weights[2] / unit;
+}
+
+/* Pairs as columns, ordered by the first, then the second. NULL: no memory. */
+static PyObject *columns_of(const Page *page, const Pair *pairs, int64_t count, int columns)
+{
+    int64_t *whole[COLUMNS], *next = calloc((size_t)page->count + 1, sizeof *next);
+    double *real[COLUMNS];
+    PyObject *result = PyTuple_New(columns);
+    for (int i = 0; next && result && i < columns; i++) {
+        PyObject *bytes = bytes_of(NULL, count * (int64_t)sizeof(int64_t));
+        if (!bytes) {
+            free(next);
+            next = NULL;
+            break;
+        }
+        real[i] = (double *)(whole[i] = (int64_t *)PyBytes_AsString(bytes));
+        PyTuple_SetItem(result, i, bytes);
+    }
+    if (!next || !result) {
+        free(next);
+        Py_XDECREF(result);
+        return NULL;
+    }
+    for (int64_t i = 0; i < count; i++)
+        next[pairs[i].first + 1]++;
+    for (int64_t hit = 0; hit < page->count; hit++)
+        next[hit + 1] += next[hit];
+    for (int64_t i = 0; i < count; i++)
+        write_pair(page, pairs + i, next[pairs[i].first]++, columns, whole, real);
+    free(next);
+    return result;
+}
+
+PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, min_similarity, brief, common) -> (first, second, similarity) and, unless "
+                        "brief, (shared, left, right, shorter, rare_shared, rare_left, rare_right), see pairs.Pairs and "
+                        "decision.Overlaps; bytes of int64 and float64, ordered by the first, then the second; or None.");
 
 static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    enum { COLUMNS = 8 };
     PyObject *sketches, *offsets, *common, *result = NULL;
     long long k;
     double bar;
+    int brief;
     Page page = {0};
     Pair *found = NULL;
     int64_t count = -1;
-    if (!PyArg_ParseTuple(arguments, "OOLdO", &sketches, &offsets, &k, &bar, &common))
+    if (!PyArg_ParseTuple(arguments, "OOLdpO", &sketches, &offsets, &k, &bar, &brief, &common))
         return NULL;
     if (bar >= 0 && bar <= 1 && copy_page(&page, sketches, offsets, k) && use_common(&page, common)) {
         Py_BEGIN_ALLOW_THREADS
         count = find_pairs(&page, bar, &found);
         Py_END_ALLOW_THREADS
     }
-    if (count >= 0 && (result = PyTuple_New(COLUMNS))) {
-        int64_t *column[COLUMNS], *next = page.offsets; /* of no more use, and one longer than the hits */
-        for (int i = 0; i < COLUMNS; i++) {
-            PyObject *bytes = bytes_of(NULL, count * (int64_t)sizeof(int64_t));
-            if (!bytes) {
-                Py_DECREF(result);
-                result = NULL;
-                goto end;
-            }
-            column[i] = (int64_t *)PyBytes_AsString(bytes);
-            PyTuple_SetItem(result, i, bytes);
-        }
-        memset(next, 0, (size_t)(page.count + 1) * sizeof(int64_t));
-        for (int64_t i = 0; i < count; i++)
-            next[found[i].first + 1]++;
-        for (int64_t hit = 0; hit < page.count; hit++)
-            next[hit + 1] += next[hit];
-        for (int64_t i = 0; i < count; i++) {
-            int64_t at = next[found[i].first]++;
-            column[0][at] = found[i].first, column[1][at] = found[i].second, column[2][at] = found[i].shared;
-            column[3][at] = found[i].left, column[4][at] = found[i].right;
-            for (int j = 0; j < 3; j++)
-                column[5 + j][at] = (int64_t)found[i].weights[j];
-        }
-    }
-end:
+    if (count >= 0)
+        result = columns_of(&page, found, count, brief ? BRIEF : COLUMNS);
     free(found);
     free_page(&page);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);

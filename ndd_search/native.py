@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-VERSION = 3  # of the functions below, as in _native.c: an older core may lie in a folder that is worked in
+VERSION = 4  # of the functions below, as in _native.c: an older core may lie in a folder that is worked in
 Plan = tuple[bool, int, int, int]  # shingles of words (else of characters), size, seed, k
 
 
@@ -28,9 +28,9 @@ class Core(Protocol):
         """The leader of each hit, int64."""
 
     def pairs(
-        self, sketches: object, offsets: object, k: int, min_similarity: float, common: bytes | None, /
+        self, sketches: object, offsets: object, k: int, min_similarity: float, brief: bool, common: bytes | None, /
     ) -> tuple[bytes, ...] | None:
-        """The eight columns of pairs.count_shared, int64. common: a common_table."""
+        """The similar pairs: the fields of pairs.Pairs and, unless brief, decision.Overlaps. common: a common_table."""
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:
         """A hash table of values (int32) and what each weighs (int64, below 2**32)."""

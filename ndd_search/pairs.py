@@ -16,11 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import counting, native
-from ndd_search.counting import Commonness, Counts, Ranks, Table
-from ndd_search.decision import UNIT, CommonValues, Decision, Overlaps
+from ndd_search.counting import Counts, Ranks, Table
+from ndd_search.decision import UNIT, Decision, Overlaps
 from ndd_search.errors import InvalidSketch
 from ndd_search.similarity import check_sketch, estimated_shingles
 from ndd_search.sketch import VALUES, Sketch, Sketches
+
+_WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)
+_COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 4  # of the native core
 
 
 @dataclass(frozen=True)
@@ -106,30 +109,33 @@ def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
 
 def resembling_pairs(rows: Rows, floor: float) -> Pairs:
     """All pairs of a page whose resemblance, in its KMV form (see similarity), is at least `floor`."""
-    return _pairs(count_shared(rows, floor)[0])
+    if native.core and (found := native.core.pairs(rows.values, rows.offsets, rows.k, floor, True, None)):
+        return Pairs(*_arrays_of(found))
+    return _pairs(counting.count_shared(rows.table, floor))
 
 
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
     """The pairs whose resemblance is at least `floor`, or the decision's own, with what it asks about them."""
-    counts, common = count_shared(rows, decision.floor if floor is None else floor, decision.common)
+    least = decision.floor if floor is None else floor
+    if native.core and (decision.common is None or decision.common.native_table):
+        common = decision.common.native_table if decision.common else None
+        if found := native.core.pairs(rows.values, rows.offsets, rows.k, least, False, common):
+            first, second, similarity, *overlaps = _arrays_of(found)
+            return Pairs(first, second, similarity), Overlaps(*overlaps)
+    counts = counting.count_shared(rows.table, least)
     numbers = counts.shared, counts.left, counts.right
     if not len(counts.shared):
         none = np.empty(0)
         return _pairs(counts), Overlaps(*numbers, none, none, none, none)
     sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
-    rare = (number - weight / UNIT for number, weight in zip(numbers, common, strict=True))
+    weights = counting.commonness(rows.table, counts, decision.common)
+    rare = (number - weight / UNIT for number, weight in zip(numbers, weights, strict=True))
     return _pairs(counts), Overlaps(*numbers, np.minimum(sizes[counts.first], sizes[counts.second]), *rare)
 
 
-def count_shared(rows: Rows, floor: float, common: CommonValues | None = None) -> tuple[Counts, Commonness]:
-    """The pairs that share a value and resemble each other by `floor`, and how common their values are."""
-    if native.core and (common is None or common.native_table):
-        table = common.native_table if common else None
-        if found := native.core.pairs(rows.values, rows.offsets, rows.k, floor, table):
-            columns = [np.frombuffer(column, np.int64) for column in found]
-            return Counts(*columns[:5]), Commonness(*columns[5:])
-    counts = counting.count_shared(rows.table, floor)
-    return counts, counting.commonness(rows.table, counts, common)
+def _arrays_of(columns: Sequence[bytes]) -> list[npt.NDArray[Any]]:
+    """What the native core returns, as arrays."""
+    return [np.frombuffer(column, kind) for column, kind in zip(columns, _COLUMNS, strict=False)]
 
 
 def _pairs(counts: Counts) -> Pairs:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
-from itertools import chain
+from dataclasses import fields
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
 from ndd_search.config import Recipe
-from ndd_search.decision import CommonValues
+from ndd_search.decision import CommonValues, Decision, Overlaps
 from ndd_search.errors import InvalidSketch
 from ndd_search.groups import leaders
 from ndd_search.native import Core
-from ndd_search.pairs import Rows, count_shared, rows_of
+from ndd_search.pairs import Pairs, Rows, overlapping_pairs, resembling_pairs, rows_of
 from ndd_search.sketch import sketch, sketch_many
 from ndd_search.unicode_table import native_table
 from tests.strategies import texts as awkward_texts
@@ -55,6 +55,13 @@ def both(call: Callable[[], T]) -> tuple[T, T]:
         native.core = core
 
 
+def same_fields(found: Pairs | Overlaps, wanted: Pairs | Overlaps) -> None:
+    for field in fields(wanted):
+        one, other = getattr(found, field.name), getattr(wanted, field.name)
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist(), field.name
+
+
 def same_answers(page: list[np.ndarray], k: int, floor: float) -> None:
     rows, plain = both(lambda: rows_of(page, k))
     for one, other in ((rows.values, plain.values), (rows.offsets, plain.offsets)):
@@ -62,10 +69,11 @@ def same_answers(page: list[np.ndarray], k: int, floor: float) -> None:
         assert one.tolist() == other.tolist()
     some = np.unique(rows.values[rows.values % 3 > 0])
     for common in (None, CommonValues(100, some, (5 + some % 90).astype(np.int32), "any")):
-        columns, expected = both(lambda common=common: count_shared(rows, floor, common))
-        for column, wanted in zip(chain(*columns), chain(*expected), strict=True):
-            assert column.dtype == wanted.dtype == np.int64
-            assert column.tolist() == wanted.tolist()
+        decision = Decision(None, 3, common)
+        found, wanted = both(lambda decision=decision: overlapping_pairs(rows, decision, floor))
+        same_fields(found[0], wanted[0])
+        same_fields(found[1], wanted[1])
+    same_fields(*both(lambda: resembling_pairs(rows, floor)))
     if floor:
         found, wanted = both(lambda: leaders(page, floor, k))
         assert found.dtype == wanted.dtype
@@ -112,7 +120,7 @@ def test_what_is_no_page_is_left_to_numpy(page: list[object], k: int, floor: flo
         isinstance(row, np.ndarray) and row.dtype == np.int32 and row.ndim == 1 and (np.diff(row, prepend=-1) > 0).all()
         for row in page
     )
-    found = native.core.leaders(page, None, k, floor), native.core.pairs(page, None, k, floor, None)
+    found = native.core.leaders(page, None, k, floor), native.core.pairs(page, None, k, floor, False, None)
     expected = regular and k >= 1 and 0 <= floor <= 1
     assert [one is not None for one in found] == [expected, expected]
     assert (native.core.rows(page, None, k) is not None) == (regular and k >= 1)
@@ -230,7 +238,7 @@ def test_a_page_leaves_nothing_behind(core: Core) -> None:
 
     def check() -> None:
         leaders(page, 0.5, 128)
-        count_shared(rows, 0.3)
+        resembling_pairs(rows, 0.3)
         core.leaders([*page, "no sketch"], None, 128, 0.5)
 
     check()
