@@ -21,7 +21,7 @@ from ndd_search import native
 from ndd_search.decision import CommonValues, Decision
 from ndd_search.groups import choose_leaders
 from ndd_search.pairs import rows_of, similar_pairs
-from ndd_search.sketch import VALUES
+from ndd_search.sketches import VALUES
 
 HITS, K = 100, 64
 RECIPE = ndd.Recipe(k=K)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.errors import InvalidDocument, InvalidSketch, MissingExtra, NDDError, RecipeMismatch
-from ndd_search.sketch import Sketches, sketch, sketch_many
 
 if TYPE_CHECKING:
     from ndd_search.engines.embedded import Index
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
     from ndd_search.presets import Preset, preset
     from ndd_search.ranked_list import collapse
     from ndd_search.similarity import containment, estimate_containment, estimate_resemblance, resemblance
+    from ndd_search.sketches import Sketches, sketch, sketch_many
 
-# Imported when first used: no program wants all of them, and some need an extra.
+# Imported when first used: no program wants all of them, numpy takes its time, and some need an extra.
 _LATER = {
     "Backfill": "indexing.backfill",
     "CandidateSearch": "indexing.candidates",
@@ -32,6 +32,7 @@ _LATER = {
     "Index": "engines.embedded",
     "Page": "page",
     "Preset": "presets",
+    "Sketches": "sketches",
     "collapse": "ranked_list",
     "containment": "similarity",
     "estimate_containment": "similarity",
@@ -42,7 +43,9 @@ _LATER = {
     "options": "engines.hook",
     "preset": "presets",
     "resemblance": "similarity",
+    "sketch": "sketches",
     "sketch_fields": "indexing.ingest",
+    "sketch_many": "sketches",
     "unwrap": "engines.wrap",
     "with_sketches": "indexing.ingest",
     "wrap": "engines.wrap",

@@ -1,4 +1,4 @@
-/* The native core: what pairs.py and sketch.py compute with numpy, bit for bit the same, several times faster.
+/* The native core: what pairs.py and sketches.py compute with numpy, bit for bit the same, several times faster.
  *
  * Plain C on Python's stable ABI (3.11): a compiler is all it takes to build it, one wheel serves every later Python,
  * and without it the package works the same. Only the regular case is here: a function returns None for anything else

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.decision import CommonValues
-from ndd_search.sketch import VALUES, Sketch
+from ndd_search.sketches import VALUES, Sketch
 
 Ranks = npt.NDArray[np.int64]
 Table = npt.NDArray[np.uint32]

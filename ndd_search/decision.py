@@ -36,7 +36,7 @@ import numpy.typing as npt
 from ndd_search import native
 from ndd_search.config import Recipe
 from ndd_search.errors import RecipeMismatch
-from ndd_search.sketch import VALUES, Sketches
+from ndd_search.sketches import VALUES, Sketches
 
 Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1
 Shares = npt.NDArray[np.float64]

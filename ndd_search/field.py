@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.config import Recipe
-from ndd_search.sketch import Sketch
+from ndd_search.sketches import Sketch
 
 STALE = "stale"  # stands where the recipe id does, when the text has changed without the sketch; no recipe has this id
 

@@ -20,7 +20,7 @@ from ndd_search.counting import Counts, Ranks, Table
 from ndd_search.decision import UNIT, Decision, Overlaps
 from ndd_search.errors import InvalidSketch
 from ndd_search.similarity import check_sketch, estimated_shingles
-from ndd_search.sketch import VALUES, Sketch, Sketches
+from ndd_search.sketches import VALUES, Sketch, Sketches
 
 _WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)
 _COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 4  # of the native core

@@ -16,7 +16,7 @@ from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.numbers import numbers_value
 from ndd_search.page import Fetch, Fetched, Page, cut, fill, run
-from ndd_search.sketch import Sketch, sketch_many
+from ndd_search.sketches import Sketch, sketch_many
 from ndd_search.stream import Stream
 
 Text = str | Sequence[str] | Callable[[Any], str | None]

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.errors import InvalidSketch
-from ndd_search.sketch import VALUES
+from ndd_search.sketches import VALUES
 
 
 @dataclass(frozen=True)

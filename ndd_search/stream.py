@@ -17,7 +17,7 @@ from ndd_search.groups import choose_leaders
 from ndd_search.guards import Reader as FieldReader
 from ndd_search.guards import allowed
 from ndd_search.pairs import Pairs, Rows, rows_of, similar_pairs
-from ndd_search.sketch import Sketch
+from ndd_search.sketches import Sketch
 
 Find = Callable[[Rows, Decision], Pairs]
 _NONE = np.empty(0, np.int32)

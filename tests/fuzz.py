@@ -17,7 +17,7 @@ import numpy as np
 
 from ndd_search import native
 from ndd_search.config import Recipe
-from ndd_search.sketch import sketch, sketch_many
+from ndd_search.sketches import sketch, sketch_many
 from tests.strategies import AWKWARD
 from tests.test_native import FLOORS, both, same_answers
 

@@ -27,7 +27,7 @@ from ndd_search.evaluation.study import all_methods, halved_and_doubled, study
 from ndd_search.evaluation.tables import tables
 from ndd_search.pairs import overlapping_pairs, rows_of
 from ndd_search.similarity import broder_resemblance
-from ndd_search.sketch import sketch_many
+from ndd_search.sketches import sketch_many
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "ta", "lo", "mi")]
 FRAME = "home news world politics business opinion sport culture science weather video photos local jobs archive"

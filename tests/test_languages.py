@@ -17,7 +17,7 @@ import pytest
 from ndd_search.config import Recipe
 from ndd_search.decision import CommonValues, Decision
 from ndd_search.pairs import overlapping_pairs, rows_of
-from ndd_search.sketch import Sketches, sketch_many
+from ndd_search.sketches import Sketches, sketch_many
 
 LANGUAGES = ["en", "de", "ru", "ar", "hi", "bn", "th", "zh", "ja", "ko", "vi", "tr", "el", "he", "lo", "km", "my"]
 BODIES = [range(0, 4), range(4, 9), range(9, 13), range(13, 17), range(17, 20), range(20, 23)]

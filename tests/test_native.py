@@ -25,7 +25,7 @@ from ndd_search.errors import InvalidSketch
 from ndd_search.groups import leaders
 from ndd_search.native import Core
 from ndd_search.pairs import Pairs, Rows, overlapping_pairs, resembling_pairs, rows_of
-from ndd_search.sketch import sketch, sketch_many
+from ndd_search.sketches import sketch, sketch_many
 from ndd_search.unicode_table import native_table
 from tests.strategies import texts as awkward_texts
 
@@ -282,7 +282,7 @@ def test_a_core_that_does_not_load_is_not_hidden(tmp_path: object) -> None:
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'ndd_search._native': raise ImportError('undefined symbol', name=name)\n"
         "sys.meta_path.insert(0, Broken())\n"
-        "import ndd_search"
+        "import ndd_search.native"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "undefined symbol" in done.stderr

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ndd_search.config import Recipe
 from ndd_search.errors import MissingExtra
 from ndd_search.shingles import shingle_hashes, shingle_texts
-from ndd_search.sketch import sketch
+from ndd_search.sketches import sketch
 from tests import plain_sketching as plain
 from tests.strategies import RECIPES, recipes, texts
 

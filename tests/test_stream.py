@@ -14,7 +14,7 @@ from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import CommonValues, Decision, Overlaps
 from ndd_search.page import Fetch, Fetched, Page, cut, fill, run
 from ndd_search.similarity import resemblance
-from ndd_search.sketch import Sketch
+from ndd_search.sketches import Sketch
 from ndd_search.stream import Stream
 
 RECIPE = Recipe.words(k=12)

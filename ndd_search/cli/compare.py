@@ -30,7 +30,7 @@ from ndd_search.cli.sources import read_text
 from ndd_search.ranked_list import collapse
 from ndd_search.shingles import shingle_texts
 from ndd_search.similarity import estimate_containment, estimate_resemblance
-from ndd_search.sketch import sketch_many
+from ndd_search.sketches import sketch_many
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,7 @@ from ndd_search.errors import IndexUnusable
 from ndd_search.field import SketchField
 from ndd_search.indexing.candidates import Candidate, CandidateSearch, all_duplicates, find_duplicates
 from ndd_search.indexing.indexes import look_up
-from ndd_search.sketch import Sketch
+from ndd_search.sketches import Sketch
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

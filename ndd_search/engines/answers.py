@@ -11,7 +11,7 @@ from ndd_search.config import Recipe
 from ndd_search.decision import CommonValues
 from ndd_search.documents import value_of
 from ndd_search.field import SketchField
-from ndd_search.sketch import Sketch
+from ndd_search.sketches import Sketch
 
 Hit = dict[str, Any]
 

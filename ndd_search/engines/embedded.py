@@ -30,7 +30,7 @@ from ndd_search.errors import IndexUnusable, MissingExtra, RecipeMismatch
 from ndd_search.numbers import numbers_value
 from ndd_search.page import Fetch, Fetched, cut, fill, next_fetch, run
 from ndd_search.settings_file import read_settings
-from ndd_search.sketch import Sketch, sketch_many
+from ndd_search.sketches import Sketch, sketch_many
 from ndd_search.stream import Stream
 
 try:

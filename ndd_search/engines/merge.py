@@ -21,7 +21,7 @@ from ndd_search.engines.response import DUPLICATE_OF, INNER, SIMILARITY, block_o
 from ndd_search.field import SketchField
 from ndd_search.numbers import numbers_value
 from ndd_search.page import Page, cut
-from ndd_search.sketch import Sketch, sketch_many
+from ndd_search.sketches import Sketch, sketch_many
 from ndd_search.stream import Stream
 
 By = Literal["score", "reciprocal_rank", "round_robin"]

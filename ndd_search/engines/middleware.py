@@ -39,7 +39,7 @@ from ndd_search.engines.state import State
 from ndd_search.field import SketchField
 from ndd_search.keep import fields_of
 from ndd_search.page import Fetch, Page, cut, next_fetch
-from ndd_search.sketch import Sketch
+from ndd_search.sketches import Sketch
 from ndd_search.stream import Stream
 
 MAX_RESULT_WINDOW = 10_000  # the engines' default

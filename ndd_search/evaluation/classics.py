@@ -15,7 +15,7 @@ from ndd_search.evaluation.methods import Method, Prepared, broder, sketched
 from ndd_search.evaluation.sets import Shares, interned, rows_of_sets, shared_sums
 from ndd_search.pairs import Rows
 from ndd_search.shingles import shingle_texts
-from ndd_search.sketch import sketch_many
+from ndd_search.sketches import sketch_many
 from ndd_search.text import tokens
 
 Signatures = npt.NDArray[np.uint64]

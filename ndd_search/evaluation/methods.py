@@ -24,7 +24,7 @@ from ndd_search.pairs import Pairs, Rows, rows_of
 from ndd_search.presets import PRESETS
 from ndd_search.shingles import shingle_texts
 from ndd_search.simhash import BITS, Rarity, Weight, distance, fingerprints
-from ndd_search.sketch import sketch_many
+from ndd_search.sketches import sketch_many
 
 
 class Prepared(Protocol):

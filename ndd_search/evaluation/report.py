@@ -15,7 +15,7 @@ from ndd_search.evaluation.sets import Shares
 from ndd_search.evaluation.study import Result, Study
 from ndd_search.evaluation.tables import tables
 from ndd_search.pairs import overlapping_pairs, rows_of
-from ndd_search.sketch import sketch_many
+from ndd_search.sketches import sketch_many
 
 MOST_UNLABELLED = 3000  # documents of a collection without labels whose pairs are all looked at
 _SAMPLES = 6

@@ -12,7 +12,7 @@ from ndd_search.decision import CommonValues, Overlaps
 from ndd_search.evaluation.collection import Places
 from ndd_search.pairs import Rows
 from ndd_search.similarity import estimated_shingles
-from ndd_search.sketch import VALUES
+from ndd_search.sketches import VALUES
 
 Shares = npt.NDArray[np.float64]
 

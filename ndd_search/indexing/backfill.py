@@ -27,7 +27,7 @@ from ndd_search.indexing.rewrite import Job, Rewriter, Tally
 from ndd_search.indexing.scan import Hits
 from ndd_search.indexing.templates import check_mapping, kept_out_of_source, properties
 from ndd_search.numbers import numbers_value
-from ndd_search.sketch import Sketch, sketch_many
+from ndd_search.sketches import Sketch, sketch_many
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # of an index's average documents

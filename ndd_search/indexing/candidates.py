@@ -23,7 +23,7 @@ from ndd_search.guards import long_enough
 from ndd_search.indexing.patience import Patience
 from ndd_search.indexing.scan import snapshot
 from ndd_search.pairs import rows_of, similar_pairs
-from ndd_search.sketch import Sketch, sketch
+from ndd_search.sketches import Sketch, sketch
 
 _MISSED = 0.01  # of the documents exactly at the bar, the share that may share too few keys to be looked at
 _AT_ONCE = 100  # searches in a request

@@ -19,7 +19,7 @@ from ndd_search.groups import choose_leaders
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.templates import Finding, check_mapping
 from ndd_search.pairs import rows_of, similar_pairs
-from ndd_search.sketch import Sketch, sketch_many
+from ndd_search.sketches import Sketch, sketch_many
 
 BARS: tuple[Setting, ...] = ("auto", 0.5, 0.7, 0.8, 0.9)
 NONE = "(none)"  # stands for a recipe where a document has no sketch

@@ -12,7 +12,7 @@ import numpy as np
 
 from ndd_search.config import Recipe
 from ndd_search.indexing.candidates import CandidateSearch
-from ndd_search.sketch import Sketch
+from ndd_search.sketches import Sketch
 
 logger = logging.getLogger("ndd_search")
 

@@ -34,7 +34,7 @@ from ndd_search.field import SketchField
 from ndd_search.indexing.actions import Action, open_action, touches
 from ndd_search.indexing.duplicate_policy import DuplicatePolicy, FoundDuplicate
 from ndd_search.numbers import numbers_value
-from ndd_search.sketch import Sketch, sketch_many
+from ndd_search.sketches import Sketch, sketch_many
 
 logger = logging.getLogger("ndd_search")
 

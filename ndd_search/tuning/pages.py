@@ -18,7 +18,7 @@ from ndd_search.documents import value_of
 from ndd_search.groups import choose_leaders
 from ndd_search.guards import allowed
 from ndd_search.pairs import Pairs, overlapping_pairs, rows_of
-from ndd_search.sketch import Sketch
+from ndd_search.sketches import Sketch
 
 Shares = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

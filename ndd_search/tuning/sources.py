@@ -17,7 +17,7 @@ from ndd_search.engines.request import sample_body
 from ndd_search.errors import InvalidDocument
 from ndd_search.field import SketchField
 from ndd_search.numbers import numbers_value
-from ndd_search.sketch import sketch_many
+from ndd_search.sketches import sketch_many
 from ndd_search.tuning.pages import FoundHit, ResultPage
 
 if TYPE_CHECKING:
