@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 from typing import NamedTuple
@@ -98,19 +97,21 @@ def code_point_table() -> Table:
     pool: list[int] = []
     starts: list[int] = []
     lengths: list[int] = []
-    chars = list(map(chr, _scanned()))
+    everything = "".join(_scanned())
+    changing = {*_decompositions(), *_ignorable.findall(everything), *_turkish_i.findall(everything)}
+    changing |= {char for char, folded in zip(_scanned(), map(str.casefold, _scanned()), strict=True) if char != folded}
+    chars = sorted(changing)
     for char, folded in zip(chars, fold("\n".join(chars)).split("\n"), strict=True):
-        if folded == char:
-            continue
         if "\u0345" in unicodedata.normalize("NFKD", char):  # a mark that becomes a letter
             points[ord(char)] = 0x0345 | MARK
+            continue
+        if len(folded) == 1 and char != "\u0130":
+            points[ord(char)] = plain[ord(folded)]
             continue
         # The dot of a capital i is a mark like others, until `composing_pairs` takes it away.
         after = plain[list(map(ord, folded if char != "\u0130" else "i\u0307"))]
         if len(after) and not after.any():
             points[ord(char)] = 0
-        elif len(after) == 1:
-            points[ord(char)] = after[0]
         else:
             points[ord(char)] = SPECIAL | np.uint32(len(starts))
             starts.append(len(pool))
@@ -119,8 +120,16 @@ def code_point_table() -> Table:
     return Table(points, np.array(pool, np.uint32), np.array(starts), np.array(lengths))
 
 
-def _scanned() -> Iterator[int]:
-    return chain.from_iterable(range(*part) for part in _SCANNED)
+@cache
+def _scanned() -> list[str]:
+    return list(map(chr, chain.from_iterable(range(*part) for part in _SCANNED)))
+
+
+@cache
+def _decompositions() -> dict[str, str]:
+    """What Unicode says of those that decompose at all."""
+    found = map(unicodedata.decomposition, _scanned())
+    return {char: parts for char, parts in zip(_scanned(), found, strict=True) if parts}
 
 
 def _classes() -> Numbers:
@@ -130,9 +139,11 @@ def _classes() -> Numbers:
         points[first : last + 1] = 0
     points[0xFFFE::0x10000] = points[0xFFFF::0x10000] = 0  # noncharacters
     points[:128] = np.frombuffer(ASCII, np.uint8)[:128]
-    categories = {point: unicodedata.category(chr(point)) for point in _scanned()}
-    points[[point for point, category in categories.items() if category[0] not in "LMN" and category != "Cn"]] = 0
-    points[[point for point, category in categories.items() if category[0] == "M"]] |= MARK
+    scanned = code_points("".join(_scanned()))
+    categories = "".join(map(unicodedata.category, _scanned())).encode()
+    major, minor = np.frombuffer(categories, np.uint8).reshape(-1, 2).T
+    points[scanned[~np.isin(major, list(b"LMN")) & ~((major == ord("C")) & (minor == ord("n")))]] = 0
+    points[scanned[major == ord("M")]] |= MARK
     for first, last in _UNSPACED:
         block = points[first : last + 1]
         block[(block != 0) & (block & MARK == 0)] |= SINGLE
@@ -169,7 +180,7 @@ def native_table() -> bytes:
 def _packed(entries: Numbers) -> Numbers:
     """Entries of `code_point_table` as `native_table` has them."""
     points, tails = entries & POINT, combining_orders(tail=True)
-    ranks = np.searchsorted(np.unique(tails), np.arange(256)).astype(np.uint32)
+    ranks = np.cumsum(np.bincount(tails, minlength=256) > 0, dtype=np.uint32) - np.uint32(1)  # np.unique is slow
     ranks[IOTA_BELOW] = 63
     packed: Numbers = points | ranks[tails[points]] << np.uint32(21)
     stays = ((entries & MARK) != 0) & (combining_orders()[points] == 0) & (tails[points] > 0)  # as if first in a pair
@@ -182,10 +193,14 @@ def _packed(entries: Numbers) -> Numbers:
 @cache
 def combining_orders(tail: bool = False) -> npt.NDArray[np.uint8]:
     """The canonical combining class of every code point; with `tail`, of the last mark it decomposes into."""
+    if tail:
+        orders = combining_orders().copy()
+        for char, parts in _decompositions().items():
+            if parts[0] != "<":
+                orders[ord(char)] = unicodedata.combining(unicodedata.normalize("NFD", char)[-1])
+        return orders
     orders = np.zeros(0x110000, np.uint8)
-    chars = map(chr, _scanned())
-    found = {ord(one): unicodedata.combining(unicodedata.normalize("NFD", one)[-1] if tail else one) for one in chars}
-    orders[list(found)] = list(found.values())
+    orders[code_points("".join(_scanned()))] = list(map(unicodedata.combining, _scanned()))
     return orders
 
 
@@ -205,8 +220,8 @@ class Pairs(NamedTuple):
 @cache
 def composing_pairs() -> Pairs:
     pairs = {}
-    for char in map(chr, _scanned()):
-        pair = unicodedata.decomposition(char).split()
+    for char, parts in _decompositions().items():
+        pair = parts.split()
         if len(pair) == 2 and pair[0][0] != "<" and unicodedata.normalize("NFC", char) == char:
             pairs[int(pair[0], 16) << 21 | int(pair[1], 16)] = ord(char)
     marks = [mark for mark in map(chr, {key & 0x1FFFFF for key in pairs}) if unicodedata.combining(mark)]
