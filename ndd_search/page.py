@@ -221,7 +221,7 @@ def cut(stream: Stream, start: int, size: int, reader: Reader, options: Collapse
         recipe=reader.recipe.id,
         lacking=dict(Counter(reason for reason in stream.lacking[:examined] if reason)),
         unique=_unique(len(plan.members), examined, stream.total, over),
-        late=plan.late(before, start) if kept < examined else (),
+        late=plan.late(before, start) if start and kept < examined else (),
     )
     return Page(groups, replace(info, took=perf_counter() - began), stream, reader, options)
 

@@ -53,6 +53,7 @@ _NO_NUMBERS = (
 _REFUSED = {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}
 _LATE = "out of time, the page is made of the first hits"
 _FAILED = "a later round failed, the page is made of the first hits"
+_NO_DOCUMENTS = "the documents to show could not be fetched, the page is the engine's own"
 
 Flow = Generator[Request, Answer, Answer]
 
@@ -135,7 +136,7 @@ class Conversation:
         while (wish := next_fetch(state.stream, self.search.start, self.search.size, self.options)) is not None:
             first = state.envelope is None
             if not first and self._seconds_left() <= 0:
-                state = self._degraded(state, _LATE)
+                state = replace(state, degraded=_LATE, lasting=False)
                 break
             answers = yield from self._ask(self._requests(wish, first), first)
             found, whole = all(one.has_hits for one in answers), not any(one.partial for one in answers if one.has_hits)
@@ -144,7 +145,7 @@ class Conversation:
             if first and not found:
                 return (yield from self._as_asked(answers[0]))
             if not found or not (first or whole):
-                state = self._degraded(state, _FAILED)
+                state = replace(state, degraded=_FAILED, lasting=False)
                 break
             if first:
                 yield from self._count_common(answers[-1])
@@ -158,7 +159,7 @@ class Conversation:
         if gap:
             state, fresh = (yield from self._with_documents(state, page.ranks)), True
         if page.groups and page.groups[0].rank not in state.documents:
-            return (yield from self._as_it_came(state.degraded))
+            return (yield from self._as_it_came(_NO_DOCUMENTS))
         if fresh and state.lasting:
             self._put(self._stream_key, state)
         body = self._response(state, page, "off" if self._stream_key is None else "miss" if fresh else "hit")
@@ -277,7 +278,7 @@ class Conversation:
         )
         return replace(
             state,
-            degraded=self.settings.degrade(self.path, _NO_NUMBERS) if unknown else state.degraded,
+            degraded=_NO_NUMBERS if unknown else state.degraded,
             stream=stream,
             documents={**state.documents, **documents},
             took=state.took or answers[-1].took or 0,
@@ -289,12 +290,12 @@ class Conversation:
     def _with_documents(self, state: State, ranks: set[int]) -> Generator[Request, Answer, State]:
         """The state with the documents of some places, fetched now where they are not there."""
         if self._seconds_left() <= 0:
-            return self._degraded(state, _LATE)
+            return replace(state, degraded=_LATE, lasting=False)
         wishes = stretches(ranks - state.documents.keys())
         asked = [widened(self.search, wish.start, wish.size, self._field, first=False) for wish in wishes]
         answers = yield from self._ask(asked, first=False)
         if not all(one.has_hits and not one.partial for one in answers):
-            return self._degraded(state, _FAILED)
+            return replace(state, degraded=_FAILED, lasting=False)
         documents = dict(state.documents)
         for wish, answer in zip(wishes, answers, strict=True):
             documents.update(self._documents(state.stream, wish.start, answer.hits))
@@ -304,15 +305,16 @@ class Conversation:
 
     def _documents(self, stream: Stream, start: int, hits: list[Hit]) -> dict[int, Hit]:
         """Documents by place, ranked and scored as their sketches were. Raises _DoesNotFit if those are others."""
-        known = stream.hits[start : start + len(hits)]
-        if len(known) < len(hits):
-            raise _DoesNotFit
         for place, (hit, sketch) in enumerate(zip(hits, self._sketches(hits), strict=True), start):
-            before, lacking = stream.hits[place], stream.lacking[place]
+            try:
+                at = stream.index_of(place)
+            except IndexError:
+                raise _DoesNotFit from None
+            before, lacking = stream.hits[at], stream.lacking[at]
             if isinstance(sketch, str):
                 same = sketch == lacking and all(hit.get(name) == before.get(name) for name in ("_score", "sort"))
             else:
-                same = sketch.tobytes() == stream.sketches[place].tobytes()
+                same = sketch.tobytes() == stream.sketches[at].tobytes()
             if not same or hit["_index"] != before["_index"]:
                 raise _DoesNotFit
             drop_fields(hit, self._sketch_fields)
@@ -325,14 +327,12 @@ class Conversation:
         until = self.settings.clock() + self.settings.plain_for
         self.settings.seen[self.path] = self.settings.seen_at(self.path).after(state.took, kilobytes, gap, until)
 
-    def _degraded(self, state: State, reason: str) -> State:
-        return replace(state, degraded=self.settings.degrade(self.path, reason), lasting=False)
-
     def _response(self, state: State, page: Page, cache: str) -> dict[str, Any]:
         """The answer in the engine's own shape, with our page and block."""
         page = page.with_hits(state.documents)
         took = perf_counter() - self._began - self._waited
-        page = replace(page, info=replace(page.info, took=took, cache=cache, degraded=state.degraded))
+        degraded = self.settings.degrade(self.path, state.degraded) if state.degraded else ""
+        page = replace(page, info=replace(page.info, took=took, cache=cache, degraded=degraded))
         body = dict(state.envelope or {})
         body["hits"] = {**body["hits"], "hits": hits_of(page, self._plain)}
         if "total" in body["hits"]:

@@ -157,7 +157,7 @@ def test_documents_that_cannot_be_had_in_two_phases_give_the_page_of_the_engine(
     answer = caller.search(index=library.news, body=PAGE)
     assert len(proxy.searches) == 3
     assert ids(answer) == ids(plain)
-    assert answer["ndd"] == {"degraded": "a later round failed, the page is made of the first hits"}
+    assert answer["ndd"] == {"degraded": "the documents to show could not be fetched, the page is the engine's own"}
     proxy.reset(lambda number, _: Harm(status=503) if number else None)
     with pytest.raises(Exception) as raised:  # noqa: PT011 - of either client
         caller.search(index=library.news, body=PAGE)
