@@ -14,9 +14,10 @@ have no doc values, so a search for the doc values of `ndd.*` would fail on them
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ class SketchField:
         ]
         stored = [[] if reason or values is None else values for values, reason in zip(given, lacking, strict=True)]
         try:
-            values = _int32(list(chain.from_iterable(stored)))
+            values = np.frombuffer(b"".join([_packer(len(one))(*one) for one in stored]), np.int32)
         except struct.error:  # somebody's value is no 32-bit number: take each hit by itself
             return [reason or _decoded(one) for one, reason in zip(stored, lacking, strict=True)]
         ends = np.cumsum(np.fromiter(map(len, stored), np.int64, len(stored)))
@@ -120,14 +121,15 @@ def _lacking(stored: Any, made_by: Any, recipe: list[str], k: int) -> str:
     return "" if isinstance(stored, list) and 0 < len(stored) <= k else "malformed"
 
 
-def _int32(values: list[int]) -> Sketch:
-    """Raises struct.error for what is no whole number of 32 bits; four times as fast as array or np.array."""
-    return np.frombuffer(struct.pack(f"{len(values)}i", *values), np.int32)
+@cache
+def _packer(length: int) -> Callable[..., bytes]:
+    """Whole numbers of 32 bits to bytes, four times as fast as array or np.array; raises struct.error for others."""
+    return struct.Struct(f"{length}i").pack
 
 
 def _decoded(stored: list[Any]) -> Sketch | str:
     try:
-        values = _int32(stored)
+        values = np.frombuffer(_packer(len(stored))(*stored), np.int32)
     except struct.error:
         return "malformed"
     return "malformed" if values[0] < 0 or (np.diff(values) <= 0).any() else values
