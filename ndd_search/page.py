@@ -174,7 +174,8 @@ class Page:
         late = tuple(one for one in self.info.late if one[0] in hits and one[1] in hits)
         at = zip(self._stream.ranks.tolist(), self._stream.hits, strict=True)
         stream = replace(self._stream, hits=tuple([hits.get(rank, hit) for rank, hit in at]))
-        return Page(groups, replace(self.info, late=late), stream, self._reader, self._options)
+        info = self.info if late == self.info.late else replace(self.info, late=late)
+        return Page(groups, info, stream, self._reader, self._options)
 
     def explain(self, rank: int) -> Explanation:
         """Why the hit at this place of the engine's list is shown or hidden. Raises IndexError if not examined."""
@@ -222,8 +223,9 @@ def cut(stream: Stream, start: int, size: int, reader: Reader, options: Collapse
         lacking=dict(Counter(reason for reason in stream.lacking[:examined] if reason)),
         unique=_unique(len(plan.members), examined, stream.total, over),
         late=plan.late(before, start) if start and kept < examined else (),
+        took=perf_counter() - began,
     )
-    return Page(groups, replace(info, took=perf_counter() - began), stream, reader, options)
+    return Page(groups, info, stream, reader, options)
 
 
 def run(flow: Generator[Fetch, Fetched, Stream], fetch: Callable[[Fetch], Fetched]) -> Stream:

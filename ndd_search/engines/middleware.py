@@ -16,6 +16,8 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from ndd_search.cache import cache_key
 from ndd_search.config import CollapseOptions, Strategy, collapse_options
 from ndd_search.decision import CommonValues
@@ -305,11 +307,10 @@ class Conversation:
 
     def _documents(self, stream: Stream, start: int, hits: list[Hit]) -> dict[int, Hit]:
         """Documents by place, ranked and scored as their sketches were. Raises _DoesNotFit if those are others."""
-        for place, (hit, sketch) in enumerate(zip(hits, self._sketches(hits), strict=True), start):
-            try:
-                at = stream.index_of(place)
-            except IndexError:
-                raise _DoesNotFit from None
+        first = int(np.searchsorted(stream.ranks, start))
+        if stream.ranks[first : first + len(hits)].tolist() != list(range(start, start + len(hits))):
+            raise _DoesNotFit
+        for at, (hit, sketch) in enumerate(zip(hits, self._sketches(hits), strict=True), first):
             before, lacking = stream.hits[at], stream.lacking[at]
             if isinstance(sketch, str):
                 same = sketch == lacking and all(hit.get(name) == before.get(name) for name in ("_score", "sort"))
@@ -379,8 +380,9 @@ class Conversation:
 
     @cached_property
     def _stream_key(self) -> bytes | None:
-        options = replace(self.options, keep=("score",))
-        return self._make_key(options, self._values) if self._remember else None
+        if not self._remember:
+            return None
+        return self._make_key(replace(self.options, keep=("score",)), self._values)
 
     def _known_state(self) -> State | None:
         value = self._get(self._stream_key)
