@@ -9,7 +9,9 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -130,6 +132,9 @@ def terminal(words: list[object], answer: Callable[[str, int], bytes | int]) -> 
                     os.write(ours, said)
                 else:
                     running.send_signal(said)
+                    time.sleep(0.3)  # a signal just before a read that waits is seen when the read ends
+                    with suppress(OSError):
+                        os.write(ours, b"\n")
         os.close(ours)
     return running.returncode, re.sub(r"\x1b\[[0-9;]*m", "", shown)
 

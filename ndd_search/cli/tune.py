@@ -194,7 +194,8 @@ def _interview(tuning: Tuning, most: int, answers: AnswerFile, out: Console) -> 
                     tuning = tuning.answered(pair.key, _ANSWERS[word])
                     said.append(pair)
     except KeyboardInterrupt:
-        out.print(f"\nThe answers are in {answers.path}; the same command goes on from here.", markup=False)
+        # Not through the console: interrupted while it prints, it keeps to itself what it gets from then on.
+        print(f"\nThe answers are in {answers.path}; the same command goes on from here.", file=out.file)
         raise
     return tuning
 
