@@ -41,6 +41,7 @@ WHOLE: dict[str, dict[str, Any]] = {
     "a model": {"query": {"sparse_vector": {"field": "v", "inference_id": "elser", "query": "market"}}},
     "chance": {"query": SCORED},
     "chance among functions": {"query": {"function_score": {"functions": [{"random_score": {"field": "_seq_no"}}]}}},
+    "chance in a tuple": {"query": {"bool": {"should": (MATCH, SCORED)}}},
     "a script": {"query": {"script_score": {"query": MATCH, "script": {"source": "Math.random()"}}}},
     "a script that sorts": {"query": MATCH, "sort": {"_script": {"type": "number", "script": "1"}}},
     "nested hits": {"query": {"bool": {"must": [MATCH], "filter": [NESTED]}}},

@@ -29,13 +29,18 @@ _OF_EACH = ("_source", "fields", "docvalue_fields", "stored_fields", "script_fie
 _APART = {*_WHICH, *_OF_ALL, *_OF_EACH, "collapse", "from", "size", "seq_no_primary_term"}
 
 # Parameters of a search that an `_msearch` takes for each of its searches, and those it takes for all of them.
-_FOR_EACH = {"preference", "routing", "search_type", "request_cache", "ignore_unavailable", "allow_no_indices"}
-_FOR_EACH.add("expand_wildcards")
+_FOR_EACH = {
+    *("preference", "routing", "search_type", "request_cache"),
+    *("ignore_unavailable", "allow_no_indices", "expand_wildcards"),
+}
 _FOR_ALL = {"typed_keys", "rest_total_hits_as_int", "ccs_minimize_roundtrips"}
 
-# Scores that are not the same twice, scores for which a model is asked, and hits that bring hits of their own.
-_WHOLE_ONLY = {"script_score", "script", "_script", "knn", "neural", "neural_sparse", "hybrid", "semantic"}
-_WHOLE_ONLY |= {"inner_hits", "sparse_vector", "text_expansion", "percolate"}
+# Scores that are not the same twice, scores for which a model is asked, and hits that bring hits of their own; a field
+# of such a name does no harm but to be fetched in one phase.
+_WHOLE_ONLY = {
+    *("script_score", "script", "_script", "percolate", "inner_hits"),
+    *("knn", "neural", "neural_sparse", "hybrid", "semantic", "sparse_vector", "text_expansion"),
+}
 
 _WIDER = 1.75  # documents asked for at once in one trip, for each that a page has: seven in ten pages need no more
 _SPARED = 0.4  # share of the window whose documents have to be spared for it to be worth while
@@ -166,6 +171,6 @@ def _names(node: Any) -> Iterator[tuple[str, Any]]:
         for name, value in node.items():
             yield name, value
             yield from _names(value)
-    elif isinstance(node, list):
+    elif isinstance(node, list | tuple):
         for one in node:
             yield from _names(one)
