@@ -177,7 +177,7 @@ def _hidden(count: int, pairs: Pairs, chosen: Sequence[Flags]) -> Flags:
 def _nearest(page: ResultPage, pairs: Pairs, joined: Flags) -> Iterator[Pair]:
     """For each hit that resembles one above it, the most similar one, and the most similar that "auto" joins it to."""
     best: dict[tuple[int, bool], int] = {}
-    for at in np.argsort(pairs.similarity, kind="stable").tolist():
+    for at in np.lexsort((-pairs.first, pairs.similarity)).tolist():  # of equally similar ones the best ranked
         best[int(pairs.second[at]), bool(joined[at])] = at
     for second in {second for second, _ in best}:
         by_auto, parted = best.get((second, True)), best.get((second, False))
