@@ -167,7 +167,10 @@ static void fill_lanes(void)
             lanes[bits][lane] = bits >> lane & 1 ? UINT64_MAX : 0;
 }
 
-static const uint64_t *lanes_of(const uint64_t *mask, int64_t hit) { return lanes[mask[hit / 64] >> hit % 64 & ((1 << LANES) - 1)]; }
+static const uint64_t *lanes_of(const uint64_t *mask, int64_t hit)
+{
+    return lanes[mask[hit / 64] >> hit % 64 & ((1 << LANES) - 1)];
+}
 
 static const double ROUNDING = 1e-9; /* as in pairs.py */
 
@@ -310,7 +313,8 @@ static void add_bits(uint64_t *plane, uint64_t bits, int64_t words, int64_t plan
     }
 }
 
-/* Add `count` masks of hits before `hits` to `shared`: two at a time, as a full adder takes three bits and hands on one. */
+/* Add `count` masks of hits before `hits` to `shared`: two at a time, as a full adder takes three bits and hands on
+   one. */
 static void add_masks(Index *index, int64_t count, int64_t hits)
 {
     int64_t words = index->words, planes = index->plane_count;
@@ -567,7 +571,8 @@ typedef struct {
 
 static uint32_t rank_of(uint32_t entry) { return entry >> RANK & RANKS; }
 
-/* What two code points compose into, 0 for nothing: the table ends with three arrays of ascending pairs and their number. */
+/* What two code points compose into, 0 for nothing: the table ends with three arrays, of pairs and that, and their
+   number. */
 static uint32_t composed_of(const Cleaner *cleaner, uint32_t first, uint32_t second)
 {
     const uint32_t *end = cleaner->table + cleaner->table_size - 1;
@@ -707,7 +712,7 @@ typedef struct {
     uint64_t power[ROOM], inverse[ROOM];
 } Powers;
 
-static Powers of_p, of_q;   /* the inverse powers of P come times A */
+static Powers of_p, of_q; /* the inverse powers of P come times A */
 
 static void fill_powers(Powers *powers, uint64_t base, uint64_t factor)
 {
@@ -752,7 +757,7 @@ static void settle(Smallest *smallest)
 {
     enum { MOST_BITS = 12, PATIENCE = 16 };
     int32_t starts[(1 << MOST_BITS) + 1], *values = smallest->values, *spare = smallest->spare;
-    int64_t count = smallest->count, k = smallest->k, kept = 0, moves = 0;
+    int64_t count = smallest->count, k = smallest->k, kept = 0, steps = 0;
     int bits = 4;
     while (bits < MOST_BITS && count >> (bits - 1))
         bits++;
@@ -775,14 +780,14 @@ static void settle(Smallest *smallest)
         int64_t at = kept;
         while (at && values[at - 1] > value)
             at--;
-        if (at && values[at - 1] == value)
-            continue;
-        memmove(values + at + 1, values + at, (size_t)(kept - at) * sizeof *values);
-        values[at] = value;
-        moves += kept++ - at;
-        if (moves > PATIENCE * count) { /* not what hashes do, but somebody may choose texts for it */
+        steps += kept - at;
+        if (!at || values[at - 1] != value) {
+            memmove(values + at + 1, values + at, (size_t)(kept++ - at) * sizeof *values);
+            values[at] = value;
+        }
+        if (steps > PATIENCE * count) { /* not what hashes do, but somebody may choose texts for it */
             qsort(spare, (size_t)count, sizeof *spare, compare);
-            i = -1, kept = 0;
+            i = -1, kept = steps = 0;
         }
     }
     smallest->count = kept < k ? kept : k;
@@ -939,11 +944,11 @@ static int64_t sketch_up_to(int32_t limit, const Source *source, const Recipe *r
 }
 
 /* Sketch a text. scratch: two times room_for(k); the values are at its start. Returns how many they are. Values above
-   where the k-th of so many evenly spread ones is expected are left out, with some to spare, as texts repeat themselves;
-   where that was not enough all are taken. */
+   where the k-th of so many evenly spread ones is expected are left out, with some to spare, as texts repeat
+   themselves; where that was not enough all are taken. */
 static int64_t sketch_source(const Source *source, const Recipe *recipe, int32_t *scratch)
 {
-    enum { WORD = 8, LATER = 8 }; /* characters, more than most words have; times k, from where on the limit falls anyway */
+    enum { WORD = 8, LATER = 8 }; /* characters of a long word; times k, from where on the limit falls anyway */
     int64_t shingles = recipe->words ? source->length / WORD : source->length;
     int64_t wanted = (recipe->words ? 3 : 6) * recipe->k / 2 + 24;
     if (shingles > LATER * recipe->k)
@@ -1092,7 +1097,8 @@ static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
     int fine = 0;
     if (!PyArg_ParseTuple(arguments, "OOLd", &sketches, &offsets, &k, &bar))
         return NULL;
-    if (bar >= 0 && bar <= 1 && copy_page(&page, sketches, offsets, k) && (result = bytes_of(NULL, page.count * (int64_t)sizeof(int64_t)))) {
+    if (bar >= 0 && bar <= 1 && copy_page(&page, sketches, offsets, k)
+        && (result = bytes_of(NULL, page.count * (int64_t)sizeof(int64_t)))) {
         int64_t *found = (int64_t *)PyBytes_AsString(result);
         Py_BEGIN_ALLOW_THREADS
         fine = find_leaders(&page, bar, found);
@@ -1151,7 +1157,10 @@ static int use_common(Page *page, PyObject *table)
 }
 
 /* The columns of `pairs`: the first three, or all. */
-enum { FIRST_HIT, SECOND_HIT, SIMILARITY, BRIEF, SHARED = BRIEF, LEFT, RIGHT, SHORTER, RARE_SHARED, RARE_LEFT, RARE_RIGHT, COLUMNS };
+enum {
+    FIRST_HIT, SECOND_HIT, SIMILARITY, BRIEF,
+    SHARED = BRIEF, LEFT, RIGHT, SHORTER, RARE_SHARED, RARE_LEFT, RARE_RIGHT, COLUMNS
+};
 
 /* As similarity.estimated_shingles. */
 static double shingles_of(const Page *page, int64_t hit)
@@ -1213,9 +1222,9 @@ static PyObject *columns_of(const Page *page, const Pair *pairs, int64_t count, 
     return result;
 }
 
-PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, min_similarity, brief, common) -> (first, second, similarity) and, unless "
-                        "brief, (shared, left, right, shorter, rare_shared, rare_left, rare_right), see pairs.Pairs and "
-                        "decision.Overlaps; bytes of int64 and float64, ordered by the first, then the second; or None.");
+PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, min_similarity, brief, common) -> (first, second, similarity) and,\n"
+                        "unless brief, (shared, left, right, shorter, rare_shared, rare_left, rare_right), see pairs.Pairs\n"
+                        "and decision.Overlaps; bytes of int64 and float64, ordered by the first, then the second; or None.");
 
 static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -1391,7 +1400,7 @@ static int sketch_batch(Batch *batch, Tools *tools)
     return 1;
 }
 
-/* Read the texts into a batch; is_ascii: a byte for each. Returns what frees the code points, NULL: something is no text. */
+/* Read the texts into a batch; is_ascii: a byte for each. Returns their code points, NULL: something is no text. */
 static uint32_t *get_batch(Batch *batch, PyObject *items, const char *is_ascii, const Tools *tools)
 {
     int64_t wide = 0;
@@ -1411,8 +1420,9 @@ static uint32_t *get_batch(Batch *batch, PyObject *items, const char *is_ascii, 
     return codes;
 }
 
-PyDoc_STRVAR(sketch_texts_doc, "sketch_texts(texts, is_ascii, plan, table) -> (values, offsets, left) as bytes of int32, int64 "
-                               "and int64, or None.\n\nis_ascii: bytes, one for each text. left: texts that get no values.");
+PyDoc_STRVAR(sketch_texts_doc, "sketch_texts(texts, is_ascii, plan, table) -> (values, offsets, left), or None.\n\n"
+                               "They are bytes of int32, int64 and int64. is_ascii: bytes, one for each text.\n"
+                               "left: the numbers of texts that get no values.");
 
 static PyObject *sketch_texts(PyObject *Py_UNUSED(module), PyObject *arguments)
 {

@@ -25,6 +25,7 @@ from ndd_search.errors import InvalidSketch
 from ndd_search.groups import leaders
 from ndd_search.native import Core
 from ndd_search.pairs import Pairs, Rows, overlapping_pairs, resembling_pairs, rows_of
+from ndd_search.shingles import shingle_hashes
 from ndd_search.sketches import sketch, sketch_many
 from ndd_search.unicode_table import native_table
 from tests.strategies import texts as awkward_texts
@@ -191,6 +192,19 @@ plans = st.one_of(
     st.lists(anything, max_size=5).map(tuple),
     st.tuples(st.booleans(), st.integers(-9, 99), st.integers(-9, 2**65), st.integers(-9, 5000)),
 )
+
+
+def test_words_chosen_to_crowd_and_to_fall_get_the_same_sketch() -> None:
+    """Hashes that all lie close together, the largest first, twice each: what sorting by size is worst at."""
+    recipe = Recipe.words(size=1, k=100)
+    words = [f"{i:x}" for i in range(400_000)]
+    hashes, _ = shingle_hashes([" ".join(words)], recipe)
+    for share in (1e-3, 1e-4):
+        chosen = [words[i] for i in np.argsort(hashes)[: int(share * len(words))][::-1]]
+        text = " ".join(word for pair in zip(chosen, chosen, strict=True) for word in pair)
+        found, plain = both(lambda text=text: sketch(text, recipe))
+        assert len(found) == min(len(chosen), 100)
+        assert found.tolist() == plain.tolist()
 
 
 @given(
