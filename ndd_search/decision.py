@@ -24,7 +24,7 @@ half and double of each constant would do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
 from math import log
@@ -208,6 +208,10 @@ class Overlaps:
     rare_left: Shares
     rare_right: Shares
 
+    def where(self, wanted: Places) -> Overlaps:
+        """The pairs at some places."""
+        return Overlaps(*(getattr(self, column.name)[wanted] for column in fields(self)))
+
     @property
     def resemblance(self) -> Shares:
         """Shared / union, 0..1."""
@@ -289,4 +293,10 @@ class Decision:
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
         """Whether each pair counts."""
-        return self.similarity(pairs) >= self.bars(pairs) - _ROUNDING
+        bars = self.bars(pairs) - _ROUNDING
+        accepted: npt.NDArray[np.bool_] = pairs.resemblance >= bars
+        doubtful = np.flatnonzero(accepted & (pairs.rare_shared < pairs.shared))
+        if self.common is not None and len(doubtful):  # common values can only part, and only those who share some
+            some = pairs if len(doubtful) == len(accepted) else pairs.where(doubtful)
+            accepted[doubtful] = self.similarity(some) >= bars[doubtful]
+        return accepted
