@@ -270,6 +270,7 @@ def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_wha
     file.write_text("\n".join(map(json.dumps, [*queries[5:30], *bodies, broken])))
     with engine.client() as client:
         filled(client, index, some)
+        client.indices.put_settings(index=index, body={"index": {"max_result_window": 500}})  # less than is counted
         words = ["tune", index, "--queries", file, "--fields", "title,text", "--save", saved, "--html", page]
         done = run_on(engine.url, *words, code=3)
         assert "nonsense" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -14,6 +15,8 @@ from ndd_search.field import SketchField
 from ndd_search.sketches import Sketch
 
 Hit = dict[str, Any]
+
+_WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)\]")
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,12 @@ def reason_of(refused: Any) -> str:
         return str(refused["error"]["root_cause"][0]["reason"])
     except (TypeError, KeyError, IndexError):
         return str(refused)[:300]
+
+
+def window_limit(refused: Any) -> int | None:
+    """The `max_result_window` of an index that refused a search, out of the same; None if that is not the reason."""
+    found = _WINDOW_LIMIT.search(str(refused))
+    return int(found[1]) if found else None
 
 
 def without_fields(hit: Hit, names: Sequence[str]) -> Hit:

@@ -8,7 +8,6 @@ How hits are fetched is in `rounds`; where that does not work out, the search st
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -29,6 +28,7 @@ from ndd_search.engines.answers import (
     drop_fields,
     envelope_of,
     reason_of,
+    window_limit,
     without_fields,
 )
 from ndd_search.engines.filter_path import filtered
@@ -47,7 +47,6 @@ from ndd_search.stream import Stream
 MAX_RESULT_WINDOW = 10_000  # the engines' default
 _COUNT_AGAIN = 3600.0  # seconds
 _TRACING = {"traceparent", "tracestate", "x-opaque-id", "user-agent", "x-elastic-client-meta", "content-length"}
-_WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)\]")
 
 _NO_NUMBERS = (
     "hits without stored numbers stand alone: run ndd-search backfill --numbers, or turn numbers_must_match off"
@@ -194,8 +193,8 @@ class Conversation:
         if not any(self._field.sketch in (hit.get("fields") or {}) for hit in answer.hits):
             return
         sampled = yield from self._sample(min(SAMPLE, self.settings.window_limit.get(self.path, SAMPLE)))
-        if not sampled.has_hits and (limit := _WINDOW_LIMIT.search(str(sampled.body))):
-            most = self.settings.window_limit[self.path] = int(limit[1])
+        if not sampled.has_hits and (most := window_limit(sampled.body)):
+            self.settings.window_limit[self.path] = most
             sampled = yield from self._sample(most)
         common = None
         if sampled.has_hits:
@@ -240,9 +239,9 @@ class Conversation:
         """The engine would not have the wider request: make it narrower if that helps, else send what the user sent."""
         if refused.status != HTTPStatus.BAD_REQUEST and not refused.ok:
             return refused
-        limit = _WINDOW_LIMIT.search(str(refused.body))
-        if limit and self.search.start + self.search.size <= int(limit[1]) < self.options.max_window:
-            most = self.settings.window_limit[self.path] = int(limit[1])
+        most = window_limit(refused.body)
+        if most and self.search.start + self.search.size <= most < self.options.max_window:
+            self.settings.window_limit[self.path] = most
             self.options = replace(self.options, window=min(self.options.window, most), max_window=most)
             return (yield from self.flow())
         why = reason_of(refused.body)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ndd_search.config import Recipe
 from ndd_search.decision import CommonValues
 from ndd_search.documents import text_of
+from ndd_search.engines.answers import window_limit
 from ndd_search.engines.hook import options
-from ndd_search.engines.request import sample_body
+from ndd_search.engines.request import SAMPLE, sample_body
 from ndd_search.errors import InvalidDocument
 from ndd_search.field import SketchField
 from ndd_search.numbers import numbers_value
@@ -121,8 +122,12 @@ class ServerSource:
     @property
     def common(self) -> CommonValues | None:
         """Counted as a wrapped client counts it."""
-        with options(enabled=False):
-            found = self.client.search(index=self.index, body=sample_body(self.field, self.recipe))
+        try:
+            found = self._sample(SAMPLE)
+        except Exception as refused:  # of either client
+            if (most := window_limit(refused)) is None:
+                raise
+            found = self._sample(most)
         sketches = self._decoded(found["hits"]["hits"])
         return CommonValues.count([one for one in sketches if not isinstance(one, str)], self.recipe)
 
@@ -137,6 +142,10 @@ class ServerSource:
             numbers = partial(self.field.numbers_in, hit.get("fields") or {})
             found.append(FoundHit(hit["_id"], sketch, text_of(document, paths) or "", document, numbers))
         return ResultPage(shown(query), found)
+
+    def _sample(self, size: int) -> Any:
+        with options(enabled=False):
+            return self.client.search(index=self.index, body=sample_body(self.field, self.recipe, size))
 
     def _decoded(self, hits: Sequence[Mapping[str, Any]]) -> list[Any]:
         return list(self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe))
