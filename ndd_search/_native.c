@@ -100,7 +100,7 @@ static const uint64_t *sums_of(const Page *page, int64_t hit)
     return sums;
 }
 
-static uint64_t weight_at(const uint64_t *sums, int64_t i) { return sums[i] - (i ? sums[i - 1] : 0); }
+static uint32_t weight_at(const uint64_t *sums, int64_t i) { return (uint32_t)(sums[i] - (i ? sums[i - 1] : 0)); }
 
 /* How many values two hits share. */
 static int64_t count_common(const Page *page, int64_t first, int64_t second)
@@ -156,20 +156,25 @@ static int is_regular(const Page *page)
  * of a hit's values are added up 64 hits at a time, as numbers written vertically in `planes`, one bit a plane.
  */
 
-/* Four bits of a mask as four numbers, all ones or zero. */
-enum { LANES = 4 };
-static uint64_t lanes[1 << LANES][LANES];
+/* Eight bits of a mask as eight numbers, all ones or zero. */
+enum { LANES = 8 };
+static uint32_t lanes[1 << LANES][LANES];
 
 static void fill_lanes(void)
 {
     for (unsigned bits = 0; bits < 1 << LANES; bits++)
         for (int lane = 0; lane < LANES; lane++)
-            lanes[bits][lane] = bits >> lane & 1 ? UINT64_MAX : 0;
+            lanes[bits][lane] = bits >> lane & 1 ? UINT32_MAX : 0;
 }
 
-static const uint64_t *lanes_of(const uint64_t *mask, int64_t hit)
+/* Add `number` to the sums of those of some hits that are in a mask. */
+static void add_where(uint32_t *sums, const uint64_t *mask, int64_t hit, uint32_t number)
 {
-    return lanes[mask[hit / 64] >> hit % 64 & ((1 << LANES) - 1)];
+    const uint32_t *lane = lanes[mask[hit / 64] >> hit % 64 & ((1 << LANES) - 1)];
+    uint32_t added[LANES]; /* first all of them, as a compiler cannot know that the two do not overlap */
+    for (int j = 0; j < LANES; j++)
+        added[j] = sums[hit + j] + (lane[j] & number);
+    memcpy(sums + hit, added, sizeof added);
 }
 
 static const double ROUNDING = 1e-9; /* as in pairs.py */
@@ -194,7 +199,7 @@ typedef struct {
     uint64_t *planes;      /* plane p, word w: bit p of how many values the present hit shares with each of 64 others */
     int64_t plane_count;
     uint32_t *shared;      /* with each earlier hit: how many of its values in the index the present one has, */
-    uint64_t *weighed;     /* and the sum of the weights of these; NULL where nobody asks */
+    uint32_t *weighed;     /* and the sum of the weights of these; NULL where nobody asks, or they may be too large */
     Slot **found;          /* the slots of the present hit's values */
     int32_t *order;        /* the numbers of these, values that nobody holds first, */
     int sorted;            /* if they were brought into that order */
@@ -252,7 +257,7 @@ static int make_index(Index *index, const Page *page, int all)
     index->masks = part_of(index, total, sizeof *index->masks);
     index->planes = part_of(index, index->plane_count * index->words, sizeof *index->planes);
     index->shared = part_of(index, count + LANES, sizeof *index->shared);
-    if (all && page->common)
+    if (all && page->common && longest < 1 << 12) /* the sums of so many fit 32 bits */
         index->weighed = part_of(index, count + LANES, sizeof *index->weighed);
     index->found = part_of(index, longest, sizeof *index->found);
     index->order = part_of(index, longest, sizeof *index->order);
@@ -327,20 +332,14 @@ static void add_masks(Index *index, int64_t count, int64_t hits)
             add_bits(plane + words, (a & b) | ((a ^ b) & c), words, planes - 1);
         }
     for (int64_t hit = 0; hit < hits; hit += LANES)
-        for (int64_t p = 0; p < planes; p++) {
-            const uint64_t *lane = lanes_of(index->planes + p * words, hit);
-            for (int j = 0; j < LANES; j++)
-                index->shared[hit + j] += (uint32_t)lane[j] & 1u << p;
-        }
+        for (int64_t p = 0; p < planes; p++)
+            add_where(index->shared, index->planes + p * words, hit, 1u << p);
 }
 
-static void weigh_mask(Index *index, const uint64_t *mask, uint64_t weight, int64_t hits)
+static void weigh_mask(Index *index, const uint64_t *mask, uint32_t weight, int64_t hits)
 {
-    for (int64_t hit = 0; hit < hits; hit += LANES) {
-        const uint64_t *lane = lanes_of(mask, hit);
-        for (int j = 0; j < LANES; j++)
-            index->weighed[hit + j] += lane[j] & weight;
-    }
+    for (int64_t hit = 0; hit < hits; hit += LANES)
+        add_where(index->weighed, mask, hit, weight);
 }
 
 /* Count into `shared` how many of its values a hit has in common with each of those inserted. 0: with nobody any. */
@@ -362,7 +361,7 @@ static int count_shared(Index *index, int64_t hit)
     const uint64_t *sums = index->weighed ? sums_of(index->page, hit) : NULL;
     for (int64_t i = fresh; i < length; i++) {
         Slot *slot = index->found[index->order[i]];
-        uint64_t weight = sums ? weight_at(sums, index->order[i]) : 0;
+        uint32_t weight = sums ? weight_at(sums, index->order[i]) : 0;
         if (slot->last < NOBODY) {
             index->many[many++] = mask_of(index, slot);
             if (weight)
@@ -1112,7 +1111,7 @@ static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 PyDoc_STRVAR(common_doc, "common_table(values, weights) -> bytes, for pairs; or None.\n\n"
-                         "values: int32, at least 0; weights: int64, below 2**32.");
+                         "values: int32, at least 0; weights: int64, at most 2**20.");
 
 static PyObject *common_table(PyObject *Py_UNUSED(module), PyObject *arguments)
 {

@@ -33,7 +33,7 @@ class Core(Protocol):
         """The similar pairs: the fields of pairs.Pairs and, unless brief, decision.Overlaps. common: a common_table."""
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:
-        """A hash table of values (int32) and what each weighs (int64, below 2**32)."""
+        """A hash table of values (int32) and what each weighs (int64, 0..2**20)."""
 
     def sketch_text(self, text: str, plan: Plan, table: bytes | None, /) -> bytes | None:
         """The values (int32) of a sketch; None also for a text whose marks only numpy's way puts in order.
