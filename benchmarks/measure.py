@@ -13,12 +13,15 @@ import time  # noqa: E402
 from collections.abc import Callable, Mapping  # noqa: E402
 
 Method = Callable[[], object]
-ENOUGH = 5e6  # nanoseconds that a sample lasts at least, by repeating the call
+ENOUGH = (
+    20e6  # nanoseconds that a sample lasts at least, by repeating the call: the first few are slow, and hardly count
+)
 
 
 def measure(methods: Mapping[str, Method], rounds: int) -> dict[str, float]:
     """Median processor time of a call of each, in microseconds; every sample comes after a call that warms it up."""
-    repeats = {name: max(1, int(ENOUGH / max(_sample(method, 1), 1))) for name, method in methods.items()}
+    first = {name: min(_sample(method, 1) for _ in range(3)) for name, method in methods.items()}
+    repeats = {name: max(1, int(ENOUGH / max(taken, 1))) for name, taken in first.items()}
     times: dict[str, list[float]] = {name: [] for name in methods}
     for _ in range(rounds):
         for name, method in methods.items():

@@ -176,7 +176,9 @@ def _sort(table: Table, kind: type[np.uint32 | np.uint64]) -> Keys:
     keys: npt.NDArray[Any] = table.astype(kind)
     keys <<= kind(_bits(count))
     keys |= np.arange(count, dtype=kind)[:, None]
-    return np.sort(keys, axis=None)
+    keys = keys.ravel()
+    keys.sort()
+    return keys
 
 
 def _bits(count: int) -> int:
