@@ -381,7 +381,8 @@ class Conversation:
     def _stream_key(self) -> bytes | None:
         if not self._remember:
             return None
-        return self._make_key(replace(self.options, keep=("score",)), self._values)
+        whole = any(map(callable, self.options.keep))  # it reads hits, which may be remembered without documents
+        return self._make_key(replace(self.options, keep=("score",)), self._values, whole)
 
     def _known_state(self) -> State | None:
         value = self._get(self._stream_key)

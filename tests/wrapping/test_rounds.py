@@ -9,6 +9,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
+import ndd_search as ndd
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, bulk
 from tests.wrapping.library import actions, documents, mapping
@@ -117,6 +118,17 @@ def test_the_next_page_asks_for_documents_only(library: Library, connect: Connec
     again = caller.search(index=library.news, body={**PAGE, "from": 10})
     assert again["ndd"]["cache"] == "hit"
     assert again["hits"] == second["hits"]
+
+
+def test_a_keep_of_your_own_is_given_documents_though_sketches_are_remembered(
+    library: Library, connect: Connect
+) -> None:
+    caller = connect(window=100, common=False)
+    assert caller.search(index=library.news, body=PAGE)["ndd"]["strategy"] == "one_trip"
+    with ndd.options(keep=[lambda hit: hit["_source"]["published"]]):
+        answer = caller.search(index=library.news, body=PAGE)
+    wish = {"keep": ["oldest:published"], "cache": False}
+    assert ids(answer) == ids(caller.search(index=library.news, body={**PAGE, "ndd": wish}))
 
 
 @pytest.mark.parametrize("name", LATER)
