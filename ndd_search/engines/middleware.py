@@ -190,7 +190,7 @@ class Conversation:
         until, _ = self.settings.counted.get(self.path, (0.0, None))
         if self.options.min_similarity != "auto" or self.settings.common is not True or self.settings.clock() < until:
             return
-        if not any(self._field.sketch in (hit.get("fields") or {}) for hit in answer.hits):
+        if self._seconds_left() <= 0 or not any(self._field.sketch in (hit.get("fields") or {}) for hit in answer.hits):
             return
         sampled = yield from self._sample(min(SAMPLE, self.settings.window_limit.get(self.path, SAMPLE)))
         if not sampled.has_hits and (most := window_limit(sampled.body)):

@@ -95,6 +95,17 @@ def test_counting_common_values_may_fail(library: Library, connect: Connect, pro
     assert len(proxy.searches) == 2
 
 
+def test_common_values_are_counted_later_where_the_first_search_took_all_the_time(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    caller = connect(proxy.url, min_similarity="auto", window=200, strategy="one_phase", cache=False, time_budget=2.0)
+    proxy.reset(lambda number, _: Harm(delay=2.2) if number == 0 else None)
+    assert caller.search(index=library.news, body=LONG)["ndd"]["hidden"] > 0
+    assert len(proxy.searches) == 1
+    caller.search(index=library.news, body=LONG)
+    assert len(proxy.searches) == 3
+
+
 def test_msearch_fails_open_for_each_search(library: Library, connect: Connect, proxy: Proxy) -> None:
     caller = connect(proxy.url, common=False, strategy="one_phase")
     lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}, {"index": library.news}, LONG]
