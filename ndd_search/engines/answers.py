@@ -52,10 +52,10 @@ class Answer:
 
     @property
     def total(self) -> int | None:
-        """How many documents a search says match."""
+        """How many documents a search says match, None where they were not counted."""
         total = self.body["hits"].get("total")
         value = total.get("value") if isinstance(total, dict) else total
-        return value if isinstance(value, int) else None
+        return value if isinstance(value, int) and value >= 0 else None  # -1 with rest_total_hits_as_int
 
     @property
     def took(self) -> int | None:

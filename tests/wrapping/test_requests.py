@@ -265,6 +265,16 @@ def test_aggregations_and_totals_are_asked_for_once(library: Library, connect: C
     assert answer["profile"]["shards"]
 
 
+def test_the_unique_estimate_is_the_same_where_totals_are_plain_numbers(library: Library, wrapped: Caller) -> None:
+    body = {"query": MATCH, "size": 60, "ndd": {"max_window": 120}}
+    found = wrapped.search(index=library.news, body=body)
+    plain = wrapped.search(index=library.news, body=body, rest_total_hits_as_int=True)
+    assert plain["hits"]["total"] == found["hits"]["total"]["value"]
+    assert found["ndd"]["examined"] == 120  # in more than one round
+    assert plain["ndd"]["unique"] == found["ndd"]["unique"]
+    assert plain["ndd"]["unique"]["relation"] == "estimate"
+
+
 def test_raising_what_a_neighbour_search_looks_at_is_said(library: Library, wrapped: Caller) -> None:
     if library.engine.family != "elasticsearch":
         pytest.skip("the published jars of OpenSearch have no vectors")
