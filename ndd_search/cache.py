@@ -159,8 +159,13 @@ class PairCache:
 
 def cache_key(*parts: Any) -> bytes:
     """16 bytes for some JSON-like values, the same whatever the order of the keys in them."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=repr, separators=(",", ":"))
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=_plainly, separators=(",", ":"))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _plainly(value: Any) -> Any:
+    """What JSON cannot write, for a key: of a long array, repr shows the ends only."""
+    return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
 def _size(value: bytes) -> int:

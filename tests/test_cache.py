@@ -59,6 +59,14 @@ def test_a_key_depends_on_every_part_and_on_no_order() -> None:
     assert len(keys) == 4
 
 
+def test_a_key_holds_every_number_of_a_long_vector() -> None:
+    vector = np.zeros(1536)
+    other = vector.copy()
+    other[700] = 1.0
+    assert cache_key({"query_vector": vector}) == cache_key({"query_vector": vector.tolist()})
+    assert cache_key({"query_vector": vector}) != cache_key({"query_vector": other})
+
+
 def test_threads_that_want_one_key_compute_it_once() -> None:
     flights, cache, computed = Flights(), MemoryCache(), []
     start = threading.Barrier(8)
