@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 
 from ndd_search.config import CollapseOptions
 from ndd_search.engines.answers import Answer
+from ndd_search.engines.multi import multi_conversation
 from ndd_search.engines.request import Request, Search, read_search
 from ndd_search.engines.rounds import Seen, own_part, sketches_only, strategy_of, stretches, together
+from ndd_search.engines.settings import settings_of
 from ndd_search.field import SketchField
 from ndd_search.keep import fields_of
 from ndd_search.page import Fetch
@@ -180,6 +183,20 @@ def test_several_searches_travel_as_one_msearch_for_their_target() -> None:
     assert one.parts == tuple(parts)
     assert together([Request("GET", "/_search", {}, {}, None)] * 2).path == "/_msearch"
     assert together(parts[:1]) is parts[0]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["\u2028", "\u0085"])
+def test_an_msearch_as_text_is_read_though_a_query_holds_what_python_takes_for_the_end_of_a_line(
+    mark: str, end: str
+) -> None:
+    query = {"query": {"match": {"body": f"market{mark}news"}}}
+    text = "".join(json.dumps(line, ensure_ascii=False) + end for line in ({"index": "news"}, query))
+    for body in (text, text.encode()):
+        talk = multi_conversation(Request("POST", "/_msearch", {}, {}, body), settings_of(), {})
+        assert talk is not None
+        assert [one.body for one in talk.searches] == [query]
+    assert multi_conversation(Request("POST", "/_msearch", {}, {}, b"\xff"), settings_of(), {}) is None
 
 
 def test_answers_to_several_searches_are_told_apart_or_all_wrong() -> None:

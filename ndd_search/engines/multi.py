@@ -140,10 +140,11 @@ def multi_conversation(
 
 def _lines(body: Any) -> list[Line] | None:
     """The JSON objects of an NDJSON body, None if there is anything else."""
-    parts = body.splitlines() if isinstance(body, str | bytes) else body if isinstance(body, list) else None
-    if parts is None:
-        return None
     try:
+        text = body.decode() if isinstance(body, bytes) else body
+        parts = text.split("\n") if isinstance(text, str) else text  # not splitlines: U+2028 may stand in a query
+        if not isinstance(parts, list):
+            return None
         lines = [json.loads(part) if isinstance(part, str | bytes) else part for part in parts if part != ""]
     except ValueError:
         return None
