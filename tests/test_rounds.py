@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.config import CollapseOptions
+from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.engines.answers import Answer
+from ndd_search.engines.hook import Hook
 from ndd_search.engines.multi import multi_conversation
 from ndd_search.engines.request import Request, Search, read_search
 from ndd_search.engines.rounds import Seen, own_part, sketches_only, strategy_of, stretches, together
@@ -183,6 +184,26 @@ def test_several_searches_travel_as_one_msearch_for_their_target() -> None:
     assert one.parts == tuple(parts)
     assert together([Request("GET", "/_search", {}, {}, None)] * 2).path == "/_msearch"
     assert together(parts[:1]) is parts[0]
+
+
+def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
+    hook = Hook(settings_of(strategy="one_phase", common=False))
+    stored = ["old"]
+    fields = {"ndd.sketch": [1, 2], "ndd.recipe": [Recipe().id]}
+
+    def send(request: Request) -> Answer:
+        if request.path != "/news/_search":
+            stored[:] = ["new"]
+            return Answer({"result": "updated"})
+        hit = {"_index": "news", "_id": "1", "_score": 1.0, "_source": {"body": stored[0]}, "fields": dict(fields)}
+        if stored == ["old"]:  # somebody writes while this answer is on its way
+            hook.handle(Request("PUT", "/news/_doc/1", {}, {}, {"body": "new"}), send)
+        return Answer({"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit]}})
+
+    wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
+    shown = [hook.handle(wanted, send).body["hits"]["hits"][0]["_source"]["body"] for _ in range(2)]
+    assert shown == ["old", "new"]
+    assert hook.handle(wanted, send).body["ndd"]["cache"] == "hit"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

@@ -101,8 +101,8 @@ class Hook:
 
     def _after(self, request: Request) -> None:
         """Who writes through this client reads what he wrote."""
-        if self.settings.cache is not None and is_write(request):
-            self.settings.cache.clear()
+        if is_write(request):
+            self.settings.forget()
 
 
 class Hooked:

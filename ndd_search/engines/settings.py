@@ -53,6 +53,12 @@ class Settings:
         self.counted: dict[str, tuple[float, CommonValues | None]] = {}
         self.warned: set[tuple[str, str]] = set()
 
+    def forget(self) -> None:
+        """Let no search be answered with what was found before, nor with what one that is on its way will remember."""
+        self.scope = uuid.uuid4().hex  # in every key
+        if self.cache is not None:
+            self.cache.clear()
+
     def seen_at(self, path: str) -> Seen:
         """What the last searches of an index were like, as far as that is not too old."""
         seen = self.seen.get(path, Seen())
