@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -184,6 +185,28 @@ def test_several_searches_travel_as_one_msearch_for_their_target() -> None:
     assert one.parts == tuple(parts)
     assert together([Request("GET", "/_search", {}, {}, None)] * 2).path == "/_msearch"
     assert together(parts[:1]) is parts[0]
+
+
+class BrokenCache:
+    """A cache whose server is gone."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ConnectionError(f"cannot {name}")
+
+
+def test_searches_and_writes_go_on_without_a_cache_that_fails(caplog: pytest.LogCaptureFixture) -> None:
+    hook = Hook(settings_of(strategy="one_phase", common=False, cache=BrokenCache()))
+    hit = {"_index": "news", "_id": "1", "_score": 1.0, "fields": {"ndd.sketch": [1], "ndd.recipe": [Recipe().id]}}
+    found = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit]}}
+    for _ in range(2):
+        wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
+        answer = hook.handle(wanted, lambda _: Answer(copy.deepcopy(found)))
+        assert [one["_id"] for one in answer.body["hits"]["hits"]] == ["1"]
+        write = Request("PUT", "/news/_doc/1", {}, {}, {"body": "new"})
+        assert hook.handle(write, lambda _: Answer({"result": "updated"})).body == {"result": "updated"}
+    assert [record.getMessage() for record in caplog.records] == [
+        "searches go on without the cache, which failed: ConnectionError('cannot get')"
+    ]
 
 
 def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:

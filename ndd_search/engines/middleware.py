@@ -7,7 +7,6 @@ How hits are fetched is in `rounds`; where that does not work out, the search st
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -113,17 +112,16 @@ class Conversation:
 
     def remembered(self) -> Answer | None:
         """The finished page, if it is in the cache."""
-        value = self._get(self.key)
-        if value is None:
+        body = self.settings.recall(self.key)
+        if body is None:
             return None
-        body = pickle.loads(value)
         if "ndd" in body:
             body["ndd"]["cache"] = "hit"
         return Answer(body)
 
     def flow(self) -> Flow:
         """Ask for hits until the page is full; the generator's value is the answer for the caller."""
-        known = self._known_state()
+        known: State | None = self.settings.recall(self._stream_key)
         try:
             return (yield from self._page(known or State()))
         except _DoesNotFit:
@@ -162,10 +160,10 @@ class Conversation:
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from self._as_it_came(_NO_DOCUMENTS))
         if fresh and state.lasting:
-            self._put(self._stream_key, state)
+            self.settings.remember(self._stream_key, replace(state, raw=None))
         body = self._response(state, page, "off" if self._stream_key is None else "miss" if fresh else "hit")
         if state.lasting:
-            self._put(self.key, body)
+            self.settings.remember(self.key, body)
         return Answer(body, raw=state.raw)
 
     @property
@@ -383,16 +381,3 @@ class Conversation:
             return None
         whole = any(map(callable, self.options.keep))  # it reads hits, which may be remembered without documents
         return self._make_key(replace(self.options, keep=("score",)), self._values, whole)
-
-    def _known_state(self) -> State | None:
-        value = self._get(self._stream_key)
-        return None if value is None else pickle.loads(value)
-
-    def _get(self, key: bytes | None) -> bytes | None:
-        return None if key is None or self.settings.cache is None else self.settings.cache.get(key)
-
-    def _put(self, key: bytes | None, value: Any) -> None:
-        if key is not None and self.settings.cache is not None:
-            if isinstance(value, State):
-                value = replace(value, raw=None)
-            self.settings.cache.put(key, pickle.dumps(value, pickle.HIGHEST_PROTOCOL))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -53,11 +55,35 @@ class Settings:
         self.counted: dict[str, tuple[float, CommonValues | None]] = {}
         self.warned: set[tuple[str, str]] = set()
 
+    def recall(self, key: bytes | None) -> Any:
+        """What is remembered under a key, None for nothing; a copy."""
+        with self._cache_may_fail():
+            if key is not None and self.cache is not None and (value := self.cache.get(key)) is not None:
+                return pickle.loads(value)
+        return None
+
+    def remember(self, key: bytes | None, value: Any) -> None:
+        """Keep a copy of a value; None for a key keeps nothing."""
+        with self._cache_may_fail():
+            if key is not None and self.cache is not None:
+                self.cache.put(key, pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+
     def forget(self) -> None:
         """Let no search be answered with what was found before, nor with what one that is on its way will remember."""
         self.scope = uuid.uuid4().hex  # in every key
-        if self.cache is not None:
-            self.cache.clear()
+        with self._cache_may_fail():
+            if self.cache is not None:
+                self.cache.clear()
+
+    @contextmanager
+    def _cache_may_fail(self) -> Iterator[None]:
+        """One that the user made, of another process perhaps: searches and writes go on without it."""
+        try:
+            yield
+        except Exception as error:
+            if ("cache", type(error).__name__) not in self.warned:
+                self.warned.add(("cache", type(error).__name__))
+                log.warning("searches go on without the cache, which failed: %r", error)
 
     def seen_at(self, path: str) -> Seen:
         """What the last searches of an index were like, as far as that is not too old."""
