@@ -269,7 +269,8 @@ class Conversation:
         stream = state.stream.extend(hits, wish.size, reader, self.options, total=total, find=self.settings.pairs)
         documents = {} if apart else dict(enumerate(hits, wish.start))
         if len(answers) > 1:
-            documents = self._documents(stream, self.search.start, answers[0].hits)
+            within = max(0, wish.size - self.search.start)  # max_window may end before the page does
+            documents = self._documents(stream, self.search.start, answers[0].hits[:within])
         envelope = envelope_of(answers[0].body) if state.envelope is None else after(state.envelope, answers)
         unknown = self._numbers and any(
             not isinstance(sketch, str) and reader.numbers(hit) is None

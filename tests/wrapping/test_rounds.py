@@ -120,6 +120,19 @@ def test_the_next_page_asks_for_documents_only(library: Library, connect: Connec
     assert again["hits"] == second["hits"]
 
 
+@pytest.mark.parametrize("start", [15, 40])
+def test_one_trip_gives_the_page_where_the_list_ends_before_it_does(
+    start: int, library: Library, connect: Connect
+) -> None:
+    caller = connect(window=20, max_window=20, cache=False, common=False, mode="annotate")
+    body = {"query": MATCH, "from": start, "size": 10}
+    whole = caller.search(index=library.news, body={**body, "ndd": {"strategy": "one_phase"}})
+    answer = caller.search(index=library.news, body={**body, "ndd": {"strategy": "one_trip"}})
+    assert answer["ndd"]["strategy"] == "one_trip"
+    assert len(ids(answer)) == max(0, 20 - start)
+    assert without_facts(answer) == without_facts(whole)
+
+
 def test_a_keep_of_your_own_is_given_documents_though_sketches_are_remembered(
     library: Library, connect: Connect
 ) -> None:
