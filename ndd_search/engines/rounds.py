@@ -46,7 +46,8 @@ _WIDER = 1.75  # documents asked for at once in one trip, for each that a page h
 _SPARED = 0.4  # share of the window whose documents have to be spared for it to be worth while
 _STRETCHES = 4  # requests for documents in one trip, at most
 _GAP = 10  # hits between two stretches that cost less than another request
-_OPENING = 0.02  # milliseconds that an engine takes to unpack a document, and for each kB of it; docs/wrapping.md
+# Milliseconds that a document costs, and each kB of it: the engine unpacks it, the client parses it (docs/wrapping.md).
+_OPENING = 0.04
 _PER_KILOBYTE = 0.008
 _ENOUGH = 8  # searches of an index before anything is concluded from them
 _REMEMBERED = 20  # searches
