@@ -49,6 +49,7 @@ _GAP = 10  # hits between two stretches that cost less than another request
 # Milliseconds that a document costs, and each kB of it: the engine unpacks it, the client parses it (docs/wrapping.md).
 _OPENING = 0.04
 _PER_KILOBYTE = 0.008
+_QUERY = 0.5  # of what an engine takes for the sketches of a window; the rest is reading them, which one phase does too
 _ENOUGH = 8  # searches of an index before anything is concluded from them
 _REMEMBERED = 20  # searches
 _MANY_GAPS = 0.5  # share of searches from which the second trip is planned
@@ -94,7 +95,7 @@ def strategy_of(search: Search, options: CollapseOptions, values: Sequence[str],
         return "one_phase"
     if seen.searches < _ENOUGH:
         return "one_trip"
-    if seen.took > fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes):
+    if seen.took * _QUERY > fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes):
         return "one_phase"  # the query is what takes time: ask it once
     return "two_phase" if seen.gaps > _MANY_GAPS else "one_trip"
 
