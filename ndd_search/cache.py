@@ -158,8 +158,8 @@ class PairCache:
 
 
 def cache_key(*parts: Any) -> bytes:
-    """16 bytes for some JSON-like values, the same whatever the order of the keys in them."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=_plainly, separators=(",", ":"))
+    """16 bytes for some JSON-like values. The order of keys counts: a `sort` by several fields follows it."""
+    text = json.dumps(parts, ensure_ascii=False, default=_plainly, separators=(",", ":"))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 

@@ -53,8 +53,10 @@ def test_impossible_limits_are_refused(max_bytes: int, seconds: float) -> None:
         MemoryCache(max_bytes, seconds)
 
 
-def test_a_key_depends_on_every_part_and_on_no_order() -> None:
-    assert cache_key("me", {"a": 1, "b": [2]}) == cache_key("me", {"b": [2], "a": 1})
+def test_a_key_depends_on_every_part_and_on_the_order_that_a_sort_has() -> None:
+    assert cache_key("me", {"a": 1, "b": [2]}) == cache_key("me", {"a": 1, "b": [2]})
+    assert cache_key({"sort": {"day": "desc", "title": "asc"}}) != cache_key({"sort": {"title": "asc", "day": "desc"}})
+    assert cache_key({"terms": {1: "a", "b": 2}}) == cache_key({"terms": {1: "a", "b": 2}})
     keys = {cache_key("me", {"a": 1}), cache_key("you", {"a": 1}), cache_key("me", {"a": 2}), cache_key("me", "\ud800")}
     assert len(keys) == 4
 

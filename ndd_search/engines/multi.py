@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
+from ndd_search.cache import cache_key
 from ndd_search.engines.answers import Answer
 from ndd_search.engines.filter_path import filtered
 from ndd_search.engines.middleware import Conversation, Flow, conversation
@@ -98,13 +99,13 @@ class MultiConversation:
     def _lines(self, wishes: Mapping[int, Request]) -> tuple[list[Line], dict[int, list[int]]]:
         """Header and body of each search of a round, and which of them each place waits for: equal ones go out once."""
         lines: list[Line] = []
-        known: dict[str, int] = {}
+        known: dict[bytes, int] = {}
         which: dict[int, list[int]] = {place: [] for place in wishes}
         for place, wish in wishes.items():
             for search in wish.parts or (wish,):
                 added = {name: value for name, value in search.params.items() if name not in self.request.params}
                 line = [{**self.headers[place], **added}, search.body or {}]
-                which[place].append(known.setdefault(json.dumps(line, sort_keys=True, default=repr), len(known)))
+                which[place].append(known.setdefault(cache_key(*line), len(known)))
                 if which[place][-1] * 2 == len(lines):
                     lines += line
         return lines, which

@@ -5,14 +5,13 @@ The caller's dicts are never changed: what differs is copied.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from hashlib import blake2b
 from typing import Any
 
+from ndd_search.cache import cache_key
 from ndd_search.config import Recipe
 from ndd_search.engines.limits import is_bounded, limit_of, raised
 from ndd_search.field import SketchField
@@ -266,5 +265,4 @@ def _names_field(patterns: Any, field: SketchField) -> bool:
 
 
 def _preference(search: Search) -> str:
-    text = json.dumps([search.request.path, search.body.get("query")], sort_keys=True, default=str)
-    return "ndd" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    return "ndd" + cache_key(search.request.path, search.body.get("query")).hex()[:12]
