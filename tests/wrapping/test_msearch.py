@@ -1,0 +1,81 @@
+"""Several searches in one `_msearch`: few requests, each answered as if it were alone."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from tests.wrapping.conftest import Caller, Connect, Library
+from tests.wrapping.proxy import Proxy
+from tests.wrapping.test_searches import MATCH, copies
+
+
+def test_msearch_of_ten_takes_one_request_a_round(library: Library, connect: Connect, proxy: Proxy) -> None:
+    words = ["market", "story", "report", "from", "the"]
+    bodies = [
+        {"query": {"multi_match": {"query": word, "fields": ["title", "body"]}}, "size": n}
+        for word in words
+        for n in (5, 60)
+    ]
+    caller = connect(proxy.url, cache=False)
+    lines = [line for body in bodies for line in ({"index": library.news}, body)]
+    sent = copy.deepcopy(lines)
+    answer = caller.msearch(body=lines)
+    assert lines == sent
+    rounds = len(proxy.searches)
+    alone = [caller.search(index=library.news, body=body) for body in bodies]
+    for got, whole in zip(answer["responses"], alone, strict=True):
+        assert got["hits"] == whole["hits"]
+        assert got["ndd"]["kept"] == whole["ndd"]["kept"]
+        assert got["status"] == 200
+    assert rounds <= 5 < len(proxy.searches)
+
+
+def test_msearch_mixes_what_is_ours_with_what_is_not_and_keeps_headers(library: Library, connect: Connect) -> None:
+    caller = connect()
+    lines = [
+        *({"index": library.news}, {"query": MATCH, "size": 20}),
+        *({"index": "ndd-not-there"}, {"query": MATCH}),
+        *({"index": library.news}, {"query": MATCH, "size": 0, "aggs": {"m": {"max": {"field": "price"}}}}),
+        *({"index": library.news}, {"query": MATCH, "sort": ["body"]}),
+        *({"index": ["ndd-not-there", library.news], "ignore_unavailable": True}, {"query": MATCH, "size": 20}),
+        *({"index": library.news, "preference": "mine"}, {"query": MATCH, "size": 20, "ndd": {"mode": "drop"}}),
+    ]
+    for _ in range(2):
+        first, missing, counted, refused, some, last = caller.msearch(body=lines)["responses"]
+        assert first["ndd"]["hidden"] > 0
+        assert missing["status"] == 404
+        assert counted["aggregations"]["m"]["value"] == 24
+        assert "ndd" not in counted
+        assert refused["status"] == 400
+        assert some["hits"]["hits"] == first["hits"]["hits"]
+        assert not any(map(copies, last["hits"]["hits"]))
+
+
+def test_an_msearch_refused_as_a_whole_is_the_clients_own_error(library: Library, wrapped: Caller) -> None:
+    lines = [{"index": library.news}, {"query": MATCH}, {"index": library.news}, {"query": {"bogus": {}}}]
+    with pytest.raises(Exception, match="unknown query") as refused:
+        wrapped.msearch(body=lines)
+    assert refused.value.status_code == 400  # type: ignore[attr-defined]
+
+
+def test_msearch_goes_on_from_remembered_streams(library: Library, connect: Connect, proxy: Proxy) -> None:
+    caller = connect(proxy.url, strategy="one_phase")
+    lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}]
+    caller.msearch(body=lines)
+    proxy.reset()
+    lines[1]["from"] = 5
+    (second,) = caller.msearch(body=lines)["responses"]
+    assert second["ndd"]["cache"] == "hit"
+    assert not proxy.passed
+    assert len(second["hits"]["hits"]) == 5
+
+
+def test_msearch_filter_path_is_applied_to_our_answer(library: Library, wrapped: Caller) -> None:
+    lines = [{"index": library.news}, {"query": MATCH, "size": 20, "ndd": {"mode": "drop"}}]
+    answer = wrapped.msearch(body=lines, filter_path="responses.hits.hits._id")
+    (one,) = answer["responses"]
+    assert [list(hit) for hit in one["hits"]["hits"]] == [["_id"]] * 20
+    assert one["ndd"]["hidden"] > 0
