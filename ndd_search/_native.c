@@ -1,4 +1,5 @@
-/* The native core: what pairs.py and sketches.py compute with numpy, bit for bit the same, several times faster.
+/* The native core: what counting.py, groups.py and sketches.py compute with numpy, bit for bit the same, several times
+ * faster.
  *
  * Plain C on Python's stable ABI (3.11): a compiler is all it takes to build it, one wheel serves every later Python,
  * and without it the package works the same. Only the regular case is here: a function returns None for anything else
@@ -177,7 +178,7 @@ static void add_where(uint32_t *sums, const uint64_t *mask, int64_t hit, uint32_
     memcpy(sums + hit, added, sizeof added);
 }
 
-static const double ROUNDING = 1e-9; /* as in pairs.py */
+static const double ROUNDING = 1e-9; /* as in counting.py */
 
 enum { NOBODY = -1 }; /* as Slot.last; at and above 0 it is the place of a value in the index, below NOBODY a mask */
 

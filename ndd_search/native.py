@@ -1,7 +1,7 @@
 """The native core (_native.c), when this installation has it.
 
-pairs.py and groups.py compute the same with numpy, bit for bit. They ask for `core` each time, so setting
-it to None goes the numpy way.
+counting.py, groups.py and sketches.py compute the same with numpy, bit for bit. Whoever can use it asks for `core` each
+time, so setting it to None goes the numpy way.
 """
 
 from __future__ import annotations
