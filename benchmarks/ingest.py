@@ -63,8 +63,10 @@ def store(client: Any, name: str) -> int:
 
 def overhead(client: Any, documents: int, rounds: int) -> dict[str, float]:
     made = [{"_index": NAME, "text": text, "number": n} for n, text in enumerate(islice(texts(3_000), documents))]
+    sketched = [dict(action) for action in ndd.with_sketches(made, "text")]
     ways = {
         "plain": lambda: made,
+        "sketches made before": lambda: sketched,  # what larger documents cost the server
         "with_sketches": lambda: ndd.with_sketches(made, "text"),
         "with_sketches, 8 keys": lambda: ndd.with_sketches(made, "text", keys=8),
     }
