@@ -18,7 +18,8 @@ import numpy as np  # isort: skip  # after measure, which sets the number of its
 import ndd_search as ndd
 from benchmarks.page_check import OURS, PLAIN, plainly
 from ndd_search import native
-from ndd_search.decision import CommonValues, Decision
+from ndd_search.common_values import CommonValues
+from ndd_search.decision import Decision
 from ndd_search.groups import choose_leaders
 from ndd_search.pairs import rows_of, similar_pairs
 from ndd_search.sketches import VALUES

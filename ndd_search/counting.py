@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.decision import CommonValues
+from ndd_search.common_values import CommonValues
 from ndd_search.sketches import VALUES, Sketch
 
 Ranks = npt.NDArray[np.int64]

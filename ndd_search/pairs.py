@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import counting, native
+from ndd_search.common_values import UNIT
 from ndd_search.counting import Counts, Ranks, Table
-from ndd_search.decision import UNIT, Decision, Overlaps
+from ndd_search.decision import Decision, Overlaps
 from ndd_search.errors import InvalidSketch
 from ndd_search.similarity import check_sketch, estimated_shingles
 from ndd_search.sketches import VALUES, Sketch, Sketches

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
-from ndd_search.decision import CommonValues
 from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.numbers import numbers_value

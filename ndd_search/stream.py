@@ -10,9 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.counting import Ranks
-from ndd_search.decision import CommonValues, Decision
+from ndd_search.decision import Decision
 from ndd_search.groups import choose_leaders
 from ndd_search.guards import Reader as FieldReader
 from ndd_search.guards import allowed

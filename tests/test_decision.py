@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
-from ndd_search.decision import CommonValues, Decision, Overlaps, Setting
+from ndd_search.decision import Decision, Overlaps, Setting
 from ndd_search.errors import RecipeMismatch
 
 RECIPE = Recipe()

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.cli import main
+from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
-from ndd_search.decision import CommonValues, Decision
+from ndd_search.decision import Decision
 from ndd_search.errors import InvalidDocument
 from ndd_search.evaluation.classics import profile
 from ndd_search.evaluation.collection import read_collection

@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
-from ndd_search.decision import CommonValues, Decision
+from ndd_search.decision import Decision
 from ndd_search.pairs import overlapping_pairs, rows_of
 from ndd_search.sketches import Sketches, sketch_many
 

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
+from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
-from ndd_search.decision import CommonValues, Decision, Overlaps
+from ndd_search.decision import Decision, Overlaps
 from ndd_search.errors import InvalidSketch
 from ndd_search.groups import leaders
 from ndd_search.native import Core

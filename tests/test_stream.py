@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe
-from ndd_search.decision import CommonValues, Decision, Overlaps
+from ndd_search.decision import Decision, Overlaps
 from ndd_search.page import Fetch, Fetched, Page, cut, fill, run
 from ndd_search.similarity import resemblance
 from ndd_search.sketches import Sketch

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
-from ndd_search.decision import CommonValues
 from ndd_search.documents import value_of
 from ndd_search.field import SketchField
 from ndd_search.sketches import Sketch

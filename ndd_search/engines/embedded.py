@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
+from ndd_search.common_values import SAMPLE, CommonValues
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
-from ndd_search.decision import SAMPLE, CommonValues
 from ndd_search.documents import text_of, value_of
 from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, read_meta, state_of, told, write_meta
 from ndd_search.engines.response import block_of, hits_of, total_of

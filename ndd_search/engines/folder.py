@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
-from ndd_search.decision import CommonValues
 from ndd_search.errors import IndexUnusable, NDDError
 
 FORMAT = 1

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Literal
 
+from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe, collapse_options
-from ndd_search.decision import CommonValues
 from ndd_search.documents import text_of, value_of
 from ndd_search.engines.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
 from ndd_search.field import SketchField

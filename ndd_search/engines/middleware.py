@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ndd_search.cache import cache_key
+from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Strategy, collapse_options
-from ndd_search.decision import CommonValues
 from ndd_search.engines.answers import (
     Answer,
     Hit,

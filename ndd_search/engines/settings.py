@@ -13,8 +13,8 @@ from time import monotonic
 from typing import Any
 
 from ndd_search.cache import Cache, MemoryCache, PairCache
+from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
-from ndd_search.decision import CommonValues
 from ndd_search.engines.rounds import Seen
 from ndd_search.field import SketchField
 from ndd_search.settings_file import StoredSettings, read_settings

@@ -14,8 +14,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.common_values import SAMPLE, CommonValues
 from ndd_search.config import CollapseOptions, Recipe
-from ndd_search.decision import PLAIN, SAMPLE, CommonValues, Constants, Decision
+from ndd_search.decision import PLAIN, Constants, Decision
 from ndd_search.evaluation.collection import Places
 from ndd_search.evaluation.sets import Shares, interned, overlaps, rows_of_sets, shared_sums, shared_values
 from ndd_search.guards import long_enough

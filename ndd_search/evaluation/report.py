@@ -7,8 +7,9 @@ from html import escape
 
 import numpy as np
 
+from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
-from ndd_search.decision import CommonValues, Decision
+from ndd_search.decision import Decision
 from ndd_search.evaluation.collection import Collection
 from ndd_search.evaluation.plots import histogram, lines
 from ndd_search.evaluation.sets import Shares

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.decision import CommonValues, Overlaps
+from ndd_search.common_values import CommonValues
+from ndd_search.decision import Overlaps
 from ndd_search.evaluation.collection import Places
 from ndd_search.pairs import Rows
 from ndd_search.similarity import estimated_shingles

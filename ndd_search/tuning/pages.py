@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.counting import Ranks
-from ndd_search.decision import PLAIN, CommonValues, Decision, Setting
+from ndd_search.decision import PLAIN, Decision, Setting
 from ndd_search.documents import value_of
 from ndd_search.groups import choose_leaders
 from ndd_search.guards import allowed

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
-from ndd_search.decision import CommonValues
 from ndd_search.documents import text_of
 from ndd_search.engines.answers import window_limit
 from ndd_search.engines.hook import options
