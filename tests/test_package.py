@@ -25,6 +25,7 @@ FLOW = [
     "shingles",
     "sketches",
     "similarity",
+    "common_values",
     "decision",
     "field",
     "counting",
