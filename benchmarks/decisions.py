@@ -20,8 +20,7 @@ from benchmarks.page_check import OURS, PLAIN, plainly
 from ndd_search import native
 from ndd_search.common_values import CommonValues
 from ndd_search.decision import Decision
-from ndd_search.groups import choose_leaders
-from ndd_search.pairs import rows_of, similar_pairs
+from ndd_search.groups import lead
 from ndd_search.sketches import VALUES
 
 HITS, K = 100, 64
@@ -48,7 +47,7 @@ def checks(page: Documents, common: CommonValues) -> dict[str, Method]:
     }
 
     def check(decision: Decision) -> Callable[[], object]:
-        return lambda: choose_leaders(HITS, similar_pairs(rows_of(sketches, K), decision))
+        return lambda: lead(sketches, K, decision)
 
     ways = {OURS: lambda method: method, PLAIN: plainly} if native.core else {PLAIN: lambda method: method}
     return {f"{way}, {name}": turn(check(one)) for way, turn in ways.items() for name, one in decisions.items()}

@@ -10,31 +10,21 @@
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Of what is called from Python: raised with every change to it, here and in native.py. */
-enum { VERSION = 4 };
+enum { VERSION = 5 };
 
 /* ---------------------------------------------------------------- the sketches of a page */
 
-/* A slot of a hash table of common values, which has a power of two of them. */
 typedef struct {
-    int32_t value; /* -1: the slot is free */
-    uint32_t weight;
-} Common;
-
-typedef struct {
-    int32_t *values;      /* one sketch after the other, ascending and distinct within each */
-    int64_t *offsets;     /* hit i has values[offsets[i]] to values[offsets[i + 1] - 1] */
-    int64_t count;        /* hits */
-    int64_t k;            /* a sketch of k values is a sample of its document, a shorter one the whole of it */
-    int64_t *least;       /* how many values each hit shares at least with one that is similar to it, 1 or more */
-    const Common *common; /* NULL: no value weighs anything */
-    uint32_t common_most; /* its slots - 1 */
-    uint64_t *sums;       /* what the values of each hit weigh up to each, itself included; see sums_of */
-    uint8_t *summed;      /* whether that is known of a hit */
+    int32_t *values;  /* one sketch after the other, ascending and distinct within each */
+    int64_t *offsets; /* hit i has values[offsets[i]] to values[offsets[i + 1] - 1] */
+    int64_t count;    /* hits */
+    int64_t k;        /* a sketch of k values is a sample of its document, a shorter one the whole of it */
 } Page;
 
 static const int32_t *values_of(const Page *page, int64_t hit) { return page->values + page->offsets[hit]; }
@@ -48,12 +38,21 @@ static int32_t limit_of(const Page *page, int64_t hit)
     return length >= page->k ? values_of(page, hit)[length - 1] : INT32_MAX;
 }
 
+/* How many shingles a document has, as similarity.estimated_shingles. */
+static double shingles_of(const Page *page, int64_t hit)
+{
+    int64_t length = length_of(page, hit);
+    if (length < page->k)
+        return (double)length;
+    return (double)(page->k > 1 ? page->k - 1 : 1) * 2147483648.0 / ((double)values_of(page, hit)[length - 1] + 1);
+}
+
 /* How many of ascending values are at most `limit`, without a branch that cannot be foreseen. */
 static int64_t rank_in(const int32_t *values, int64_t length, int32_t limit)
 {
     const int32_t *low = values;
-    if (!length || values[length - 1] <= limit)
-        return length;
+    if (!length)
+        return 0;
     while (length > 1) {
         int64_t half = length / 2;
         low += half & -(int64_t)(low[half - 1] <= limit);
@@ -78,42 +77,16 @@ static int64_t step(Merge *merge)
     return left == right;
 }
 
-static Common *slot_of(const Common *common, uint32_t most, int32_t value)
+/* How many values two rows share. */
+static int64_t count_common(Merge rows)
 {
-    uint32_t at = (uint32_t)value * 0x9E3779B1u;
-    at = (at ^ at >> 15) & most;
-    for (uint32_t tries = most; tries && common[at].value != value && common[at].value >= 0; tries--)
-        at = (at + 1) & most;
-    return (Common *)common + at;
-}
-
-/* What the values of a hit weigh, looked up when somebody asks first. */
-static const uint64_t *sums_of(const Page *page, int64_t hit)
-{
-    uint64_t sum = 0, *sums = page->sums + page->offsets[hit];
-    if (page->summed[hit])
-        return sums;
-    for (int64_t i = 0; i < length_of(page, hit); i++) {
-        const Common *slot = slot_of(page->common, page->common_most, values_of(page, hit)[i]);
-        sums[i] = sum += slot->value == values_of(page, hit)[i] ? slot->weight : 0;
-    }
-    page->summed[hit] = 1;
-    return sums;
-}
-
-static uint32_t weight_at(const uint64_t *sums, int64_t i) { return (uint32_t)(sums[i] - (i ? sums[i - 1] : 0)); }
-
-/* How many values two hits share. */
-static int64_t count_common(const Page *page, int64_t first, int64_t second)
-{
-    const int32_t *a = values_of(page, first), *b = values_of(page, second);
-    int64_t a_length = length_of(page, first), b_length = length_of(page, second), common = 0;
-    if (!a_length || !b_length)
+    int64_t common = 0, half = (rows.a_end - rows.a) / 2;
+    if (!goes_on(&rows))
         return 0;
     /* In two halves at a time: each step waits for the one before it, but not for those of the other half. */
-    int64_t a_half = a_length / 2, b_half = rank_in(b, b_length, a[a_half]);
-    b_half -= b_half && b[b_half - 1] == a[a_half];
-    Merge lower = {a, a + a_half, b, b + b_half}, upper = {a + a_half, a + a_length, b + b_half, b + b_length};
+    Merge lower = rows, upper = rows;
+    lower.a_end = upper.a = rows.a + half;
+    lower.b_end = upper.b = rows.b + rank_in(rows.b, rows.b_end - rows.b, *upper.a - 1);
     while (goes_on(&lower) && goes_on(&upper))
         common += step(&lower) + step(&upper);
     while (goes_on(&lower))
@@ -121,19 +94,6 @@ static int64_t count_common(const Page *page, int64_t first, int64_t second)
     while (goes_on(&upper))
         common += step(&upper);
     return common;
-}
-
-/* What the values that two hits share weigh. */
-static uint64_t weigh_common(const Page *page, int64_t first, int64_t second)
-{
-    const int32_t *a = values_of(page, first), *b = values_of(page, second);
-    const uint64_t *sums = sums_of(page, first);
-    Merge merge = {a, a + length_of(page, first), b, b + length_of(page, second)};
-    uint64_t weight = 0;
-    for (const int32_t *at = a; goes_on(&merge); at = merge.a)
-        if (step(&merge))
-            weight += weight_at(sums, at - a);
-    return weight;
 }
 
 static int is_regular(const Page *page)
@@ -150,15 +110,173 @@ static int is_regular(const Page *page)
     return 1;
 }
 
+/* The upper bits of this depend on all bits of a value. */
+static uint32_t hash_of(int32_t value) { return (uint32_t)value * 0x9E3779B1u; }
+
+/* ---------------------------------------------------------------- what common values weigh
+ *
+ * A table of them is made once (see common_table) and read on every page: a hash table, and after it eight bits for
+ * each of its slots. Most values are in no table, and most of those find their bit unset, within the nearest cache.
+ */
+
+typedef struct {
+    int32_t value; /* -1: the slot is free */
+    uint32_t weight;
+} Common;
+
+typedef struct {
+    const Common *slots;   /* NULL: no value weighs anything */
+    const uint8_t *filter; /* the bits: whether there is a value of so large a hash */
+    int shift;             /* of a 32-bit hash, to the number of a slot */
+    uint64_t *sums;        /* what the values of each hit weigh up to each, itself included, */
+    uint8_t *summed;       /* if that was asked of the hit */
+} Weights;
+
+static const double UNIT = 1 << 20; /* of a weight, as in common_values.py */
+
+/* The slot that has a value, or a free one where it would be; any one of a table that is full. */
+static int64_t common_slot(const Weights *weights, int32_t value)
+{
+    uint32_t most = UINT32_MAX >> weights->shift, at = hash_of(value) >> weights->shift;
+    for (uint32_t tries = most; tries && weights->slots[at].value != value && weights->slots[at].value >= 0; tries--)
+        at = (at + 1) & most;
+    return at;
+}
+
+static uint32_t filter_bit(const Weights *weights, int32_t value) { return hash_of(value) >> (weights->shift - 3); }
+
+static uint32_t weight_of(const Weights *weights, int32_t value)
+{
+    uint32_t bit = filter_bit(weights, value);
+    if (!(weights->filter[bit / 8] >> bit % 8 & 1))
+        return 0;
+    const Common *slot = weights->slots + common_slot(weights, value);
+    return slot->value == value ? slot->weight : 0;
+}
+
+/* What the values of a hit weigh, looked up when somebody asks first. */
+static const uint64_t *sums_of(const Weights *weights, const Page *page, int64_t hit)
+{
+    uint64_t sum = 0, *sums = weights->sums + page->offsets[hit];
+    if (!weights->summed[hit])
+        for (int64_t i = 0; i < length_of(page, hit); i++)
+            sums[i] = sum += weight_of(weights, values_of(page, hit)[i]);
+    weights->summed[hit] = 1;
+    return sums;
+}
+
+static uint32_t weight_at(const uint64_t *sums, int64_t i) { return (uint32_t)(sums[i] - (i ? sums[i - 1] : 0)); }
+
+/* What the values that two hits share weigh. */
+static uint64_t weigh_common(const Weights *weights, const Page *page, int64_t first, int64_t second)
+{
+    const int32_t *a = values_of(page, first), *b = values_of(page, second);
+    const uint64_t *sums = sums_of(weights, page, first);
+    Merge merge = {a, a + length_of(page, first), b, b + length_of(page, second)};
+    uint64_t weight = 0;
+    for (const int32_t *at = a; goes_on(&merge); at = merge.a)
+        if (step(&merge))
+            weight += weight_at(sums, at - a);
+    return weight;
+}
+
+/* ---------------------------------------------------------------- which pairs count
+ *
+ * The rule of decision.py, which explains it and has its numbers: they come as arguments. A plain bar is the rule that
+ * asks nothing more. Both say the same of every pair: all is exact, or rounded as IEEE 754 has it, but for pow(), whose
+ * last bits differ from library to library. So what comes out closer to the bar than any of them errs is left to numpy.
+ */
+
+typedef struct {
+    double least, asked, known; /* the bar of a pair is least + asked / min(shingles of the shorter, known), */
+    double power;               /* and of its resemblance as much is taken off as this makes of what is common */
+    int64_t shortest;           /* a hit of fewer values is similar only to one with the same values */
+} Rule;
+
+static const double ROUNDING = 1e-9; /* as in decision.py and counting.py */
+static const double SURE = 1e-12;
+
+typedef struct {
+    int32_t first, second; /* hits, first < second */
+    int32_t shared;        /* values that both hold */
+    int32_t left, right;   /* values of each up to the smaller limit of the two */
+    uint64_t weights[3];   /* of all these values: shared, left, right */
+} Pair;
+
+enum { NO, YES, UNSURE = -1 };
+
+/* The bar of a pair whose shorter document has so many shingles. */
+static double bar_of(const Rule *rule, double shingles)
+{
+    double evidence = shingles < 1 ? 1 : shingles;
+    double bar = rule->least + rule->asked / (evidence < rule->known ? evidence : rule->known);
+    return bar < 1 ? bar : 1;
+}
+
+/* Resemblance, in its KMV form (see similarity.py). */
+static double resemblance_of(const Pair *pair)
+{
+    return (double)pair->shared / (double)(pair->left + pair->right - pair->shared);
+}
+
+/* What is rare of a number of values: pair->shared and so on. */
+static double rare(int32_t number, uint64_t weight) { return number - (double)weight / UNIT; }
+
+/* Whether a pair that resembles each other by its bar still does without what common values pretend. */
+static int counts(const Rule *rule, const Pair *pair, double bar)
+{
+    double shared = rare(pair->shared, pair->weights[0]);
+    double own_left = rare(pair->left, pair->weights[1]) - shared, own_right = rare(pair->right, pair->weights[2]) - shared;
+    double own = own_left + own_right > ROUNDING ? own_left + own_right : ROUNDING;
+    double smaller = own_left < own_right ? own_left : own_right;
+    int32_t apart = pair->left + pair->right - 2 * pair->shared;
+    if (!apart || !pair->weights[0] || rule->power == 0)
+        return YES;
+    double specificity = shared / pair->shared * (apart / own), power = rule->power * 2 * (smaller > 0 ? smaller : 0) / own;
+    double resemblance = resemblance_of(pair);
+    if (specificity > 1)
+        specificity = 1;
+    /* e**x >= 1 + x and log(x) <= x - 1 make of a power a product: that parts most texts in a frame at once. */
+    if (resemblance < (bar - SURE) * (1 + power * (1 - specificity)))
+        return NO;
+    double over = resemblance * pow(specificity, power) - bar;
+    return over > SURE ? YES : over < -SURE ? NO : UNSURE;
+}
+
+/* What is asked of a hit. */
+typedef struct {
+    double bar;    /* the bar of a pair is the larger one of the two; this, and it, less ROUNDING */
+    int32_t limit; /* see limit_of */
+    int32_t least; /* how many values it shares at least with any hit it is similar to, 1 or more */
+} Asked;
+
+static void ask(Asked *asked, const Page *page, const Rule *rule)
+{
+    double bar = bar_of(rule, rule->known);
+    for (int64_t hit = 0; hit < page->count; hit++) {
+        if (rule->asked > 0)
+            bar = bar_of(rule, shingles_of(page, hit));
+        /* A pair shares at least `bar` times the values of either of the two, whichever of them ends first. */
+        double least = (bar - 2 * ROUNDING) * (double)length_of(page, hit);
+        asked[hit].bar = bar - ROUNDING;
+        asked[hit].limit = limit_of(page, hit);
+        asked[hit].least = least <= 1 ? 1 : (int32_t)least + ((double)(int32_t)least < least);
+    }
+}
+
 /* ---------------------------------------------------------------- who holds which value
  *
  * A hash table from values to the hits that hold them. Few holders are a chain through `before`; many are one bit each
  * in a mask, so that values shared by a whole page (boilerplate, edits of one text) cost no more than others: the masks
  * of a hit's values are added up 64 hits at a time, as numbers written vertically in `planes`, one bit a plane.
+ *
+ * A slot is as small as can be, a place in page->values, and most values find theirs free and are done: hardly any value
+ * of a page is another one's. So the table stays within the nearest cache.
  */
 
+enum { LANES = 8 }; /* hits that are added up at a time */
+
 /* Eight bits of a mask as eight numbers, all ones or zero. */
-enum { LANES = 8 };
 static uint32_t lanes[1 << LANES][LANES];
 
 static void fill_lanes(void)
@@ -168,44 +286,52 @@ static void fill_lanes(void)
             lanes[bits][lane] = bits >> lane & 1 ? UINT32_MAX : 0;
 }
 
-/* Add `number` to the sums of those of some hits that are in a mask. */
-static void add_where(uint32_t *sums, const uint64_t *mask, int64_t hit, uint32_t number)
+/* Add a number to the sums of those of some hits, before `hits`, that are in a mask. */
+static void add_where(uint32_t *sums, const uint64_t *mask, int64_t hits, uint32_t number)
 {
-    const uint32_t *lane = lanes[mask[hit / 64] >> hit % 64 & ((1 << LANES) - 1)];
-    uint32_t added[LANES]; /* first all of them, as a compiler cannot know that the two do not overlap */
-    for (int j = 0; j < LANES; j++)
-        added[j] = sums[hit + j] + (lane[j] & number);
-    memcpy(sums + hit, added, sizeof added);
+    for (int64_t hit = 0; hit < hits; hit += LANES) {
+        const uint32_t *lane = lanes[mask[hit / 64] >> hit % 64 & ((1 << LANES) - 1)];
+        uint32_t added[LANES]; /* first all of them, as a compiler cannot know that the two do not overlap */
+        for (int j = 0; j < LANES; j++)
+            added[j] = sums[hit + j] + (lane[j] & number);
+        memcpy(sums + hit, added, sizeof added);
+    }
 }
 
-static const double ROUNDING = 1e-9; /* as in counting.py */
-
-enum { NOBODY = -1 }; /* as Slot.last; at and above 0 it is the place of a value in the index, below NOBODY a mask */
+typedef struct {
+    int32_t hit;    /* that holds the value at a place */
+    int32_t before; /* at the one inserted last: 1 + the place of the one before it, 0: none, below 0: - 1 - a mask */
+} Holder;
 
 typedef struct {
-    int32_t value; /* -1: the slot is free */
-    int32_t last;  /* the holder inserted last */
-} Slot;
+    int32_t *slot;
+    int32_t place;
+} Held; /* a value of the present hit that another one holds */
+
+typedef struct {
+    const uint64_t *mask;
+    uint32_t weight;
+} Many; /* the same, where many hold it */
 
 typedef struct {
     const Page *page;
-    int64_t *starts;       /* of each hit: where its values start in the index, which may hold only the smallest */
-    Slot *slots;
-    int shift;             /* of a 32-bit hash, to the number of a slot */
-    uint32_t most;         /* number of slots - 1 */
-    int32_t *holder;       /* at each place: the hit that holds the value */
-    int32_t *before;       /* at each place: the place of the holder before */
-    uint64_t *masks;       /* `words` each; there is room, as masks are made of chains longer than `words` */
+    const Asked *asked;
+    Weights *weights;  /* NULL: nobody wants sums of weights, or they may be too large */
+    int all;           /* it has all values of each hit; else the smallest, among which similar hits must have one */
+    int32_t *slots;    /* 1 + a place in page->values, where the hit inserted last holds the value, 0: free */
+    int shift;         /* of a 32-bit hash, to the number of a slot */
+    Holder *holders;   /* at each place */
+    uint64_t *masks;   /* `words` each; there is room, as masks are made of chains longer than `words` */
     int64_t masks_used, words;
-    uint64_t *planes;      /* plane p, word w: bit p of how many values the present hit shares with each of 64 others */
+    uint64_t *planes;  /* plane p, word w: bit p of how many values the present hit shares with each of 64 others */
     int64_t plane_count;
-    uint32_t *shared;      /* with each earlier hit: how many of its values in the index the present one has, */
-    uint32_t *weighed;     /* and the sum of the weights of these; NULL where nobody asks, or they may be too large */
-    Slot **found;          /* the slots of the present hit's values */
-    int32_t *order;        /* the numbers of these, values that nobody holds first, */
-    int sorted;            /* if they were brought into that order */
-    const uint64_t **many; /* the masks of the present hit's values */
-    void *parts[11];
+    uint32_t *shared;  /* with each earlier hit: how many of its values in the index the present one has, */
+    uint32_t *weighed; /* and the sum of the weights of these */
+    int32_t *others;   /* numbers of the present hit's values that found their slots taken */
+    Held *held;
+    int64_t held_count;
+    Many *many;
+    void *parts[8];
     int part_count, failed;
 } Index;
 
@@ -223,90 +349,91 @@ static void free_index(Index *index)
 }
 
 /* How many values of a hit are in the index. */
-static int64_t indexed(const Index *index, int64_t hit) { return index->starts[hit + 1] - index->starts[hit]; }
-
-/* An empty index, for all values of all hits or only for the smallest of each, among which those of a similar hit must
-   have one, too. 0: no memory. */
-static int make_index(Index *index, const Page *page, int all)
+static int64_t indexed(const Index *index, int64_t hit)
 {
-    int64_t count = page->count, longest = 0, total = 0;
+    int64_t length = length_of(index->page, hit);
+    return index->all || !length ? length : length - index->asked[hit].least + 1;
+}
+
+/* An empty index. weights: NULL, or what is summed up as well. 0: no memory. */
+static int make_index(Index *index, const Page *page, const Asked *asked, int all, Weights *weights)
+{
+    int64_t count = page->count, places = page->offsets[count], longest = 0, total = 0;
     int bits = 4;
-    memset(index, 0, sizeof *index);
-    index->page = page;
-    index->starts = part_of(index, count + 1, sizeof *index->starts);
-    if (index->failed)
-        return 0;
+    *index = (Index){.page = page, .asked = asked, .all = all};
     for (int64_t hit = 0; hit < count; hit++) {
-        int64_t length = length_of(page, hit);
-        if (!all && length)
-            length -= page->least[hit] - 1;
+        int64_t length = indexed(index, hit);
         longest = length > longest ? length : longest;
-        index->starts[hit] = total;
         total += length;
     }
-    index->starts[count] = total;
     while (1LL << bits < 2 * total)
         bits++;
     while (longest >> index->plane_count)
         index->plane_count++;
     index->shift = 32 - bits;
-    index->most = (1u << bits) - 1;
     index->words = (count + 63) / 64;
     index->slots = part_of(index, 1LL << bits, sizeof *index->slots);
-    index->holder = part_of(index, total, sizeof *index->holder);
-    index->before = part_of(index, total, sizeof *index->before);
+    index->holders = part_of(index, places, sizeof *index->holders);
     index->masks = part_of(index, total, sizeof *index->masks);
     index->planes = part_of(index, index->plane_count * index->words, sizeof *index->planes);
-    index->shared = part_of(index, count + LANES, sizeof *index->shared);
-    if (all && page->common && longest < 1 << 12) /* the sums of so many fit 32 bits */
-        index->weighed = part_of(index, count + LANES, sizeof *index->weighed);
-    index->found = part_of(index, longest, sizeof *index->found);
-    index->order = part_of(index, longest, sizeof *index->order);
+    index->shared = part_of(index, 2 * (count + LANES), sizeof *index->shared);
+    index->others = part_of(index, longest, sizeof *index->others);
+    index->held = part_of(index, longest, sizeof *index->held);
     index->many = part_of(index, longest, sizeof *index->many);
+    index->weighed = index->shared + count + LANES;
+    if (longest < 1 << 12) /* the sums of so many fit 32 bits */
+        index->weights = weights;
     if (!index->failed)
-        memset(index->slots, 0xFF, sizeof *index->slots << bits);
+        memset(index->slots, 0, sizeof *index->slots << bits);
     return !index->failed;
 }
 
-static uint64_t *mask_of(const Index *index, const Slot *slot)
-{
-    return index->masks + (NOBODY - 1 - slot->last) * index->words;
-}
-
-static void chain_to_mask(Index *index, Slot *slot)
-{
-    int32_t place = slot->last;
-    slot->last = (int32_t)(NOBODY - 1 - index->masks_used++);
-    uint64_t *mask = mask_of(index, slot);
-    memset(mask, 0, (size_t)index->words * sizeof(uint64_t));
-    for (; place >= 0; place = index->before[place])
-        mask[index->holder[place] / 64] |= (uint64_t)1 << index->holder[place] % 64;
-}
-
-/* Find the slots of a hit's values, taking a free one for a value that nobody had. 0: nobody holds any of them. */
-static int find_slots(Index *index, int64_t hit)
+/* Find the values of a hit that others hold, and be the first to hold the rest of them. */
+static void find_held(Index *index, int64_t hit)
 {
     const int32_t *values = values_of(index->page, hit);
-    int64_t length = indexed(index, hit), others = 0;
-    int held = 0;
+    int32_t *const slots = index->slots, *const others = index->others, start = (int32_t)index->page->offsets[hit];
+    const int shift = index->shift;
+    int64_t length = indexed(index, hit), taken = 0;
+    index->held_count = 0;
+    for (int64_t i = 0; i < length; i++)
+        index->holders[start + i] = (Holder){(int32_t)hit, 0};
     for (int64_t i = 0; i < length; i++) { /* without a branch: most slots are free, but which cannot be foreseen */
-        Slot *slot = index->slots + (((uint32_t)values[i] * 0x9E3779B1u) >> index->shift);
-        int32_t there = slot->value;
-        slot->value = there < 0 ? values[i] : there;
-        index->found[i] = slot;
-        index->order[others] = (int32_t)i;
-        others += there >= 0;
+        int32_t *slot = slots + (hash_of(values[i]) >> shift), there = *slot;
+        *slot = there ? there : start + (int32_t)i + 1;
+        others[taken] = (int32_t)i;
+        taken += there != 0;
     }
-    for (int64_t j = 0; j < others; j++) {
-        int32_t value = values[index->order[j]];
-        Slot *slot = index->found[index->order[j]];
-        while (slot->value != value && slot->value >= 0)
-            slot = slot == index->slots + index->most ? index->slots : slot + 1;
-        slot->value = value;
-        index->found[index->order[j]] = slot;
-        held |= slot->last != NOBODY;
+    for (int64_t j = 0; j < taken; j++) {
+        int32_t value = values[others[j]], place = start + others[j];
+        int32_t *slot = slots + (hash_of(value) >> shift);
+        while (*slot && index->page->values[*slot - 1] != value)
+            slot = slot == slots + (UINT32_MAX >> shift) ? slots : slot + 1;
+        if (*slot)
+            index->held[index->held_count++] = (Held){slot, place};
+        else
+            *slot = place + 1;
     }
-    return held;
+}
+
+static uint64_t *mask_of(const Index *index, const Holder *last)
+{
+    return index->masks + (-1 - last->before) * index->words;
+}
+
+/* The holder before one, NULL where there is none. */
+static const Holder *before(const Index *index, const Holder *holder)
+{
+    return holder->before ? index->holders + holder->before - 1 : NULL;
+}
+
+static void chain_to_mask(Index *index, Holder *last)
+{
+    uint64_t *mask = index->masks + index->masks_used * index->words;
+    memset(mask, 0, (size_t)index->words * sizeof *mask);
+    for (const Holder *holder = last; holder; holder = before(index, holder))
+        mask[holder->hit / 64] |= (uint64_t)1 << holder->hit % 64;
+    last->before = (int32_t)(-1 - index->masks_used++);
 }
 
 /* Add 64 bits to the vertical numbers, at a plane and those above it. */
@@ -319,83 +446,68 @@ static void add_bits(uint64_t *plane, uint64_t bits, int64_t words, int64_t plan
     }
 }
 
-/* Add `count` masks of hits before `hits` to `shared`: two at a time, as a full adder takes three bits and hands on
+/* Add `count` masks to `shared`, of hits before `hits`: two at a time, as a full adder takes three bits and hands on
    one. */
 static void add_masks(Index *index, int64_t count, int64_t hits)
 {
-    int64_t words = index->words, planes = index->plane_count;
+    int64_t words = index->words, planes = 0;
+    while (count >> planes)
+        planes++;
     memset(index->planes, 0, (size_t)(planes * words) * sizeof(uint64_t));
     for (int64_t i = 0; i < count; i += 2)
         for (int64_t word = 0; word < words; word++) {
             uint64_t *plane = index->planes + word;
-            uint64_t a = index->many[i][word], b = i + 1 < count ? index->many[i + 1][word] : 0, c = *plane;
+            uint64_t a = index->many[i].mask[word], b = i + 1 < count ? index->many[i + 1].mask[word] : 0, c = *plane;
             *plane = a ^ b ^ c;
             add_bits(plane + words, (a & b) | ((a ^ b) & c), words, planes - 1);
         }
-    for (int64_t hit = 0; hit < hits; hit += LANES)
-        for (int64_t p = 0; p < planes; p++)
-            add_where(index->shared, index->planes + p * words, hit, 1u << p);
-}
-
-static void weigh_mask(Index *index, const uint64_t *mask, uint32_t weight, int64_t hits)
-{
-    for (int64_t hit = 0; hit < hits; hit += LANES)
-        add_where(index->weighed, mask, hit, weight);
+    for (int64_t p = 0; p < planes; p++)
+        add_where(index->shared, index->planes + p * words, hits, 1u << p);
 }
 
 /* Count into `shared` how many of its values a hit has in common with each of those inserted. 0: with nobody any. */
 static int count_shared(Index *index, int64_t hit)
 {
-    int64_t length = indexed(index, hit), fresh = 0, held = length, many = 0;
-    index->sorted = find_slots(index, hit);
-    if (!index->sorted)
+    int64_t many = 0;
+    find_held(index, hit);
+    if (!index->held_count)
         return 0;
-    for (int64_t i = 0; i < length; i++) { /* fresh values to the front, those that somebody holds to the back */
-        int is_fresh = index->found[i]->last == NOBODY;
-        index->order[fresh] = index->order[held - 1] = (int32_t)i;
-        fresh += is_fresh;
-        held -= !is_fresh;
-    }
     memset(index->shared, 0, (size_t)(hit + LANES) * sizeof *index->shared);
-    if (index->weighed)
-        memset(index->weighed, 0, (size_t)(hit + LANES) * sizeof *index->weighed);
-    const uint64_t *sums = index->weighed ? sums_of(index->page, hit) : NULL;
-    for (int64_t i = fresh; i < length; i++) {
-        Slot *slot = index->found[index->order[i]];
-        uint32_t weight = sums ? weight_at(sums, index->order[i]) : 0;
-        if (slot->last < NOBODY) {
-            index->many[many++] = mask_of(index, slot);
-            if (weight)
-                weigh_mask(index, mask_of(index, slot), weight, hit);
+    memset(index->weighed, 0, (size_t)(hit + LANES) * sizeof *index->weighed);
+    for (int64_t j = 0; j < index->held_count; j++) {
+        int32_t place = index->held[j].place;
+        Holder *last = index->holders + *index->held[j].slot - 1;
+        uint32_t weight = index->weights ? weight_of(index->weights, index->page->values[place]) : 0;
+        if (last->before < 0) {
+            index->many[many++] = (Many){mask_of(index, last), weight};
             continue;
         }
         int64_t holding = 0;
-        for (int32_t place = slot->last; place >= 0; place = index->before[place], holding++) {
-            index->shared[index->holder[place]]++;
-            if (weight)
-                index->weighed[index->holder[place]] += weight;
+        for (const Holder *holder = last; holder; holder = before(index, holder), holding++) {
+            index->shared[holder->hit]++;
+            index->weighed[holder->hit] += weight;
         }
         if (holding > index->words + 8)
-            chain_to_mask(index, slot);
+            chain_to_mask(index, last);
     }
-    if (many)
+    if (many) {
         add_masks(index, many, hit);
+        for (int64_t i = 0; index->weights && i < many; i++)
+            add_where(index->weighed, index->many[i].mask, hit, index->many[i].weight);
+    }
     return 1;
 }
 
 /* Let later hits meet the one just counted. */
-static void insert(Index *index, int64_t hit)
+static void insert(Index *index)
 {
-    int32_t start = (int32_t)index->starts[hit];
-    for (int64_t j = 0; j < indexed(index, hit); j++) {
-        int32_t i = index->sorted ? index->order[j] : (int32_t)j;
-        Slot *slot = index->found[i];
-        if (slot->last < NOBODY)
-            mask_of(index, slot)[hit / 64] |= (uint64_t)1 << hit % 64;
+    for (const Held *held = index->held; held < index->held + index->held_count; held++) {
+        Holder *last = index->holders + *held->slot - 1, *holder = index->holders + held->place;
+        if (last->before < 0)
+            mask_of(index, last)[holder->hit / 64] |= (uint64_t)1 << holder->hit % 64;
         else {
-            index->holder[start + i] = (int32_t)hit;
-            index->before[start + i] = slot->last;
-            slot->last = start + i;
+            holder->before = *held->slot;
+            *held->slot = held->place + 1;
         }
     }
 }
@@ -412,137 +524,187 @@ enum { FEW_COPIES = 4 };
 
 typedef struct {
     const Page *page;
-    double bar;
+    const Rule *rule;
+    Weights *weights;
+    Asked *asked;      /* of each hit */
     Index smallest, all;
     Index *index;      /* the one in use */
     int64_t excess;    /* comparisons beyond a few for each hit */
+    int32_t *met;      /* those to compare the present hit with */
 } Search;
 
-static int start_search(Search *search, Page *page, double bar)
+static int start_search(Search *search, const Page *page, const Rule *rule, Weights *weights)
 {
-    search->page = page;
-    search->bar = bar - ROUNDING;
-    search->index = &search->smallest;
-    search->excess = 0;
-    search->smallest.part_count = search->all.part_count = 0;
-    page->least = malloc((size_t)(page->count + 1) * sizeof(int64_t));
-    if (!page->least)
+    *search = (Search){.page = page, .rule = rule, .weights = weights, .index = &search->smallest};
+    search->asked = malloc((size_t)page->count * sizeof *search->asked + 1);
+    search->met = malloc((size_t)page->count * sizeof *search->met + 1);
+    if (!search->asked || !search->met)
         return 0;
-    for (int64_t hit = 0; hit < page->count; hit++) {
-        /* A pair shares at least `bar` times the values of either of the two, whichever of them ends first. */
-        double least = (search->bar - ROUNDING) * (double)length_of(page, hit);
-        page->least[hit] = least <= 1 ? 1 : (int64_t)least + ((double)(int64_t)least < least);
-    }
-    return make_index(&search->smallest, page, 0);
+    ask(search->asked, page, rule);
+    return make_index(&search->smallest, page, search->asked, 0, NULL);
 }
 
 static void end_search(Search *search)
 {
     free_index(&search->smallest);
     free_index(&search->all);
-    free(search->page->least);
+    free(search->asked);
+    free(search->met);
 }
 
-/* Count what a hit has in common with those inserted, the hits before it (leaders: those of them that are leaders).
-   1: with some, 0: with none, -1: no memory. */
-static int meet(Search *search, int64_t hit, const int64_t *leaders)
+/* The bar of a pair, less ROUNDING. */
+static double bar_for(const Search *search, const Pair *pair)
 {
+    double first = search->asked[pair->first].bar, second = search->asked[pair->second].bar;
+    return first > second ? first : second;
+}
+
+/* How many values the hit counted last shares with an earlier one, which it has met among the smallest of both. */
+static int64_t shared_in_all(const Search *search, int64_t other, int64_t hit)
+{
+    const Page *page = search->page;
+    const int32_t *a = values_of(page, other), *b = values_of(page, hit);
+    int64_t a_count = indexed(search->index, other), b_count = indexed(search->index, hit);
+    int32_t known = a[a_count - 1] < b[b_count - 1] ? a[a_count - 1] : b[b_count - 1]; /* up to here they are counted */
+    Merge rest = {a + rank_in(a, a_count, known), a + length_of(page, other), b + rank_in(b, b_count, known),
+                  b + length_of(page, hit)};
+    return search->index->shared[other] + count_common(rest);
+}
+
+/* The earlier hits that may resemble the one counted last, by how many values they share, into search->met. Returns how
+   many. */
+static int64_t list_met(const Search *search, int64_t hit)
+{
+    const uint32_t *shared = search->index->shared;
+    const Asked *own = search->asked + hit;
+    int64_t met = 0;
+    for (int64_t other = 0; other < hit; other++) { /* all values count of the one that ends first */
+        const Asked *asked = search->asked + other;
+        int32_t least = asked->limit < own->limit ? asked->least : own->least;
+        search->met[met] = (int32_t)other;
+        met += shared[other] >= (search->index->all ? (uint32_t)least : 1);
+    }
+    return met;
+}
+
+/* Count what a hit has in common with those inserted, the hits before it (leaders: those of them that are leaders), and
+   list them. Returns how many, -1: no memory. */
+static int64_t meet(Search *search, int64_t hit, const int64_t *leaders)
+{
+    int64_t met = 0;
     if (!count_shared(search->index, hit))
         return 0;
-    if (search->index == &search->all)
-        return 1;
-    int64_t met = 0;
-    for (int64_t other = 0; other < hit; other++)
-        met += search->index->shared[other] > 0;
+    for (int64_t other = 0; leaders && other < hit; other++)
+        if (leaders[other] != other)
+            search->index->shared[other] = 0; /* it was the first to hold some value, so it is found there */
+    met = list_met(search, hit);
     search->excess += met > FEW_COPIES ? met - FEW_COPIES : 0;
-    if (search->excess <= search->page->count / 8)
-        return 1;
-    if (!make_index(&search->all, search->page, 1))
+    if (search->index->all || search->excess <= search->page->count / 8)
+        return met;
+    if (!make_index(&search->all, search->page, search->asked, 1, search->weights))
         return -1;
     search->index = &search->all;
     for (int64_t other = 0; other < hit; other++)
         if (!leaders || leaders[other] == other) {
-            count_shared(search->index, other);
-            insert(search->index, other);
+            find_held(search->index, other);
+            insert(search->index);
         }
-    return count_shared(search->index, hit);
+    return count_shared(search->index, hit) ? list_met(search, hit) : 0;
 }
 
-typedef struct {
-    int32_t first, second; /* hits, first < second */
-    int32_t shared;        /* values that both hold */
-    int32_t left, right;   /* values of each up to the smaller limit of the two */
-    uint64_t weights[3];   /* of all these values: shared, left, right */
-} Pair;
-
-/* Whether the hit counted last and an earlier one resemble each other by the bar, in the KMV form (see similarity.py). */
-static int is_similar(const Search *search, int64_t other, int64_t hit, Pair *pair)
+/* Those of `count` earlier hits that resemble the one counted last by their bars, as pairs. Returns how many. What falls
+   out is overwritten by the next: which ones do cannot be foreseen, and a processor that guesses wrong waits longer
+   than all of this takes. */
+static int64_t find_resembling(const Search *search, int64_t hit, const int32_t *others, int64_t count, Pair *pairs)
 {
     const Page *page = search->page;
-    int64_t shared = search->index->shared[other];
-    if (!shared)
-        return 0;
-    if (search->index == &search->smallest)
-        shared = count_common(page, other, hit);
-    int32_t a = limit_of(page, other), b = limit_of(page, hit), limit = a < b ? a : b;
-    if (shared < page->least[a < b ? other : hit]) /* all of whose values count; where a == b, of both */
-        return 0;
-    int64_t left = rank_in(values_of(page, other), length_of(page, other), limit);
-    int64_t right = rank_in(values_of(page, hit), length_of(page, hit), limit);
-    if ((double)shared / (double)(left + right - shared) < search->bar)
-        return 0;
-    *pair = (Pair){(int32_t)other, (int32_t)hit, (int32_t)shared, (int32_t)left, (int32_t)right, {0}};
-    if (page->common) {
-        pair->weights[0] = search->index->weighed ? search->index->weighed[other] : weigh_common(page, other, hit);
-        pair->weights[1] = sums_of(page, other)[left - 1]; /* both have values: they share one */
-        pair->weights[2] = sums_of(page, hit)[right - 1];
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t other = others[i], other_first = search->asked[other].limit < search->asked[hit].limit;
+        int64_t narrow = other_first ? other : hit, wide = other + hit - narrow;
+        int32_t all = (int32_t)length_of(page, narrow);
+        int32_t some = (int32_t)rank_in(values_of(page, wide), length_of(page, wide), search->asked[narrow].limit);
+        int64_t shared = search->index->all ? search->index->shared[other] : shared_in_all(search, other, hit);
+        pairs[found] = (Pair){(int32_t)other, (int32_t)hit, (int32_t)shared, other_first ? all : some,
+                              other_first ? some : all, {0}};
+        found += resemblance_of(pairs + found) >= bar_for(search, pairs + found);
     }
-    return 1;
+    return found;
 }
 
-static int find_leaders(Page *page, double bar, int64_t *leaders)
+/* Whether a pair that resembles each other by its bar counts. */
+static int judge(const Search *search, Pair *pair)
+{
+    const Page *page = search->page;
+    int64_t first = pair->first, second = pair->second, shortest = search->rule->shortest;
+    if ((length_of(page, first) < shortest || length_of(page, second) < shortest) && resemblance_of(pair) < 1)
+        return NO;
+    if (!search->weights)
+        return YES;
+    pair->weights[0] = search->index->weights ? search->index->weighed[first] :
+                       weigh_common(search->weights, page, first, second);
+    pair->weights[1] = sums_of(search->weights, page, first)[pair->left - 1]; /* both have values: they share one */
+    pair->weights[2] = sums_of(search->weights, page, second)[pair->right - 1];
+    return counts(search->rule, pair, bar_for(search, pair));
+}
+
+/* The leader of each hit and the similarity to it, 1 for leaders. The first `old` are leaders whatever they share.
+   0: no memory, or unsure. */
+static int find_leaders(const Page *page, const Rule *rule, Weights *weights, int64_t old, int64_t *leaders,
+                        double *similarities)
 {
     Search search;
-    Pair pair;
-    int met = start_search(&search, page, bar) ? 0 : -1;
-    for (int64_t hit = 0; hit < page->count && met >= 0; hit++) {
+    Pair pairs[64];
+    int verdict = start_search(&search, page, rule, weights) ? NO : UNSURE;
+    for (int64_t hit = 0; hit < page->count && verdict != UNSURE; hit++) {
         leaders[hit] = hit;
-        if ((met = meet(&search, hit, leaders)) > 0)
-            for (int64_t other = 0; other < hit && leaders[hit] == hit; other++)
-                if (is_similar(&search, other, hit, &pair))
-                    leaders[hit] = other;
-        if (met >= 0 && leaders[hit] == hit)
-            insert(search.index, hit);
+        similarities[hit] = 1;
+        int64_t met = meet(&search, hit, leaders), size = search.index->all ? 64 : 1;
+        verdict = met < 0 ? UNSURE : NO;
+        for (int64_t i = 0; i < met && hit >= old && verdict == NO; i += size) {
+            int64_t count = size < met - i ? size : met - i;
+            count = find_resembling(&search, hit, search.met + i, count, pairs);
+            for (int64_t j = 0; j < count && verdict == NO; j++)
+                if ((verdict = judge(&search, pairs + j)) == YES) {
+                    leaders[hit] = pairs[j].first;
+                    similarities[hit] = resemblance_of(pairs + j);
+                }
+        }
+        if (verdict == NO)
+            insert(search.index);
     }
     end_search(&search);
-    return met >= 0;
+    return verdict != UNSURE;
 }
 
-/* All similar pairs, ordered by the second, then the first. Returns how many, -1: no memory. */
-static int64_t find_pairs(Page *page, double bar, Pair **pairs)
+/* All near-duplicates, ordered by the second, then the first. Returns how many, -1: no memory, or unsure. */
+static int64_t find_pairs(const Page *page, const Rule *rule, Weights *weights, Pair **pairs)
 {
     Search search;
     int64_t found = 0, room = 0;
-    int met = start_search(&search, page, bar) ? 0 : -1;
-    for (int64_t hit = 0; hit < page->count && met >= 0; hit++) {
-        if ((met = meet(&search, hit, NULL)) > 0) {
-            if (found + hit > room) {
-                room = 2 * (found + hit);
-                Pair *larger = realloc(*pairs, (size_t)room * sizeof(Pair));
-                if (!larger) {
-                    met = -1;
-                    break;
-                }
-                *pairs = larger;
+    int verdict = start_search(&search, page, rule, weights) ? NO : UNSURE;
+    for (int64_t hit = 0; hit < page->count && verdict != UNSURE; hit++) {
+        int64_t met = meet(&search, hit, NULL);
+        verdict = met < 0 ? UNSURE : NO;
+        if (found + met > room) {
+            room = 2 * (found + met);
+            Pair *larger = realloc(*pairs, (size_t)room * sizeof(Pair));
+            if (!larger) {
+                verdict = UNSURE;
+                break;
             }
-            for (int64_t other = 0; other < hit; other++)
-                found += is_similar(&search, other, hit, *pairs + found);
+            *pairs = larger;
         }
-        if (met >= 0)
-            insert(search.index, hit);
+        int64_t end = met > 0 ? found + find_resembling(&search, hit, search.met, met, *pairs + found) : found;
+        for (int64_t i = found; i < end && verdict != UNSURE; i++) {
+            verdict = judge(&search, *pairs + i);
+            (*pairs)[found] = (*pairs)[i];
+            found += verdict == YES;
+        }
+        insert(search.index);
     }
     end_search(&search);
-    return met < 0 ? -1 : found;
+    return verdict == UNSURE ? -1 : found;
 }
 
 /* ---------------------------------------------------------------- text to clean code points
@@ -1058,12 +1220,12 @@ static int copy_page(Page *page, PyObject *sketches, PyObject *offsets, int64_t 
     return 1;
 }
 
-static void free_page(Page *page)
+static void free_page(Page *page, Weights *weights)
 {
     free(page->values);
     free(page->offsets);
-    free(page->sums);
-    free(page->summed);
+    free(weights->sums);
+    free(weights->summed);
 }
 
 static PyObject *bytes_of(const void *array, int64_t size) { return PyBytes_FromStringAndSize(array, (Py_ssize_t)size); }
@@ -1075,6 +1237,7 @@ static PyObject *rows(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyObject *sketches, *offsets, *result = NULL;
     long long k;
     Page page = {0};
+    Weights none = {0};
     if (!PyArg_ParseTuple(arguments, "OOL", &sketches, &offsets, &k))
         return NULL;
     if (copy_page(&page, sketches, offsets, k))
@@ -1082,36 +1245,20 @@ static PyObject *rows(PyObject *Py_UNUSED(module), PyObject *arguments)
                                bytes_of(page.offsets, (page.count + 1) * (int64_t)sizeof(int64_t)));
     else
         result = Py_NewRef(Py_None);
-    free_page(&page);
+    free_page(&page, &none);
     return result;
 }
 
-PyDoc_STRVAR(leaders_doc, "leaders(sketches, offsets, k, min_similarity) -> bytes of int64, or None.");
-
-static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
+/* How the bytes of a table of common values are laid out. */
+static void lay_out(Weights *weights, const char *table, int64_t slots)
 {
-    PyObject *sketches, *offsets, *result = NULL;
-    long long k;
-    double bar;
-    Page page = {0};
-    int fine = 0;
-    if (!PyArg_ParseTuple(arguments, "OOLd", &sketches, &offsets, &k, &bar))
-        return NULL;
-    if (bar >= 0 && bar <= 1 && copy_page(&page, sketches, offsets, k)
-        && (result = bytes_of(NULL, page.count * (int64_t)sizeof(int64_t)))) {
-        int64_t *found = (int64_t *)PyBytes_AsString(result);
-        Py_BEGIN_ALLOW_THREADS
-        fine = find_leaders(&page, bar, found);
-        Py_END_ALLOW_THREADS
-    }
-    free_page(&page);
-    if (fine || PyErr_Occurred())
-        return result;
-    Py_XDECREF(result);
-    return Py_NewRef(Py_None);
+    weights->slots = (const Common *)table;
+    weights->filter = (const uint8_t *)(weights->slots + slots);
+    for (weights->shift = 32; slots > 1; slots /= 2)
+        weights->shift--;
 }
 
-PyDoc_STRVAR(common_doc, "common_table(values, weights) -> bytes, for pairs; or None.\n\n"
+PyDoc_STRVAR(common_doc, "common_table(values, weights) -> bytes, for leaders and pairs; or None.\n\n"
                          "values: int32, at least 0; weights: int64, at most 2**20.");
 
 static PyObject *common_table(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -1122,17 +1269,22 @@ static PyObject *common_table(PyObject *Py_UNUSED(module), PyObject *arguments)
         return NULL;
     int has_values = get_row(values, sizeof(int32_t), &of), has_weights = get_row(weights, sizeof(int64_t), &are);
     int64_t count = of.len / (int64_t)sizeof(int32_t), slots = 16;
-    if (has_values && has_weights && count == are.len / (int64_t)sizeof(int64_t) && count < 1 << 28) {
+    if (has_values && has_weights && count == are.len / (int64_t)sizeof(int64_t) && count < 1 << 26) {
         while (slots < 3 * count)
             slots *= 2;
-        result = bytes_of(NULL, slots * (int64_t)sizeof(Common));
+        result = bytes_of(NULL, slots * (int64_t)(sizeof(Common) + 1));
     }
     if (result) {
-        Common *common = (Common *)PyBytes_AsString(result);
-        memset(common, 0xFF, (size_t)slots * sizeof *common);
-        for (int64_t i = 0; i < count; i++)
-            *slot_of(common, (uint32_t)slots - 1, ((int32_t *)of.buf)[i]) =
-                (Common){((int32_t *)of.buf)[i], (uint32_t)((int64_t *)are.buf)[i]};
+        Weights table;
+        lay_out(&table, PyBytes_AsString(result), slots);
+        memset((void *)table.slots, 0xFF, (size_t)slots * sizeof(Common));
+        memset((void *)table.filter, 0, (size_t)slots);
+        for (int64_t i = 0; i < count; i++) {
+            int32_t value = ((int32_t *)of.buf)[i];
+            uint32_t bit = filter_bit(&table, value);
+            ((Common *)table.slots)[common_slot(&table, value)] = (Common){value, (uint32_t)((int64_t *)are.buf)[i]};
+            ((uint8_t *)table.filter)[bit / 8] |= (uint8_t)(1 << bit % 8);
+        }
     }
     if (has_values)
         PyBuffer_Release(&of);
@@ -1142,18 +1294,72 @@ static PyObject *common_table(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 /* What the values of a page weigh, from a common_table or None. 0: it is neither, or there is no memory. */
-static int use_common(Page *page, PyObject *table)
+static int get_weights(Weights *weights, PyObject *table, const Page *page)
 {
     if (table == Py_None)
         return 1;
-    int64_t slots = PyBytes_Check(table) ? PyBytes_Size(table) / (int64_t)sizeof(Common) : 0;
-    if (!slots || slots & (slots - 1) || slots > 1LL << 32)
+    int64_t size = PyBytes_Check(table) ? PyBytes_Size(table) : 0, slots = size / (int64_t)(sizeof(Common) + 1);
+    if (slots < 16 || slots & (slots - 1) || slots > 1 << 28 || size % (int64_t)(sizeof(Common) + 1))
         return 0;
-    page->common = (const Common *)PyBytes_AsString(table);
-    page->common_most = (uint32_t)(slots - 1);
-    page->sums = malloc((size_t)page->offsets[page->count] * sizeof *page->sums + 1);
-    page->summed = calloc((size_t)page->count + 1, 1);
-    return page->sums && page->summed;
+    lay_out(weights, PyBytes_AsString(table), slots);
+    weights->sums = malloc((size_t)page->offsets[page->count] * sizeof *weights->sums + 1);
+    weights->summed = calloc((size_t)page->count + 1, 1);
+    return weights->sums && weights->summed;
+}
+
+/* What `leaders` and `pairs` are asked. */
+typedef struct {
+    Page page;
+    Rule rule;
+    Weights weights;
+    Weights *common; /* these, or NULL: nothing is common */
+    long long last;  /* the last argument */
+} Question;
+
+/* Read the arguments of `leaders` and `pairs`. 1: done, 0: something is not regular, -1: it is an error. */
+static int get_question(Question *question, PyObject *arguments, const char *format)
+{
+    PyObject *sketches, *offsets, *table;
+    long long k, shortest;
+    Rule *rule = &question->rule;
+    *question = (Question){0};
+    if (!PyArg_ParseTuple(arguments, format, &sketches, &offsets, &k, &rule->least, &rule->asked, &rule->known,
+                          &rule->power, &shortest, &table, &question->last))
+        return -1;
+    rule->shortest = shortest;
+    if (!(rule->least >= 0 && rule->least <= 1 && rule->asked >= 0 && rule->known > 0 && rule->power >= 0))
+        return 0;
+    if (!copy_page(&question->page, sketches, offsets, k) || !get_weights(&question->weights, table, &question->page))
+        return 0;
+    question->common = table == Py_None ? NULL : &question->weights;
+    return 1;
+}
+
+static PyObject *answer(Question *question, PyObject *result)
+{
+    free_page(&question->page, &question->weights);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(leaders_doc, "leaders(sketches, offsets, k, rule, common, old) -> (leaders, similarities) as bytes of int64\n"
+                          "and float64, or None.");
+
+static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Question question;
+    PyObject *result = NULL;
+    int fine = get_question(&question, arguments, "OOL(ddddL)OL:leaders");
+    int64_t size = question.page.count * (int64_t)sizeof(int64_t);
+    if (fine > 0 && (result = Py_BuildValue("NN", bytes_of(NULL, size), bytes_of(NULL, size)))) {
+        int64_t *found = (int64_t *)PyBytes_AsString(PyTuple_GetItem(result, 0));
+        double *similarities = (double *)PyBytes_AsString(PyTuple_GetItem(result, 1));
+        Py_BEGIN_ALLOW_THREADS
+        fine = find_leaders(&question.page, &question.rule, question.common, question.last, found, similarities);
+        Py_END_ALLOW_THREADS
+        if (!fine)
+            Py_CLEAR(result);
+    }
+    return answer(&question, result);
 }
 
 /* The columns of `pairs`: the first three, or all. */
@@ -1162,33 +1368,21 @@ enum {
     SHARED = BRIEF, LEFT, RIGHT, SHORTER, RARE_SHARED, RARE_LEFT, RARE_RIGHT, COLUMNS
 };
 
-/* As similarity.estimated_shingles. */
-static double shingles_of(const Page *page, int64_t hit)
-{
-    int64_t length = length_of(page, hit);
-    if (length < page->k)
-        return (double)length;
-    return (double)(page->k > 1 ? page->k - 1 : 1) * 2147483648.0 / ((double)values_of(page, hit)[length - 1] + 1);
-}
-
 static void write_pair(const Page *page, const Pair *pair, int64_t at, int columns, int64_t **whole, double **real)
 {
-    static const double unit = 1 << 20; /* as decision.UNIT */
-    double first, second;
     whole[FIRST_HIT][at] = pair->first;
     whole[SECOND_HIT][at] = pair->second;
-    real[SIMILARITY][at] = (double)pair->shared / (double)(pair->left + pair->right - pair->shared);
+    real[SIMILARITY][at] = resemblance_of(pair);
     if (columns == BRIEF)
         return;
+    double first = shingles_of(page, pair->first), second = shingles_of(page, pair->second);
     whole[SHARED][at] = pair->shared;
     whole[LEFT][at] = pair->left;
     whole[RIGHT][at] = pair->right;
-    first = shingles_of(page, pair->first);
-    second = shingles_of(page, pair->second);
     real[SHORTER][at] = first < second ? first : second;
-    real[RARE_SHARED][at] = pair->shared - (double)pair->weights[0] / unit;
-    real[RARE_LEFT][at] = pair->left - (double)pair->weights[1] / unit;
-    real[RARE_RIGHT][at] = pair->right - (double)pair->weights[2] / unit;
+    real[RARE_SHARED][at] = rare(pair->shared, pair->weights[0]);
+    real[RARE_LEFT][at] = rare(pair->left, pair->weights[1]);
+    real[RARE_RIGHT][at] = rare(pair->right, pair->weights[2]);
 }
 
 /* Pairs as columns, ordered by the first, then the second. NULL: no memory. */
@@ -1199,54 +1393,45 @@ static PyObject *columns_of(const Page *page, const Pair *pairs, int64_t count, 
     PyObject *result = PyTuple_New(columns);
     for (int i = 0; next && result && i < columns; i++) {
         PyObject *bytes = bytes_of(NULL, count * (int64_t)sizeof(int64_t));
-        if (!bytes) {
-            free(next);
-            next = NULL;
-            break;
+        if (!bytes)
+            Py_CLEAR(result);
+        else {
+            real[i] = (double *)(whole[i] = (int64_t *)PyBytes_AsString(bytes));
+            PyTuple_SetItem(result, i, bytes);
         }
-        real[i] = (double *)(whole[i] = (int64_t *)PyBytes_AsString(bytes));
-        PyTuple_SetItem(result, i, bytes);
     }
-    if (!next || !result) {
-        free(next);
-        Py_XDECREF(result);
-        return NULL;
-    }
-    for (int64_t i = 0; i < count; i++)
-        next[pairs[i].first + 1]++;
-    for (int64_t hit = 0; hit < page->count; hit++)
-        next[hit + 1] += next[hit];
-    for (int64_t i = 0; i < count; i++)
-        write_pair(page, pairs + i, next[pairs[i].first]++, columns, whole, real);
+    if (next && result) {
+        for (int64_t i = 0; i < count; i++)
+            next[pairs[i].first + 1]++;
+        for (int64_t hit = 0; hit < page->count; hit++)
+            next[hit + 1] += next[hit];
+        for (int64_t i = 0; i < count; i++)
+            write_pair(page, pairs + i, next[pairs[i].first]++, columns, whole, real);
+    } else
+        Py_CLEAR(result);
     free(next);
     return result;
 }
 
-PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, min_similarity, brief, common) -> (first, second, similarity) and,\n"
-                        "unless brief, (shared, left, right, shorter, rare_shared, rare_left, rare_right), see pairs.Pairs\n"
-                        "and decision.Overlaps; bytes of int64 and float64, ordered by the first, then the second; or None.");
+PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, rule, common, brief) -> (first, second, similarity) and, unless\n"
+                        "brief, (shared, left, right, shorter, rare_shared, rare_left, rare_right), see pairs.Pairs and\n"
+                        "decision.Overlaps; bytes of int64 and float64, ordered by the first, then the second; or None.");
 
 static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *sketches, *offsets, *common, *result = NULL;
-    long long k;
-    double bar;
-    int brief;
-    Page page = {0};
+    Question question;
     Pair *found = NULL;
+    PyObject *result = NULL;
     int64_t count = -1;
-    if (!PyArg_ParseTuple(arguments, "OOLdpO", &sketches, &offsets, &k, &bar, &brief, &common))
-        return NULL;
-    if (bar >= 0 && bar <= 1 && copy_page(&page, sketches, offsets, k) && use_common(&page, common)) {
+    if (get_question(&question, arguments, "OOL(ddddL)OL:pairs") > 0) {
         Py_BEGIN_ALLOW_THREADS
-        count = find_pairs(&page, bar, &found);
+        count = find_pairs(&question.page, &question.rule, question.common, &found);
         Py_END_ALLOW_THREADS
     }
     if (count >= 0)
-        result = columns_of(&page, found, count, brief ? BRIEF : COLUMNS);
+        result = columns_of(&question.page, found, count, question.last ? BRIEF : COLUMNS);
     free(found);
-    free_page(&page);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+    return answer(&question, result);
 }
 
 /* What a thread needs to sketch texts one after the other. */

@@ -139,9 +139,21 @@ class Decision:
         return self.bar, self.size, self.common.digest if self.common else ""
 
     @property
+    def rule(self) -> tuple[float, float, float, float]:
+        """The numbers that the native core decides by: a pair counts whose similarity, with all that `power` makes of
+        s / d and m, is at least `least + asked / min(n, known)`.
+        """
+        power = self.constants.power if self.common else 0.0
+        if self.bar is not None:
+            return self.bar, 0.0, 1.0, power
+        known = self.constants.unknown + (self.common.documents if self.common else 0)
+        return self.constants.least, self.constants.changes * self.size, known, power
+
+    @property
     def floor(self) -> float:
         """The plain resemblance below which no pair can count, above 0."""
-        return self.constants.least if self.bar is None else self.bar
+        least, asked, known, _ = self.rule
+        return min(least + asked / known, 1.0)
 
     def similarity(self, pairs: Overlaps) -> Shares:
         """What is held against the bar, 0..1: resemblance, for "auto" less what common values pretend."""
@@ -152,11 +164,8 @@ class Decision:
 
     def bars(self, pairs: Overlaps) -> Shares:
         """The bar of each pair."""
-        if self.bar is not None:
-            return np.full(len(pairs.shared), self.bar)
-        known = self.constants.unknown + (self.common.documents if self.common else 0)
-        evidence = np.minimum(np.maximum(pairs.shorter, 1), known)
-        return np.minimum(self.constants.least + self.constants.changes * self.size / evidence, 1.0)
+        least, asked, known, _ = self.rule
+        return np.minimum(least + asked / np.minimum(np.maximum(pairs.shorter, 1), known), 1.0)
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
         """Whether each pair counts."""

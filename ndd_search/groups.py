@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.counting import Ranks
-from ndd_search.pairs import Pairs, leaders_of, resembling_pairs, rows_of
+from ndd_search.decision import Decision
+from ndd_search.pairs import Pairs, leaders_of, rows_of, similar_pairs
 
 
 def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: int = 64) -> Ranks:
@@ -22,10 +23,15 @@ def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: i
     """
     if not 0 < min_similarity <= 1:
         raise ValueError(f"min_similarity must be above 0 and at most 1, got {min_similarity}")
-    if (found := leaders_of(sketches, k, min_similarity)) is not None:
+    return lead(sketches, k, Decision(min_similarity, 0))[0]
+
+
+def lead(sketches: Sequence[npt.ArrayLike], k: int, decision: Decision) -> tuple[Ranks, npt.NDArray[np.float64]]:
+    """The leader of each hit and the similarity to it (1.0 for leaders), by any decision; otherwise as `leaders`."""
+    if (found := leaders_of(sketches, k, decision)) is not None:
         return found
     rows = rows_of(sketches, k)
-    return choose_leaders(len(rows.lengths), resembling_pairs(rows, min_similarity))[0]
+    return choose_leaders(len(rows.lengths), similar_pairs(rows, decision))
 
 
 def choose_leaders(count: int, pairs: Pairs) -> tuple[Ranks, npt.NDArray[np.float64]]:

@@ -1,7 +1,7 @@
 """The native core (_native.c), when this installation has it.
 
-counting.py, groups.py and sketches.py compute the same with numpy, bit for bit. Whoever can use it asks for `core` each
-time, so setting it to None goes the numpy way.
+sketches.py, counting.py, decision.py and groups.py compute the same with numpy, bit for bit. Whoever can use it asks
+for `core` each time, so setting it to None goes the numpy way.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-VERSION = 4  # of the functions below, as in _native.c: an older core may lie in a folder that is worked in
+VERSION = 5  # of the functions below, as in _native.c: an older core may lie in a folder that is worked in
 Plan = tuple[bool, int, int, int]  # shingles of words (else of characters), size, seed, k
+Rule = tuple[
+    float, float, float, float, int
+]  # decision.Decision.rule, and below how many values only equals are similar
 
 
 class Core(Protocol):
@@ -24,13 +27,18 @@ class Core(Protocol):
     def rows(self, sketches: object, offsets: object, k: int, /) -> tuple[bytes, bytes] | None:
         """Values (int32) and offsets (int64) of checked sketches, at most k values of each."""
 
-    def leaders(self, sketches: object, offsets: object, k: int, min_similarity: float, /) -> bytes | None:
-        """The leader of each hit, int64."""
+    def leaders(
+        self, sketches: object, offsets: object, k: int, rule: Rule, common: bytes | None, old: int, /
+    ) -> tuple[bytes, bytes] | None:
+        """The leader of each hit (int64) and the similarity to it (float64); the first `old` hits are leaders anyway.
+
+        common: a common_table. None also for a pair that is too close to its bar to tell.
+        """
 
     def pairs(
-        self, sketches: object, offsets: object, k: int, min_similarity: float, brief: bool, common: bytes | None, /
+        self, sketches: object, offsets: object, k: int, rule: Rule, common: bytes | None, brief: bool, /
     ) -> tuple[bytes, ...] | None:
-        """The similar pairs: the fields of pairs.Pairs and, unless brief, decision.Overlaps. common: a common_table."""
+        """The pairs that count: the fields of pairs.Pairs and, unless brief, decision.Overlaps; else as in leaders."""
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:
         """A hash table of values (int32) and what each weighs (int64, 0..2**20)."""

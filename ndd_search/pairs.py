@@ -94,35 +94,34 @@ def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
     return Rows(values, offsets, k)
 
 
-def leaders_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int, min_similarity: float) -> Ranks | None:
-    """The leaders of a page by plain resemblance, straight from its sketches; None when only numpy can tell."""
-    found = native.core.leaders(*_arrays(sketches), k, min_similarity) if native.core and k >= 1 else None
-    return None if found is None else np.frombuffer(found, np.int64).copy()
+def leaders_of(
+    sketches: Sequence[npt.ArrayLike] | Sketches, k: int, decision: Decision, old: int = 0, min_shingles: int = 0
+) -> tuple[Ranks, npt.NDArray[np.float64]] | None:
+    """The leaders of a page and the similarity to them, straight from its sketches; None when only numpy can tell.
+
+    The first `old` hits are leaders whatever they share. min_shingles: as in CollapseOptions.
+    """
+    if not native.core or k < 1:
+        return None
+    found = native.core.leaders(*_arrays(sketches), k, (*decision.rule, min(min_shingles, k)), _weights(decision), old)
+    return None if found is None else (np.frombuffer(found[0], np.int64).copy(), np.frombuffer(found[1]).copy())
 
 
 def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
     """All pairs of a page that a decision accepts."""
+    if found := _native_pairs(rows, decision.rule, decision, brief=True):
+        return Pairs(*found)
     if decision.bar is not None and decision.common is None:  # resemblance alone decides
-        return resembling_pairs(rows, decision.bar)
+        return _pairs(counting.count_shared(rows.table, decision.bar))
     pairs, overlaps = overlapping_pairs(rows, decision)
     return pairs.where(decision.accepts(overlaps)) if len(pairs) else pairs
-
-
-def resembling_pairs(rows: Rows, floor: float) -> Pairs:
-    """All pairs of a page whose resemblance, in its KMV form (see similarity), is at least `floor`."""
-    if native.core and (found := native.core.pairs(rows.values, rows.offsets, rows.k, floor, True, None)):
-        return Pairs(*_arrays_of(found))
-    return _pairs(counting.count_shared(rows.table, floor))
 
 
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
     """The pairs whose resemblance is at least `floor`, or the decision's own, with what it asks about them."""
     least = decision.floor if floor is None else floor
-    if native.core and (decision.common is None or decision.common.native_table):
-        common = decision.common.native_table if decision.common else None
-        if found := native.core.pairs(rows.values, rows.offsets, rows.k, least, False, common):
-            first, second, similarity, *overlaps = _arrays_of(found)
-            return Pairs(first, second, similarity), Overlaps(*overlaps)
+    if found := _native_pairs(rows, (least, 0.0, 1.0, 0.0), decision, brief=False):
+        return Pairs(*found[:3]), Overlaps(*found[3:])
     counts = counting.count_shared(rows.table, least)
     numbers = counts.shared, counts.left, counts.right
     if not len(counts.shared):
@@ -134,9 +133,19 @@ def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None
     return _pairs(counts), Overlaps(*numbers, np.minimum(sizes[counts.first], sizes[counts.second]), *rare)
 
 
-def _arrays_of(columns: Sequence[bytes]) -> list[npt.NDArray[Any]]:
-    """What the native core returns, as arrays."""
-    return [np.frombuffer(column, kind) for column, kind in zip(columns, _COLUMNS, strict=False)]
+def _native_pairs(
+    rows: Rows, rule: tuple[float, float, float, float], decision: Decision, *, brief: bool
+) -> list[npt.NDArray[Any]] | None:
+    """The pairs of the native core, as arrays; None when only numpy can tell."""
+    if not native.core:
+        return None
+    found = native.core.pairs(rows.values, rows.offsets, rows.k, (*rule, 0), _weights(decision), brief)
+    return [np.frombuffer(column, kind) for column, kind in zip(found, _COLUMNS, strict=False)] if found else None
+
+
+def _weights(decision: Decision) -> bytes | None:
+    """The table of common values as the native core takes it; of one that it did not make, what it refuses."""
+    return (decision.common.native_table or b"") if decision.common else None
 
 
 def _pairs(counts: Counts) -> Pairs:

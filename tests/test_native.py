@@ -21,11 +21,11 @@ from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
 from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
-from ndd_search.decision import Decision, Overlaps
+from ndd_search.decision import Constants, Decision, Overlaps
 from ndd_search.errors import InvalidSketch
-from ndd_search.groups import leaders
+from ndd_search.groups import lead, leaders
 from ndd_search.native import Core
-from ndd_search.pairs import Pairs, Rows, overlapping_pairs, resembling_pairs, rows_of
+from ndd_search.pairs import Pairs, Rows, overlapping_pairs, rows_of, similar_pairs
 from ndd_search.shingles import shingle_hashes
 from ndd_search.sketches import sketch, sketch_many
 from ndd_search.unicode_table import native_table
@@ -75,11 +75,15 @@ def same_answers(page: list[np.ndarray], k: int, floor: float) -> None:
         found, wanted = both(lambda decision=decision: overlapping_pairs(rows, decision, floor))
         same_fields(found[0], wanted[0])
         same_fields(found[1], wanted[1])
-    same_fields(*both(lambda: resembling_pairs(rows, floor)))
-    if floor:
-        found, wanted = both(lambda: leaders(page, floor, k))
-        assert found.dtype == wanted.dtype
-        assert found.tolist() == wanted.tolist()
+        same_decisions(page, rows, decision)
+    same_decisions(page, rows, Decision(floor, 3))
+
+
+def same_decisions(page: list[np.ndarray], rows: Rows, decision: Decision) -> None:
+    same_fields(*both(lambda: similar_pairs(rows, decision)))
+    for one, other in zip(*both(lambda: lead(page, rows.k, decision)), strict=True):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()
 
 
 @given(pages, st.integers(1, 30), st.sampled_from(FLOORS))
@@ -103,6 +107,21 @@ def test_sketches_of_very_unequal_length_get_the_same_answers() -> None:
         same_answers(page, 64, floor)
 
 
+def test_a_pair_closer_to_its_bar_than_powers_are_exact_is_left_to_numpy(core: Core) -> None:
+    page = [np.arange(40, dtype=np.int32), np.arange(10, 50, dtype=np.int32)]
+    rows, some = rows_of(page, 64), np.arange(15, 45, dtype=np.int32)
+    common = CommonValues(100, some, np.full(30, 7, np.int32), "any")
+    pair = overlapping_pairs(rows, Decision(None, 0, common))[1]
+    (similarity,) = Decision(None, 0, common).similarity(pair).tolist()
+    assert 0.3 < similarity < pair.resemblance[0] - 0.1
+    for off, told in ((0.0, False), (1e-14, False), (-1e-14, False), (1e-11, True), (-1e-11, True)):
+        decision = Decision(None, 0, common, Constants(least=similarity + 1e-9 + off))
+        found = core.pairs(rows.values, rows.offsets, 64, (*decision.rule, 0), common.native_table, True)
+        assert (found is not None) == told
+        same_decisions(page, rows, decision)
+        assert len(similar_pairs(rows, decision)) == (off <= 0)
+
+
 @given(
     st.lists(
         st.one_of(
@@ -122,7 +141,8 @@ def test_what_is_no_page_is_left_to_numpy(page: list[object], k: int, floor: flo
         isinstance(row, np.ndarray) and row.dtype == np.int32 and row.ndim == 1 and (np.diff(row, prepend=-1) > 0).all()
         for row in page
     )
-    found = native.core.leaders(page, None, k, floor), native.core.pairs(page, None, k, floor, False, None)
+    rule = floor, 0.0, 1.0, 0.0, 0
+    found = native.core.leaders(page, None, k, rule, None, 0), native.core.pairs(page, None, k, rule, None, False)
     expected = regular and k >= 1 and 0 <= floor <= 1
     assert [one is not None for one in found] == [expected, expected]
     assert (native.core.rows(page, None, k) is not None) == (regular and k >= 1)
@@ -253,8 +273,8 @@ def test_a_page_leaves_nothing_behind(core: Core) -> None:
 
     def check() -> None:
         leaders(page, 0.5, 128)
-        resembling_pairs(rows, 0.3)
-        core.leaders([*page, "no sketch"], None, 128, 0.5)
+        similar_pairs(rows, Decision(0.3, 3))
+        core.leaders([*page, "no sketch"], None, 128, (0.5, 0.0, 1.0, 0.0, 0), None, 0)
 
     check()
     gc.collect()

@@ -104,9 +104,9 @@ def automatic(
 
 
 def above_floor(decision: Decision, rows: Rows, first: Places, second: Places) -> Shares:
-    """The decision's similarity less what the bar of a pair asks above the floor: the floor is the bar for all."""
+    """The decision's similarity less what the bar of a pair asks above the least: that is the bar for all."""
     pairs = overlaps(rows, first, second, decision.common)
-    return np.clip(decision.similarity(pairs) - decision.bars(pairs) + decision.floor, 0, 1)
+    return np.clip(decision.similarity(pairs) - decision.bars(pairs) + decision.constants.least, 0, 1)
 
 
 @dataclass(frozen=True)
