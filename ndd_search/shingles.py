@@ -24,7 +24,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import chain, pairwise
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +32,8 @@ import numpy.typing as npt
 
 from ndd_search.config import Recipe
 from ndd_search.sentences import sentences
-from ndd_search.text import Clean, Points, clean, clean_short, join_short, prepare, split
-from ndd_search.unicode_table import Places
+from ndd_search.text import Clean, Points, clean, find_tokens, join_short, prepare, read_short, split
+from ndd_search.unicode_table import POINT, Places
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -42,7 +42,6 @@ A, B = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
 _MASK = 2**64 - 1
 _HALF, _B = np.array(32, np.uint64), np.array(B, np.uint64)  # arrays without dimensions: numpy's fast lane
 _BLOCK = 1 << 15  # code points at a time: their 8-byte sums stay in the second cache of a processor
-_P_BLOCK, _P_BLOCK_BACK = pow(P, _BLOCK, 2**64), pow(P, -_BLOCK, 2**64)
 
 
 def _powers(first: int, base: int) -> Hashes:
@@ -105,10 +104,9 @@ def hash_shingles(texts: Sequence[str], recipe: Recipe) -> Hashed:
 
 
 def _hash_words(texts: Clean, recipe: Recipe) -> Hashed:
-    points, offsets = texts
-    inside = points != 0
-    edges = (inside[1:] != inside[:-1]).nonzero()[0]  # in turn the separator before a token and its last letter
-    tokens = token_hashes(points, edges)
+    points, offsets, flags = texts
+    edges = find_tokens(points, flags)
+    tokens = token_hashes(points & POINT if flags > POINT else points, edges)
     bounds = np.searchsorted(edges[::2], offsets - 1)
     return _hash_windows(tokens, bounds[:-1], np.diff(bounds), recipe)
 
@@ -116,15 +114,14 @@ def _hash_words(texts: Clean, recipe: Recipe) -> Hashed:
 def hash_short(text: str, recipe: Recipe) -> Hashes | None:
     """The shingle hashes of one short text, at a fraction of the price of `hash_shingles`.
 
-    None if it is not that simple: lines and sentences, fewer tokens than `size`, markup, URLs to drop.
+    None if it is not that simple: lines and sentences, fewer tokens than `size`, letters that become so many that it is
+    no longer short, markup, URLs to drop.
     """
     if recipe.markup != "keep" or recipe.urls != "keep":
         return None
     if recipe.kind == "words":
-        points = clean_short(text, apart=True)
-        inside = points.astype(np.bool_)
-        edges = (inside[1:] != inside[:-1]).nonzero()[0]
-        if len(edges) < 2 * recipe.size:
+        points, edges = read_short(text)
+        if len(edges) < 2 * recipe.size or len(points) > _BLOCK:
             return None
         sums = np.add.accumulate(_POWERS[: len(points)] * points).take(edges)
         tokens = sums[1::2] - sums[::2]
@@ -132,7 +129,7 @@ def hash_short(text: str, recipe: Recipe) -> Hashes | None:
         return mix(np.correlate(tokens, _weights(recipe.size)), recipe.seed)
     if recipe.kind == "characters":
         line = join_short(text)
-        if len(line) <= recipe.size:
+        if not recipe.size < len(line) <= _BLOCK:
             return None
         sums = np.add.accumulate(_POWERS[: len(line)] * line)
         states = sums[recipe.size :] - sums[: -recipe.size]
@@ -151,29 +148,39 @@ def token_hashes(points: Points, edges: Places) -> Hashes:
     """token(word) * A of runs of code points.
 
     edges: for each run in turn, ascending, the place before it and its last place.
-    A run's share of the sum of c[i] * P**i over the whole array, times P**-start, is its own polynomial.
+    A run's share of the sum of c[i] * P**i over the block it is in, times P**-start, is its own polynomial.
     """
     work = np.empty(min(_BLOCK, len(points)), np.uint64)
-    sums, tokens = np.empty(len(edges), np.uint64), np.empty(len(edges) // 2, np.uint64)
-    cuts = np.searchsorted(edges, np.arange(0, len(points) + _BLOCK, _BLOCK)).tolist()
-    done, power, inverse = 0, 1, 1  # the sum of all blocks before, P**start, P**-start
-    for start, (low, high) in zip(range(0, len(points), _BLOCK), pairwise(cuts), strict=True):
-        part, here = points[start : start + _BLOCK], edges[low:high] - start
+    ends = edges[1::2]
+    tokens = np.empty(len(ends), np.uint64)
+    first = 0
+    while first < len(tokens):
+        start = int(edges[2 * first])
+        last = int(np.searchsorted(ends, start + _BLOCK))  # as many runs as end in the block, and there is no other
+        if last == first:
+            tokens[first] = _hash_long(points[start + 1 : ends[first] + 1])
+            first += 1
+            continue
+        part = points[start : ends[last - 1] + 1]
         running = work[: len(part)]
-        np.multiply(_POWERS[: len(part)], part, out=running)
+        np.copyto(running, part)  # faster than what numpy does with factors of two kinds
+        running *= _POWERS[: len(part)]
         np.add.accumulate(running, out=running)
-        first = low % 2  # 1 if the first edge is the end of a run
-        if start:
-            sums[low:high] = running.take(here) * np.uint64(power) + np.uint64(done)
-            scale = _INVERSES.take(here[first::2]) * np.uint64(inverse)
-        else:
-            sums[low:high] = running.take(here)
-            scale = _INVERSES.take(here[::2])
-        tokens[(low + first) // 2 : (high + 1) // 2] = scale
-        done = (done + power * int(running[-1])) & _MASK
-        power, inverse = power * _P_BLOCK & _MASK, inverse * _P_BLOCK_BACK & _MASK
-    tokens *= sums[1::2] - sums[::2]
+        here = edges[2 * first : 2 * last] - start
+        sums = running.take(here)
+        np.subtract(sums[1::2], sums[::2], out=tokens[first:last])
+        tokens[first:last] *= _INVERSES.take(here[::2])
+        first = last
     return tokens
+
+
+def _hash_long(points: Points) -> int:
+    """token(word) * A of one run longer than a block."""
+    total, power = 0, pow(P, _BLOCK, 2**64)
+    for start in reversed(range(0, len(points), _BLOCK)):
+        part = points[start : start + _BLOCK]
+        total = (total * power + int((_POWERS[: len(part)] * part).sum())) & _MASK
+    return total * A & _MASK
 
 
 def _hash_windows(tokens: Hashes, first: Places, length: Places, recipe: Recipe) -> Hashed:

@@ -11,8 +11,10 @@ code point. Only a text with marks that Unicode would compose or put into anothe
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
+from unicodedata import is_normalized
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +27,10 @@ from ndd_search.unicode_table import (
     COMPOSES,
     DOT_ABOVE,
     IOTA_BELOW,
+    IOTA_ORDER,
     MARK,
     MOST_MARKS,
+    ORDERED,
     POINT,
     SINGLE,
     SPECIAL,
@@ -37,23 +41,28 @@ from ndd_search.unicode_table import (
     combining_orders,
     composing_pairs,
     fold,
+    has_many_marks,
 )
 
 Points = npt.NDArray[np.uint8] | Numbers
 
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
+_changes = re.compile(f"[{chr(DOT_ABOVE)}{chr(IOTA_BELOW)}]")  # which NFC leaves as they are, and `fold` may not
 _MOST_SWAPS = 3  # more disorder among the marks of one letter is rare
 
 
 class Clean(NamedTuple):
     """Normalised texts one after the other, a separator before the first and after each.
 
-    points:  code points, uint8 if all are ASCII, else uint32; 0 wherever tokens are separated.
+    points:  code points, uint8 if all are ASCII, else uint32; 0 wherever tokens are separated. Where tokens may stand
+             side by side, uint32 with the flags SINGLE and MARK, which `find_tokens` understands.
     offsets: int64, shape (n + 1,): text i is points[offsets[i]:offsets[i + 1] - 1].
+    flags:   those that occur.
     """
 
     points: Points
     offsets: Places
+    flags: int
 
 
 def normalise(text: str, recipe: Recipe) -> str:
@@ -74,9 +83,64 @@ def prepare(text: str, recipe: Recipe) -> str:
 
 
 def split(points: Points) -> list[str]:
-    """The runs between separators."""
-    text = points.tobytes().decode("ascii" if points.dtype == np.uint8 else "utf-32-le")
-    return [run for run in text.split("\0") if run]
+    """The tokens, as text."""
+    if points.dtype == np.uint8:
+        return points.tobytes().decode("ascii").replace("\0", " ").split()
+    points = np.concatenate(([0], points, [0]))
+    edges = (find_tokens(points, int(np.bitwise_or.reduce(points))) + 1).tolist()
+    text = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
+    return [text[first:last] for first, last in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def find_tokens(points: Points, flags: int) -> Places:
+    """Where tokens are: in turn the place before a token and its last place.
+
+    points: as in `Clean`, a separator before and after all. flags: those that occur.
+    """
+    return _between(_pairs_of_kinds(points)) if flags & SINGLE else _runs(points)
+
+
+def _runs(points: Points) -> Places:
+    inside = points.astype(np.bool_)
+    edges: Places = (inside[1:] != inside[:-1]).nonzero()[0]
+    return edges
+
+
+def _between(pairs: bytes) -> Places:
+    begins = np.frombuffer(pairs.translate(_BEGINS), np.bool_).nonzero()[0]
+    edges = np.empty(2 * len(begins), np.int64)
+    edges[::2], edges[1::2] = begins, np.frombuffer(pairs.translate(_ENDS), np.bool_).nonzero()[0]
+    return edges
+
+
+def _pairs_of_kinds(points: Points) -> bytes:
+    """What each code point is, 16 times its kind, and the one after it.
+
+    The kind is 0 for a separator, else 1 and what there is of _SINGLE, _MARK and _ORDERED.
+    """
+    kinds = (points >> _KIND).astype(np.uint8)
+    kinds |= points.astype(np.bool_)
+    return (kinds[:-1] << _FOUR | kinds[1:]).tobytes()
+
+
+_KIND, _FOUR = np.uint32(28), np.uint8(4)
+_SINGLE, _MARK, _ORDERED = (int(flag >> _KIND) for flag in (SINGLE, MARK, ORDERED))
+
+
+def _where(holds: Callable[[int, int], object]) -> bytes:
+    """For each pair of kinds 1 where it holds."""
+    return bytes(bool(holds(pair >> 4, pair & 15)) for pair in range(256))
+
+
+def _are_apart(before: int, here: int) -> bool:
+    return not (before and here) or bool((before | here) & _SINGLE and not here & _MARK)
+
+
+_BEGINS = _where(lambda before, here: here and _are_apart(before, here))
+_ENDS = _where(lambda before, here: before and _are_apart(before, here))
+# A mark whose flags are not those of what it stands on; two that may have to change places, or one that is no mark.
+_UNSETTLED = _where(lambda before, here: here & _MARK and (not before or (before ^ here) & _SINGLE))
+_UNORDERED = _where(lambda before, here: here & _ORDERED and (before & _ORDERED or not here & _MARK))
 
 
 def clean(texts: Sequence[str], apart: bool) -> Clean:
@@ -86,9 +150,9 @@ def clean(texts: Sequence[str], apart: bool) -> Clean:
     """
     joined = "\0".join(["", *texts, ""])
     if joined.isascii():
-        return Clean(np.frombuffer(joined.encode("ascii").translate(ASCII), np.uint8), _offsets(texts))
+        return Clean(np.frombuffer(joined.encode("ascii").translate(ASCII), np.uint8), _offsets(texts), 0)
     points, offsets = _look_up(texts, joined)
-    if np.bitwise_or.reduce(points) & (MARK | COMPOSES):
+    if np.bitwise_or.reduce(points) & (ORDERED | COMPOSES):
         unsure = _order_marks(points, offsets)
         points, offsets = _compose(points, offsets)
         unsure |= _out_of_order(points, offsets)
@@ -97,27 +161,75 @@ def clean(texts: Sequence[str], apart: bool) -> Clean:
             points, offsets = _look_up(folded, "\0".join(["", *folded, ""]))
             _order_marks(points, offsets)
             points, offsets = _compose(points, offsets)
-    flags = np.bitwise_or.reduce(points)
-    if flags & MARK:
+    points &= POINT | MARK | SINGLE if apart else POINT | MARK
+    flags = int(np.bitwise_or.reduce(points))
+    if flags & MARK and b"\1" in _pairs_of_kinds(points).translate(_UNSETTLED):
         _settle_marks(points)
-    if flags & SINGLE and apart:
-        points, offsets = _set_apart(points, offsets)
-    return Clean(points & POINT if flags > POINT else points, offsets)
+    if not flags & SINGLE:
+        points &= POINT
+    return Clean(points, offsets, flags)
 
 
-def clean_short(text: str, apart: bool) -> Points:
-    """The `points` of `clean` for one text, with the fewest steps."""
+def clean_short(text: str) -> Points:
+    """The `points` of `clean` for one text, without flags, with the fewest steps."""
     if text.isascii():
         return np.frombuffer(f" {text} ".encode().translate(ASCII), np.uint8)
-    points = code_point_table().points.take(code_points(f" {text} "))
-    return points if np.bitwise_or.reduce(points) <= POINT else clean([text], apart).points
+    return _look_up_short(text)[0]
+
+
+def read_short(text: str) -> tuple[Points, Places]:
+    """The code points of one text, without flags, and `find_tokens` in it, with the fewest steps."""
+    if text.isascii():
+        points: Points = np.frombuffer(f" {text} ".encode().translate(ASCII), np.uint8)
+        return points, _runs(points)
+    points, pairs = _look_up_short(text)
+    return points, _between(pairs) if pairs else _runs(points)
+
+
+def _look_up_short(text: str) -> tuple[Numbers, bytes]:
+    """The folded code points of one text, and `_pairs_of_kinds` where tokens may stand side by side."""
+    table = code_point_table().points
+    points = table.take(code_points(f" {text} "))
+    flags = int(np.bitwise_or.reduce(points))
+    if flags <= POINT:
+        return points, b""
+    if flags & SPECIAL:
+        spelt = text
+        for char in {text[i - 1] for i in _flagged(points, SPECIAL).tolist()}:
+            spelt = spelt.replace(char, _spelling(char))
+        points = table.take(code_points(f" {spelt} "))
+        flags = int(np.bitwise_or.reduce(points))
+    pairs = _pairs_of_kinds(points)
+    if (flags & COMPOSES or b"\1" in pairs.translate(_UNORDERED)) and not _is_composed(points):
+        points = table.take(code_points(f" {fold(text)} "))
+        flags = int(np.bitwise_or.reduce(points))
+        pairs = _pairs_of_kinds(points)
+    if flags & MARK and b"\1" in pairs.translate(_UNSETTLED):
+        _settle_marks(points)
+        pairs = _pairs_of_kinds(points)
+    return points & POINT, pairs if flags & SINGLE else b""
+
+
+@cache
+def _spelling(char: str) -> str:
+    """What a SPECIAL code point becomes."""
+    table = code_point_table()
+    number = table.points[ord(char)] & POINT
+    points = table.pool[table.starts[number] :][: table.lengths[number]] & POINT
+    return points.astype("<u4").tobytes().decode("utf-32-le")
+
+
+def _is_composed(points: Numbers) -> bool:
+    """Whether folded code points are as NFC would have them, and `fold`."""
+    text = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
+    return not _changes.search(text) and is_normalized("NFC", text) and not has_many_marks(text)
 
 
 def join_short(text: str) -> Points:
     """The code points of one text with one space for every run of separators, and one before it."""
     if text.isascii():
         return np.frombuffer(b" ".join([b"", *text.encode().translate(ASCII_SPACED).split()]), np.uint8)
-    return code_points(" ".join(["", *split(clean_short(text, apart=False))]))
+    return code_points(" ".join(["", *split(clean_short(text))]))
 
 
 def _offsets(texts: Sequence[str]) -> Places:
@@ -156,17 +268,19 @@ def _owners(places: Places, offsets: Places) -> set[int]:
 def _order_marks(points: Numbers, offsets: Places) -> set[int]:
     """Let neighbouring marks change places where Unicode wants it.
 
-    Returns the texts that have too many in a row, or marks to be moved over the dot of an i: `fold` knows about them.
+    Returns the texts with marks that `fold` has to see: too many in a row, more disorder, some to be moved over the dot
+    of an i.
     """
-    marks = _flagged(points, MARK)
+    marks = _flagged(points, ORDERED)
     order = combining_orders().take(points[marks] & POINT)
-    marks, order = marks[order > 0], order[order > 0]
     unsure = _owners(marks[MOST_MARKS:][marks[MOST_MARKS:] - marks[:-MOST_MARKS] == MOST_MARKS], offsets)
-    for _ in range(_MOST_SWAPS):
+    for swap in range(_MOST_SWAPS + 1):
         wrong = np.flatnonzero((order[:-1] > order[1:]) & (np.diff(marks) == 1))
-        wrong = wrong[np.diff(wrong, prepend=-2) > 1]
         if not len(wrong):
             break
+        if swap == _MOST_SWAPS:
+            unsure |= _owners(marks[wrong], offsets)
+        wrong = wrong[np.diff(wrong, prepend=-2) > 1]
         places = marks[wrong]
         dots = ((points[places] & POINT) == DOT_ABOVE) & (points[places - 1] == ord("i"))
         unsure |= _owners(places[dots], offsets)
@@ -199,11 +313,10 @@ def _compose(points: Numbers, offsets: Places) -> tuple[Numbers, Places]:
 
 def _out_of_order(points: Numbers, offsets: Places) -> set[int]:
     """The texts with marks that must still change places, or may be composed over the head of another mark."""
-    marks = _flagged(points, MARK)
+    marks = _flagged(points, ORDERED)
     order = combining_orders().take(points[marks] & POINT)
-    marks, order = marks[order > 0], order[order > 0]
     before = points[marks - 1] & POINT
-    over = (combining_orders(tail=True).take(before) > order) | (order == IOTA_BELOW)
+    over = (combining_orders(tail=True).take(before) > order) | (order == IOTA_ORDER)
     over |= ((points[marks] & COMPOSES) != 0) & (combining_orders().take(before) > 0)
     return _owners(marks[over], offsets)
 
@@ -211,19 +324,7 @@ def _out_of_order(points: Numbers, offsets: Places) -> set[int]:
 def _settle_marks(points: Numbers) -> None:
     """Marks share the fate of what they stand on: inside a token, alone with their letter, or separators."""
     marks = _flagged(points, MARK)
-    first = np.diff(marks, prepend=-1) != 1
-    bases = points[marks[first] - 1][np.cumsum(first) - 1]
-    points[marks] = np.where(bases != 0, points[marks] | bases & SINGLE, 0)
-
-
-def _set_apart(points: Numbers, offsets: Places) -> tuple[Numbers, Places]:
-    """Put a separator between a token of one character and its neighbours."""
-    inside = points != 0
-    alone = (points & SINGLE) != 0
-    new = np.zeros(len(points), np.bool_)
-    new[1:] = inside[1:] & inside[:-1] & (alone[1:] | alone[:-1]) & ((points[1:] & MARK) == 0)
-    places = np.cumsum(new, dtype=np.int64)
-    places += np.arange(len(points), dtype=np.int64)
-    spaced = np.zeros(places[-1] + 1, np.uint32)
-    spaced[places] = points
-    return spaced, np.append(places[offsets[:-1]], len(spaced))
+    first = np.ones(len(marks), np.bool_)
+    np.not_equal(marks[1:] - 1, marks[:-1], out=first[1:])
+    bases = points[marks[first] - 1][np.add.accumulate(first, dtype=np.int64) - 1]
+    points[marks] = np.where(bases != 0, points[marks] & ~SINGLE | bases & SINGLE, 0)

@@ -19,9 +19,9 @@ import numpy.typing as npt
 Numbers = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
 
-# Flags above the 21 bits of a code point: a token by itself; belongs to what stands before it; becomes none or several
-# code points; may be composed with what stands before it.
-SINGLE, MARK, SPECIAL, COMPOSES = (np.uint32(1 << bit) for bit in (24, 25, 26, 27))
+# Flags above the 21 bits of a code point: may be composed with what stands before it; becomes none or several code
+# points; a token by itself; belongs to what stands before it; changes places with other marks.
+COMPOSES, SPECIAL, SINGLE, MARK, ORDERED = (np.uint32(1 << bit) for bit in (24, 25, 29, 30, 31))
 POINT = np.uint32(0x1FFFFF)
 
 _IGNORABLE = (
@@ -38,8 +38,8 @@ _NO_TEXT = ((0x80, 0xA0), (0xD800, 0xF8FF), (0xFDD0, 0xFDEF), (0xF0000, 0x10FFFF
 # Where code points differ; the rest are ideographs and Hangul (letters that stay as they are) and yet unassigned.
 _SCANNED = ((0x80, 0x3400), (0x4DC0, 0x4E00), (0xA000, 0xAC00), (0xD7A4, 0xD800), (0xF900, 0x20000), (0x2F800, 0x2FA20),
             (0xE0000, 0xE1000))  # fmt: skip
-IOTA_BELOW = 240  # the combining class of U+0345 alone
-DOT_ABOVE = 0x0307
+DOT_ABOVE, IOTA_BELOW = 0x0307, 0x0345
+IOTA_ORDER = 240  # the combining class of that iota alone
 MOST_MARKS = 30  # on one letter, as in Unicode's stream-safe format; putting more in order takes quadratic time
 
 ASCII = bytes(ord(chr(i).lower()) if i < 128 and chr(i).isalnum() else 0 for i in range(256))
@@ -60,8 +60,22 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", _turkish_i.sub("i", text))
 
 
+def has_many_marks(text: str) -> bool:
+    """Whether there may be more than thirty marks in a row."""
+    return _many_marks().search(text) is not None
+
+
+@cache
+def _many_marks() -> re.Pattern[str]:
+    marks = re.escape("".join(map(chr, np.flatnonzero(combining_orders()[:0x10000]).tolist())))
+    mark = f"[{marks}\U00010000-\U0010ffff]"  # few of them are marks, but naming them takes ten times as long
+    return re.compile(f"{mark}{mark}{{{MOST_MARKS}}}")  # the first apart: it is what is searched for
+
+
 def _few_marks(text: str) -> str:
     """The text without all marks after the thirtieth in a row."""
+    if not has_many_marks(text):
+        return text
     points = code_points(text)
     marks = np.flatnonzero(combining_orders()[points])
     if not (marks[MOST_MARKS:] - marks[:-MOST_MARKS] == MOST_MARKS).any():
@@ -93,6 +107,7 @@ class Table(NamedTuple):
 def code_point_table() -> Table:
     points = _classes()
     points[(composing_pairs().keys & POINT).astype(np.int64)] |= COMPOSES
+    points[(points & MARK != 0) & (combining_orders() > 0)] |= ORDERED
     plain = points.copy()
     pool: list[int] = []
     starts: list[int] = []
@@ -102,8 +117,8 @@ def code_point_table() -> Table:
     changing |= {char for char, folded in zip(_scanned(), map(str.casefold, _scanned()), strict=True) if char != folded}
     chars = sorted(changing)
     for char, folded in zip(chars, fold("\n".join(chars)).split("\n"), strict=True):
-        if "\u0345" in unicodedata.normalize("NFKD", char):  # a mark that becomes a letter
-            points[ord(char)] = 0x0345 | MARK
+        if chr(IOTA_BELOW) in unicodedata.normalize("NFKD", char):  # a mark that becomes a letter
+            points[ord(char)] = IOTA_BELOW | ORDERED
             continue
         if len(folded) == 1 and char != "\u0130":
             points[ord(char)] = plain[ord(folded)]
@@ -146,7 +161,7 @@ def _classes() -> Numbers:
     points[scanned[major == ord("M")]] |= MARK
     for first, last in _UNSPACED:
         block = points[first : last + 1]
-        block[(block != 0) & (block & MARK == 0)] |= SINGLE
+        block[block != 0] |= SINGLE
     for first, last in _UNSPACED_DIGITS:
         points[first : last + 1] &= ~SINGLE
     return points
@@ -181,10 +196,12 @@ def _packed(entries: Numbers) -> Numbers:
     """Entries of `code_point_table` as `native_table` has them."""
     points, tails = entries & POINT, combining_orders(tail=True)
     ranks = np.cumsum(np.bincount(tails, minlength=256) > 0, dtype=np.uint32) - np.uint32(1)  # np.unique is slow
-    ranks[IOTA_BELOW] = 63
+    ranks[IOTA_ORDER] = 63
     packed: Numbers = points | ranks[tails[points]] << np.uint32(21)
     stays = ((entries & MARK) != 0) & (combining_orders()[points] == 0) & (tails[points] > 0)  # as if first in a pair
-    flags = (composing_pairs().is_first[points] | stays, *((entries & one) != 0 for one in (COMPOSES, MARK, SINGLE)))
+    mark = (entries & (MARK | ORDERED)) != 0
+    single = ((entries & SINGLE) != 0) & ~mark  # a mark goes with its letter
+    flags = (composing_pairs().is_first[points] | stays, (entries & COMPOSES) != 0, mark, single)
     for bit, flag in enumerate(flags, 27):
         packed |= flag.astype(np.uint32) << np.uint32(bit)
     return packed

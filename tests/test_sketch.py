@@ -90,6 +90,13 @@ def test_what_the_reader_of_texts_raises_reaches_the_caller() -> None:
         sketch_many(read(), threads=2)
 
 
+@pytest.mark.parametrize("make", [Recipe.words, Recipe.characters])
+def test_a_short_text_of_letters_that_become_many_is_sketched(make: Callable[..., Recipe]) -> None:
+    recipe = make(k=64)
+    for text in ("\ufdfa " * 1900, "\ufdfa" * 3900, "\ufb03" * 3000 + " x y z"):
+        assert sketch(text, recipe).tolist() == plain.sketch(text, recipe)
+
+
 @pytest.mark.parametrize("k", [1, 64, 4096])
 @pytest.mark.parametrize("make", [Recipe.words, Recipe.characters])
 def test_texts_that_repeat_themselves_keep_their_smallest_hashes(make: Callable[..., Recipe], k: int) -> None:

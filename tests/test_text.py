@@ -62,6 +62,7 @@ def test_every_code_point_becomes_what_the_rules_say() -> None:
         ("\u1112\u1161\u11ab", ["한"]),
         ("İSTANBUL IŞIK", ["istanbul", "işik"]),
         ("istanbul ışık", ["istanbul", "işik"]),
+        ("\u0130\u0315\u0307\u0362\u0323", ["ị\u0307\u0307\u0315\u0362"]),
         ("i\u0307\u00ad\u0323x \u0130\u0323y", ["ịx", "ị\u0307y"]),  # the dot goes only where it follows the letter
     ],
 )
