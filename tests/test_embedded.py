@@ -264,6 +264,12 @@ def test_a_document_that_cannot_be_taken_is_named(index: ndd.Index, document: An
         index.add([document])
 
 
+@pytest.mark.parametrize("documents", ["text", b"bytes", {"id": 1, "body": "one"}])
+def test_one_document_is_no_list_of_them(index: ndd.Index, documents: Any) -> None:
+    with pytest.raises(TypeError, match=r"documents must be a list of mappings, got one (str|bytes|dict)"):
+        index.add(documents)
+
+
 def test_odd_documents_are_kept_as_they_are(index: ndd.Index) -> None:
     odd = [
         {"id": "nothing"},
@@ -319,21 +325,47 @@ def test_what_is_no_index_of_ours_is_refused(tmp_path: Path, index: ndd.Index) -
         ({"format": 99}, "written by a version with index format 99.*update ndd-search"),
         ({"recipe": "w3-k64-v9"}, "written by a version with recipe w3-k64-v9.*update ndd-search"),
         ({"text": None}, "it is no index of ndd-search"),
+        ("[" * 100_000, "it is no index of ndd-search"),
     ],
 )
-def test_what_another_version_wrote_is_refused(index: ndd.Index, change: dict[str, Any], problem: str) -> None:
+def test_what_another_version_wrote_is_refused(index: ndd.Index, change: dict[str, Any] | str, problem: str) -> None:
     meta = json.loads((index.path / "ndd.json").read_text())
-    (index.path / "ndd.json").write_text(json.dumps({**meta, **change}))
+    (index.path / "ndd.json").write_text(change if isinstance(change, str) else json.dumps({**meta, **change}))
     with pytest.raises(IndexUnusable, match=problem):
         ndd.Index.open(index.path)
 
 
-@pytest.mark.parametrize(("name", "problem"), [("meta.json", "its meta.json is gone"), ("*.store", "engine failed")])
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("meta.json", "its meta.json is gone"), ("*.store", "engine failed"), ("*.pos", "engine failed")],
+)
 def test_an_index_that_lost_a_file_is_told(index: ndd.Index, name: str, problem: str) -> None:
     for path in index.path.glob(name):
         path.unlink()
     with pytest.raises(IndexUnusable, match=problem):
         ndd.Index.open(index.path).search("climate")
+
+
+@pytest.mark.parametrize("kind", ["store", "fast"])  # a plain error of the engine, and a panic
+def test_an_index_with_nonsense_inside_a_file_is_told_whatever_the_engine_raises(index: ndd.Index, kind: str) -> None:
+    (path,) = index.path.glob(f"*.{kind}")
+    written = bytearray(path.read_bytes())
+    written[2:32] = b"\xff" * 30  # the footer, which is read first, stays whole
+    path.write_bytes(written)
+    with pytest.raises(IndexUnusable, match=r"the engine failed.*make the index anew"):
+        ndd.Index.open(index.path).search("climate")
+
+
+@pytest.mark.parametrize("written", ["", "[]", "null", "[" * 100_000, '{"version": 1}', "of another recipe"])
+def test_an_index_whose_table_of_common_values_cannot_be_read_does_without(index: ndd.Index, written: str) -> None:
+    assert index.common is not None
+    if written == "of another recipe":
+        written = (index.path / "common.json").read_text().replace(index.recipe.id, "w5-k64-v1")
+    (index.path / "common.json").write_text(written)
+    assert ndd.Index.open(index.path).common is None
+    assert ids(ndd.Index.open(index.path).search("climate"))
+    assert index.add(documents(60)) == 240
+    assert index.common is not None
 
 
 def test_an_index_whose_folder_is_removed_meanwhile_is_told(index: ndd.Index) -> None:
@@ -357,7 +389,7 @@ except ndd.NDDError as error:
     done = subprocess.run(
         [sys.executable, "-c", code, index.path], capture_output=True, text=True, timeout=120, check=False
     )
-    assert "see to the disk" in done.stdout, done.stderr
+    assert "see to the disk" in done.stdout or "no space left" in done.stdout, done.stderr
     assert len(ndd.Index.open(index.path)) == 120
 
 

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from ndd_search.config import CollapseOptions, Recipe, collapse_options
 from ndd_search.documents import text_of, value_of
 from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, read_meta, state_of, told, write_meta
 from ndd_search.engines.response import block_of, hits_of, total_of
-from ndd_search.engines.stored import document_of, id_of, possible_id, searchable, source_of
+from ndd_search.engines.stored import StoredHit, document_of, id_of, possible_id, searchable, source_of
 from ndd_search.errors import IndexUnusable, MissingExtra, RecipeMismatch
 from ndd_search.numbers import numbers_value
 from ndd_search.page import Fetch, Fetched, cut, fill, next_fetch, run
@@ -47,19 +47,6 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}
 _TOKEN = rf"[{_UNSPACED}]\p{{M}}*|[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]+"
 
 
-class StoredHit(NamedTuple):
-    """A hit without its document, which is read when it is shown.
-
-    sketch: little-endian int32. segment, number: where the document is in this state of the index.
-    """
-
-    id: str
-    score: float
-    sketch: bytes
-    segment: int
-    number: int
-
-
 class Index:
     """An index in a folder. Open it with `Index.open`; a context manager, safe for reading from several threads."""
 
@@ -71,7 +58,7 @@ class Index:
             self._index = tantivy.Index(_schema(meta), str(path))
         self._index.register_tokenizer("text", self._analyzer)
         self._cache, self._flights, self._pairs = cache, Flights(), PairCache()
-        self._common = CommonFile(self.path)
+        self._common = CommonFile(self.path, self.recipe.id)
         self._name = self.path.resolve().name
 
     @classmethod
@@ -134,6 +121,8 @@ class Index:
         iterable, read once, in batches. Committed every 10,000 documents and at the end: an error or a crash loses
         what came after the last commit, never what came before. Raises InvalidDocument naming the document.
         """
+        if isinstance(documents, str | bytes | Mapping):
+            raise TypeError(f"documents must be a list of mappings, got one {type(documents).__name__}")
         added, waiting = 0, iter(documents)
         with self._writer() as writer:
             while batch := list(islice(waiting, _BATCH)):
@@ -226,7 +215,7 @@ class Index:
 
     def _view(self, query: tantivy.Query) -> tuple[_View, State]:
         searcher, state = self._now()
-        return _View(searcher, query, self.meta.text, self.recipe, self.common), state
+        return _View(self.path, searcher, query, self.meta.text, self.recipe, self.common), state
 
     def _grow(
         self, key: bytes, enough: Callable[[Stream], bool], grow: Callable[[Stream], Stream]
@@ -328,6 +317,7 @@ class _View:
     seconds: spent in tantivy so far.
     """
 
+    folder: Path
     searcher: tantivy.Searcher
     query: tantivy.Query
     text: tuple[str, ...]
@@ -338,8 +328,9 @@ class _View:
 
     def fetch(self, wish: Fetch) -> Fetched:
         began = perf_counter()
-        result = self.searcher.search(self.query, max(wish.size, 1), offset=wish.start)
-        hits = [self.stored(*found) for found in result.hits[: wish.size]]
+        with told(self.folder):
+            result = self.searcher.search(self.query, max(wish.size, 1), offset=wish.start)
+            hits = [self.stored(*found) for found in result.hits[: wish.size]]
         total: int = result.count  # type: ignore[attr-defined]  # missing from the package's stub
         self.seconds += perf_counter() - began
         return Fetched(hits, total)
@@ -352,8 +343,9 @@ class _View:
     def document(self, hit: StoredHit) -> dict[str, Any]:
         if hit.id not in self._documents:
             began = perf_counter()
-            fields = self.searcher.doc(tantivy.DocAddress(hit.segment, hit.number))
-            self._documents[hit.id] = document_of(_first(fields, "source"))
+            with told(self.folder):
+                fields = self.searcher.doc(tantivy.DocAddress(hit.segment, hit.number))
+                self._documents[hit.id] = document_of(_first(fields, "source"))
             self.seconds += perf_counter() - began
         return self._documents[hit.id]
 

@@ -48,7 +48,7 @@ def read_meta(folder: Path) -> Meta | None:
         meta = Meta(FORMAT, tuple(map(str, found["text"])), str(found["language"]), str(found["recipe"]))
     except PermissionError as error:
         raise IndexUnusable(folder, f"it cannot be read: {error.strerror}", "see to its owner and mode") from error
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise IndexUnusable(folder, "it is no index of ndd-search", "name another folder, or an empty one") from None
     try:
         Recipe.parse(meta.recipe)
@@ -79,20 +79,25 @@ def state_of(folder: Path) -> State:
     return found.st_mtime_ns, found.st_ino
 
 
+# What reading a file can raise that somebody else wrote, or half of it.
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
+
 class CommonFile:
     """The table of common values of an index, in common.json; read again when it was replaced."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "common.json"
+    def __init__(self, folder: Path, recipe: str) -> None:
+        self._path, self._recipe = folder / "common.json", recipe
         self._known: tuple[int, CommonValues | None] = 0, None
 
     def table(self) -> CommonValues | None:
-        """The table, None when there is none to be read: decide without it."""
+        """The table, None when there is none of this index's recipe to be read: decide without it."""
         try:
             written = self._path.stat().st_mtime_ns
             if written != self._known[0]:
-                self._known = written, CommonValues.from_dict(self._read())
-        except (OSError, ValueError, KeyError, TypeError):
+                table = CommonValues.from_dict(self._read())
+                self._known = written, table if table.recipe == self._recipe else None
+        except _UNREADABLE:
             return None
         return self._known[1]
 
@@ -100,7 +105,7 @@ class CommonFile:
         """How many documents the index held when the table was made, 0 without one."""
         try:
             return int(self._read()["of"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except _UNREADABLE:
             return 0
 
     def write(self, table: CommonValues, documents: int) -> None:
@@ -122,6 +127,10 @@ def told(folder: Path) -> Iterator[None]:
         if isinstance(error, NDDError):
             raise
         raise IndexUnusable(folder, *_reason(str(error))) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # what the engine raises where a file holds nonsense
+            raise
+        raise IndexUnusable(folder, *_reason(str(error))) from error
 
 
 def _reason(message: str) -> tuple[str, str]:
@@ -131,6 +140,8 @@ def _reason(message: str) -> tuple[str, str]:
     if "PermissionDenied" in message or "ReadOnlyFilesystem" in message:
         remedy = "readers lock it for a moment, too: let this user write there, or copy it"
         return "this user may not write there", remedy
+    if "No space left" in message or "StorageFull" in message:
+        return "there is no space left on the disk", "make room; what was committed before is still there"
     return f"the engine failed: {message}", "see to the disk, or make the index anew"
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ndd_search.errors import InvalidDocument
 
@@ -14,6 +14,19 @@ LONGEST_ID = 512  # bytes, as in Elasticsearch
 
 # Combining marks are put into an order, which takes quadratic time: no letter has thirty.
 _TOO_MANY_MARKS = re.compile(r"([^\w\s]{30})[^\w\s]+")
+
+
+class StoredHit(NamedTuple):
+    """A hit without its document, which is read when it is shown.
+
+    sketch: little-endian int32. segment, number: where the document is in this state of the index.
+    """
+
+    id: str
+    score: float
+    sketch: bytes
+    segment: int
+    number: int
 
 
 def id_of(document: Any, which: str) -> str:
