@@ -7,6 +7,7 @@ returns the exit code; only the module of the command that is called is imported
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -49,6 +50,8 @@ error says which lines were left out); 130 interrupted
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (sys.argv by default). Returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a character that a terminal does not have is no reason to fail
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         if words and words[0] in COMMANDS:
             return _run(words[0], words[1:])
@@ -59,9 +62,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has enough; nothing more can be written, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (NDDError, OSError, ValueError) as error:
-        print(f"ndd-search: {error}", file=sys.stderr)
+        print(f"ndd-search: {_sentence(error)}", file=sys.stderr)
         return FAILED
     return DONE
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
 
 
 def _run(name: str, words: Sequence[str]) -> int:
@@ -72,7 +81,8 @@ def _run(name: str, words: Sequence[str]) -> int:
     )
     command.configure(parser)
     code: int = command.run(parser.parse_args(words))
-    sys.stdout.flush()
+    if sys.stdout:  # there is none where the caller has closed it
+        sys.stdout.flush()
     return code
 
 

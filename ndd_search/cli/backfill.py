@@ -19,8 +19,18 @@ import json
 from typing import Any
 
 from ndd_search.cli import DONE, PARTLY
-from ndd_search.cli.cluster import add_cluster, comma_list, connected
-from ndd_search.cli.output import add_json, add_preset, add_recipe, console, print_json, progress, table, warn
+from ndd_search.cli.cluster import add_cluster, connected
+from ndd_search.cli.output import (
+    add_json,
+    add_preset,
+    add_recipe,
+    comma_list,
+    console,
+    print_json,
+    progress,
+    table,
+    warn,
+)
 from ndd_search.config import Recipe
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 from ndd_search.presets import preset

@@ -41,11 +41,15 @@ class Address:
     @classmethod
     def parse(cls, url: str, *, api_key: str = "", ca_certs: str = "", insecure: bool = False) -> Address:
         """http[s]://[USER:PASSWORD@]HOST[:PORT][/PREFIX]. Raises ValueError for anything else."""
-        parts = urlsplit(url)
+        wrong = f"{url!r} is no address of a cluster; one looks like https://USER:PASSWORD@HOST:9200"
+        try:
+            parts = urlsplit(url)
+            port = parts.port or (443 if parts.scheme == "https" else 9200)
+        except ValueError as error:  # a port, or the brackets of an IPv6 address
+            raise ValueError(f"{wrong} ({error})") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no address of a cluster; one looks like https://USER:PASSWORD@HOST:9200")
+            raise ValueError(wrong)
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        port = parts.port or (443 if parts.scheme == "https" else 9200)
         bare = urlunsplit((parts.scheme, f"{host}:{port}", parts.path.rstrip("/"), "", ""))
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
         return cls(bare, user, password, "" if user else api_key, ca_certs, insecure)
@@ -60,7 +64,10 @@ class Address:
 
     def detect(self) -> str:
         """Ask the cluster what it is: "elasticsearch" or "opensearch"."""
-        context = ssl.create_default_context(cafile=self.ca_certs or None)
+        try:
+            context = ssl.create_default_context(cafile=self.ca_certs or None)
+        except OSError as error:  # which does not name the file
+            raise ValueError(f"--ca-certs {self.ca_certs}: {error.strerror or error}") from None
         if self.insecure:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         handlers: list[Any] = [urllib.request.HTTPSHandler(context=context)]
@@ -72,7 +79,8 @@ class Address:
             remedy = f"check the user, or {API_KEY}; with --engine this question is not asked"
             raise IndexUnusable(self.url, f"it answers {error.code} {error.reason}", remedy) from None
         except OSError as error:
-            raise IndexUnusable(self.url, f"nothing answers there ({error})", "is the address right?") from None
+            reason = getattr(error, "reason", error)
+            raise IndexUnusable(self.url, f"nothing answers there ({reason})", "is the address right?") from None
         except ValueError:
             raise IndexUnusable(self.url, "what answers there is no search engine", "is the address right?") from None
         if told.get("version", {}).get("distribution") == "opensearch" or "OpenSearch" in told.get("tagline", ""):
@@ -117,14 +125,6 @@ def connected(arguments: argparse.Namespace, url: str) -> Iterator[Any]:
             if (told := told_by_server(error)) is None:
                 raise
             raise IndexUnusable(address.url, told, "nothing is lost: the same command may be run again") from error
-
-
-def comma_list(text: str) -> list[str]:
-    """NAME,NAME,... as a list; for `type` of an argument."""
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise argparse.ArgumentTypeError(f"expected NAME or NAME,NAME, got {text!r}")
-    return names
 
 
 def told_by_server(error: Exception) -> str | None:

@@ -23,11 +23,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import DONE
-from ndd_search.cli.output import console, table
+from ndd_search.cli.output import console, styled, table
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from ndd_search.engines.embedded import Index
 
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         screen.print(f"{len(documents)} documents sketched and indexed in {seconds:.1f} s\n")
         for number, query in enumerate(arguments.query or QUERIES):
             shown = compare(index, query)
-            screen.print(shown)
+            screen.print(shown, end="\n\n")
             if arguments.svg and number == 0:
                 _picture(shown, arguments.svg)
         show_times(index, arguments.query or QUERIES, screen)
@@ -77,7 +78,7 @@ def compare(index: Index, query: str) -> Table:
         "",
         "as the engine ranks",
         "with ndd_search",
-        title=f"{query!r}: {copies} of the first {SIZE} hits repeat another",
+        title=f"{query!r}: {copies} of the first {len(before['hits']['hits'])} hits repeat another",
         caption=f"{ndd['examined']} hits examined, {ndd['kept']} kept, {ndd['hidden']} shown under another; "
         f"{ndd['took_ms']:.2f} ms of our own work",
         title_justify="left",
@@ -98,27 +99,26 @@ def show_times(index: Index, queries: tuple[str, ...], screen: Console) -> None:
     screen.print(f"each search again, from the cache: {median(times):.2f} ms (median)")
 
 
-def _before(response: dict[str, Any], place: int, places: dict[str, int]) -> str:
+def _before(response: dict[str, Any], place: int, places: dict[str, int]) -> Text:
     hits = response["hits"]["hits"]
     if place >= len(hits):
-        return ""
+        return styled()
     hit = hits[place]
     if "fields" not in hit:
-        return str(hit["_source"]["title"])
+        return styled(hit["_source"]["title"])
     leader = places[hit["fields"]["ndd.duplicate_of"][0]]
-    return f"[red]{hit['_source']['title']}[/red] [dim]{hit['fields']['ndd.similarity'][0]:.0%} like {leader}[/dim]"
+    about = f" {hit['fields']['ndd.similarity'][0]:.0%} like {leader}"
+    return styled((hit["_source"]["title"], "red"), (about, "dim"))
 
 
-def _after(response: dict[str, Any], place: int) -> str:
+def _after(response: dict[str, Any], place: int) -> Text:
     hits = response["hits"]["hits"]
     if place >= len(hits):
-        return ""
+        return styled()
     hit = hits[place]
     copies = hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {}).get("hits", [])
-    also = "".join(
-        f"\n[dim]  + {copy['_id']}, {copy['fields']['ndd.similarity'][0]:.0%} alike[/dim]" for copy in copies
-    )
-    return f"{hit['_source']['title']}{also}"
+    also = "".join(f"\n  + {copy['_id']}, {copy['fields']['ndd.similarity'][0]:.0%} alike" for copy in copies)
+    return styled(hit["_source"]["title"], (also, "dim"))
 
 
 def _picture(shown: Table, path: Path) -> None:

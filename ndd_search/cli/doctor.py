@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ndd_search.cli import DONE, NO
-from ndd_search.cli.cluster import add_cluster, comma_list, connected
-from ndd_search.cli.output import add_json, add_recipe, console, print_json, table
+from ndd_search.cli.cluster import add_cluster, connected
+from ndd_search.cli.output import add_json, add_recipe, comma_list, console, print_json, styled, table
 from ndd_search.config import Recipe
 from ndd_search.indexing.doctor import Diagnosis, Doctor, Figures
 from ndd_search.native import in_use
 
-_SIGNS = {"error": "[red]error", "warning": "[yellow]warning", "note": "note", "ok": "[green]ok"}
+_COLOURS = {"error": "red", "warning": "yellow", "note": "", "ok": "green"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def _show(diagnosis: Diagnosis) -> None:
         out.print(shown)
     shown = table("", "about", "what was seen", "what to do")
     for one in diagnosis.findings:
-        shown.add_row(_SIGNS[one.level], one.about, one.what, one.remedy)
+        shown.add_row(styled((one.level, _COLOURS[one.level])), one.about, one.what, one.remedy)
     out.print(shown)
 
 

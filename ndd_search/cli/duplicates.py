@@ -27,6 +27,7 @@ from ndd_search.field import SketchField
 from ndd_search.indexing.candidates import Candidate, CandidateSearch, all_duplicates, find_duplicates
 from ndd_search.indexing.indexes import look_up
 from ndd_search.sketches import Sketch
+from ndd_search.tuning.marked import safe
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +109,7 @@ def _json(found: Iterator[tuple[str, Candidate]]) -> int:
 def _table(found: Iterator[tuple[str, Candidate]]) -> int:
     shown = table("document", "resembles", "in", ">similarity")
     for of, one in found:
-        shown.add_row(of, one.id, one.index, f"{one.similarity:.3f}")
+        shown.add_row(safe(of), safe(one.id), one.index, f"{one.similarity:.3f}")
     if not shown.row_count:
         print("nothing found")
         return NO

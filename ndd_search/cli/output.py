@@ -14,11 +14,13 @@ from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.errors import MissingExtra
 from ndd_search.presets import PRESETS, preset
 from ndd_search.settings_file import StoredSettings, read_settings
+from ndd_search.tuning.marked import safe
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
+    from rich.text import Text
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -78,9 +80,22 @@ def stored_options(arguments: argparse.Namespace) -> tuple[CollapseOptions, Reci
     return stored.options, arguments.recipe or stored.recipe or Recipe()
 
 
+def comma_list(text: str) -> list[str]:
+    """NAME,NAME,... as a list; for `type` of an argument."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"expected NAME or NAME,NAME, got {text!r}")
+    return names
+
+
 def print_json(value: Any) -> None:
-    """One JSON value on a line of its own."""
-    print(json.dumps(value, ensure_ascii=False))
+    """One JSON value on a line of its own; escaped where standard output could not take it as it is."""
+    line = json.dumps(value, ensure_ascii=False)
+    try:
+        line.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        line = json.dumps(value)
+    print(line)
 
 
 def warn(sentence: str) -> None:
@@ -89,8 +104,13 @@ def warn(sentence: str) -> None:
 
 
 def console(**settings: Any) -> Console:
-    """Where tables are printed. Raises MissingExtra without rich."""
-    return _rich("console").Console(**settings)  # type: ignore[no-any-return]
+    """Where tables are printed; brackets in a text are no markup. Raises MissingExtra without rich."""
+    return _rich("console").Console(**{"markup": False, "emoji": False, **settings})  # type: ignore[no-any-return]
+
+
+def styled(*pieces: tuple[str, str] | str) -> Text:
+    """A line of pieces, some with a style. Raises MissingExtra without rich."""
+    return _rich("text").Text.assemble(*pieces)  # type: ignore[no-any-return]
 
 
 def table(*columns: str, **settings: Any) -> Table:
@@ -132,8 +152,8 @@ def progress(what: str, total: int | None, quiet: bool) -> Iterator[Any]:
 
 
 def shorten(text: str, length: int = 100) -> str:
-    """The beginning of a text, on one line."""
-    line = " ".join(text[: 4 * length].split())
+    """The beginning of a text, on one line, without what a terminal would act upon."""
+    line = safe(text[: 4 * length])
     return line if len(line) <= length else line[: length - 1] + "…"
 
 

@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import DONE, NO, PARTLY
-from ndd_search.cli.cluster import Address, add_cluster, comma_list, connected, told_by_server
+from ndd_search.cli.cluster import Address, add_cluster, connected, told_by_server
 from ndd_search.cli.output import (
     add_json,
     add_recipe,
     add_settings,
+    comma_list,
     console,
     print_json,
     progress,
@@ -34,6 +35,7 @@ from ndd_search.cli.output import (
     table,
     warn,
 )
+from ndd_search.cli.search import open_index
 from ndd_search.cli.sources import open_text
 from ndd_search.config import CollapseOptions
 from ndd_search.errors import IndexUnusable, InvalidDocument
@@ -80,6 +82,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.ask and not sys.stdin.isatty():
         raise ValueError("--ask needs somebody to answer, and standard input is no terminal: run it in one")
+    for file in filter(None, (arguments.save, arguments.html, arguments.answers)):
+        if not file.parent.is_dir():  # before the work, and before a person answers questions
+            raise ValueError(f"{file}: there is no folder {file.parent}")
     failures: list[str] = []
     queries = _queries(arguments, failures)
     answers = AnswerFile(arguments.answers or _beside(arguments.save))
@@ -123,9 +128,7 @@ def _opened(arguments: argparse.Namespace) -> Iterator[tuple[Source, CollapseOpt
     if "://" not in arguments.source:
         if arguments.index is not None:
             raise ValueError(f"{arguments.source!r} is no address: name one as http://HOST:PORT, or a folder alone")
-        from ndd_search.engines.embedded import Index
-
-        with Index.open(arguments.source, recipe=arguments.recipe, settings=arguments.settings) as index:
+        with open_index(Path(arguments.source), recipe=arguments.recipe, settings=arguments.settings) as index:
             yield FolderSource(index), index.options
         return
     if arguments.index is None:
@@ -148,7 +151,7 @@ def _look(
             try:
                 pages.append(source.search(query, options.window))
             except Exception as error:
-                told = str(error) if isinstance(error, InvalidDocument) else told_by_server(error)
+                told = "; ".join(error.args[1:]) if isinstance(error, InvalidDocument) else told_by_server(error)
                 if told is None:
                     raise
                 failures.append(f"query {shown(query)[:200]} failed: {told}")
@@ -215,7 +218,7 @@ def _ask(out: Console) -> str:
 
 def _show_figures(tuning: Tuning, out: Console) -> None:
     pages = tuning.pages
-    out.print(overview(tuning), markup=False, highlight=False)
+    out.print(overview(tuning), highlight=False)
     columns = len(HEADS) - (tuning.recommendation().interval is None)
     lines = table(*(f">{head}" if number else head for number, head in enumerate(HEADS[:columns])))
     for line in effects(tuning):
@@ -248,7 +251,7 @@ def _show_pair(pair: Pair, about: str, out: Console) -> None:
     """Two texts side by side, what only one of them has in colour, or in «» where there is none."""
     sides = side_by_side(pair.first.text, pair.second.text)
     plain = not out.is_terminal or out.no_color
-    out.print(f"{about}; query: {safe(pair.query)[:100]}", markup=False, highlight=False, style="bold")
+    out.print(f"{about}; query: {safe(pair.query)[:100]}", highlight=False, style="bold")
     lines = table("", "", show_header=False, expand=True)
     lines.columns[0].ratio = lines.columns[1].ratio = 1
     lines.add_row(safe(pair.first.id), safe(pair.second.id), style="dim")
