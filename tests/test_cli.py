@@ -73,8 +73,24 @@ def test_a_gzip_file_and_a_csv_file_are_read(tmp_path: Path, articles: Path) -> 
     table = tmp_path / "shop.csv"
     table.write_text('name,price\n"red shoes, new",10\nblue hat,5\ntoo,many,fields\n')
     done = ndd("index", table, tmp_path / "b", "--number-lines", "--json", code=3)
-    assert json.loads(done.stdout) == {"added": 2, "left_out": 1, "documents": 2, "text": ["name"]}
+    assert json.loads(done.stdout) == {
+        "added": 2,
+        "left_out": 1,
+        "without_text": 0,
+        "documents": 2,
+        "text": ["name"],
+    }
     assert "line 4 is left out, it has more fields" in done.stderr
+
+
+def test_a_csv_file_of_any_separator_and_with_long_fields_is_read_and_an_open_quote_is_told(tmp_path: Path) -> None:
+    table = tmp_path / "shop.csv"
+    table.write_text(f'id;title;body\r\n1;"hat; red";{"long " * 40_000}\r\n2;shoe;x\r\n3;"never closed;y\r\n')
+    done = ndd("index", table, tmp_path / "idx", "--json", code=3)
+    assert json.loads(done.stdout)["added"] == 2
+    assert json.loads(done.stdout)["text"] == ["title", "body"]
+    assert "line 4 is left out, it is no CSV: unexpected end of data" in done.stderr
+    assert "hat; red" in ndd("search", tmp_path / "idx", "hat").stdout
 
 
 def test_a_folder_of_texts_is_read_and_markup_is_stripped(tmp_path: Path) -> None:
@@ -87,6 +103,117 @@ def test_a_folder_of_texts_is_read_and_markup_is_stripped(tmp_path: Path) -> Non
     found = json.loads(ndd("search", tmp_path / "idx", "smokes", "--json").stdout)["hits"]["hits"]
     assert [hit["_id"] for hit in found] == ["deep/two.html"]
     assert "ignored" not in found[0]["_source"]["body"]
+
+
+def test_documents_that_no_index_takes_are_named_by_their_line_and_the_rest_is_indexed(tmp_path: Path) -> None:
+    lines = [
+        '{"id": true, "body": "x"}',
+        '{"id": 1.5, "body": "x"}',
+        '{"id": "\\ud800", "body": "x"}',
+        '{"id": 2, "body": "x", "price": NaN}',
+        '{"id": 3, "body": "x", "price": 1e999}',
+        '{"id": 4, "body": ' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"id": 5, "body": "good"}',
+    ]
+    (tmp_path / "odd.jsonl").write_text("\n".join(lines))
+    done = ndd("index", tmp_path / "odd.jsonl", tmp_path / "idx", "--json", code=3)
+    assert json.loads(done.stdout)["added"] == 1
+    assert json.loads(done.stdout)["left_out"] == 6
+    assert re.findall(r"line (\d) is left out, (.+?)(?:[:(]|$)", done.stderr, re.MULTILINE) == [
+        ("1", "its id is True"),
+        ("2", "its id is 1.5"),
+        ("3", "its id does not fit in 512 bytes of UTF-8"),
+        ("4", "it cannot be written as JSON"),
+        ("5", "it cannot be written as JSON"),
+        ("6", "it is nested too deep"),
+    ]
+
+
+def test_a_file_whose_name_is_no_text_is_left_out(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "good.txt").write_text("a volcano erupts")
+    (notes / "latin.txt").write_bytes(b"a volcano smokes in M\xe9xico")
+    Path(os.fsdecode(os.fsencode(notes) + b"/bad\xff.txt")).write_text("another one")
+    done = ndd("index", notes, tmp_path / "idx", "--json", code=3)
+    assert json.loads(done.stdout)["added"] == 2
+    assert "latin.txt has characters that are no UTF-8" in done.stderr
+    assert "is left out, its id does not fit in 512 bytes of UTF-8" in done.stderr
+
+
+def test_what_a_newcomer_gets_wrong_with_text_fields_is_told(tmp_path: Path, articles: Path) -> None:
+    done = ndd("index", articles, tmp_path / "typo.idx", "--text", "boddy", "--json")
+    assert json.loads(done.stdout)["without_text"] == 3
+    assert "none of the documents has any text in boddy" in done.stderr
+    assert json.loads(ndd("index", articles, tmp_path / "idx", "--text", "title, body", "--json").stdout)["text"] == [
+        "title",
+        "body",
+    ]
+    (tmp_path / "other.jsonl").write_text('{"id": 1, "abstrakt": "x"}\n')
+    (tmp_path / "empty.jsonl").write_text("\n")
+    (tmp_path / "folder").mkdir()
+    for source, problem in (
+        ("other.jsonl", "which of its fields hold text? there are id, abstrakt; say so: --text NAME,NAME"),
+        ("empty.jsonl", "it holds no document that can be taken"),
+        ("folder", "it holds no .txt, .md, .html"),
+    ):
+        assert problem in ndd("index", tmp_path / source, tmp_path / "new.idx", code=2).stderr
+        assert not (tmp_path / "new.idx").exists()
+
+
+def test_files_that_are_damaged_or_no_utf_8_are_told(tmp_path: Path, articles: Path) -> None:
+    packed = gzip.compress(articles.read_bytes() * 50)
+    (tmp_path / "cut.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    (tmp_path / "plain.jsonl.gz").write_bytes(articles.read_bytes())
+    for name in ("cut.jsonl.gz", "plain.jsonl.gz"):
+        told = ndd("index", tmp_path / name, tmp_path / "idx", "--text", "body", code=2).stderr
+        assert f"{name}: it is no whole gzip file" in told
+    (tmp_path / "latin.jsonl").write_bytes(
+        '{"id": 1, "body": "déjà vu"}\n{"id": 2, "body": "voilà"}\n'.encode("latin-1")
+    )
+    told = ndd("index", tmp_path / "latin.jsonl", tmp_path / "idx").stderr
+    assert told.count("\n") == 1
+    assert "latin.jsonl: line 1 has characters that are no UTF-8, kept as \ufffd: convert the file first" in told
+
+
+def test_texts_are_shown_as_they_are_and_do_nothing_to_a_terminal(tmp_path: Path) -> None:
+    hostile = "alpha [bold]omega[/bold] [/nonsense] :smile: \x1b]0;title\x07 \x1b[31m \u202e \ud800 end"
+    document = json.dumps({"id": "one\x1b[2J[/x]", "body": hostile})
+    (tmp_path / "hostile.jsonl").write_text(document + "\n")
+    ndd("index", tmp_path / "hostile.jsonl", tmp_path / "idx")
+    shown = ndd("search", tmp_path / "idx", "alpha").stdout
+    assert "[bold]omega[/bold]" in shown
+    assert "[/nonsense] :smile:" in " ".join(shown.split())
+    assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+    answer = json.loads(ndd("search", tmp_path / "idx", "alpha", "--json").stdout)
+    assert answer["hits"]["hits"][0]["_source"] == json.loads(document)
+
+
+def test_output_that_standard_output_has_no_letters_for_is_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "words.jsonl").write_text(json.dumps({"id": 1, "body": "alpha déjà 😀"}) + "\n")
+    ndd("index", tmp_path / "words.jsonl", tmp_path / "idx")
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    assert "d\\xe9j\\xe0" in ndd("search", tmp_path / "idx", "alpha").stdout
+    answer = json.loads(ndd("search", tmp_path / "idx", "alpha", "--json").stdout)
+    assert answer["hits"]["hits"][0]["_source"]["body"] == "alpha déjà 😀"
+
+
+@pytest.mark.parametrize("words", ["search {tmp}/idx final", "dedupe", "sketch", "search {tmp}/idx final --json"])
+def test_closed_standard_streams_are_no_crash(tmp_path: Path, articles: Path, words: str) -> None:
+    ndd("index", articles, tmp_path / "idx")
+    code = "import sys; from ndd_search.cli import main; sys.exit(main())"
+    line = f"'{sys.executable}' -c '{code}' {words.replace('{tmp}', str(tmp_path))} <&- >&-"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stderr == ""
+    assert done.returncode in (0, 1)
+
+
+def test_pages_beyond_the_end_say_how_many_hits_there_are(tmp_path: Path, articles: Path) -> None:
+    ndd("index", articles, tmp_path / "idx")
+    shown = ndd("search", tmp_path / "idx", "final emissions", "--from", "5", code=1).stdout
+    assert shown == "no hit at place 6: 2 different ones in all\n"
 
 
 def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tmp_path: Path, articles: Path) -> None:
@@ -102,14 +229,23 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["search", "{tmp}/nowhere", "x"], "there is no index here"),
+        (["search", "{tmp}/nowhere", "x"], "there is no index here; make it: ndd-search index FILE"),
+        (["search", "{tmp}", "x", "--settings", "{tmp}/absent"], "it is no index"),
+        (["tune", "{tmp}/nowhere", "--queries", "{tmp}/articles.jsonl"], "there is no index here; make it"),
+        (["tune", "{tmp}/nowhere", "--queries", "{tmp}/absent"], "{tmp}/absent: No such file or directory"),
+        (["tune", "{tmp}", "--queries", "{tmp}/absent", "--save", "{tmp}/no/x.toml"], "there is no folder {tmp}/no"),
+        (["dedupe", "--text", "a,,b"], "expected NAME or NAME,NAME"),
+        (["compare", "-", "-"], "standard input can be read once"),
+        (["doctor", "http://localhost:99999999", "news"], "is no address of a cluster"),
+        (["doctor", "http://[::1", "news"], "is no address of a cluster"),
+        (["doctor", "https://localhost:1", "news", "--ca-certs", "{tmp}/absent"], "--ca-certs {tmp}/absent: No such"),
         (["search", "{tmp}", "x"], "it is no index of ndd-search"),
         (["index", "{tmp}/absent.jsonl", "{tmp}/idx"], "there is no such file"),
         (["index", "{tmp}/articles.jsonl", "{tmp}/articles.jsonl"], "it is no index of ndd-search"),
         (["index", "{tmp}/photo.jpg", "{tmp}/idx"], "expected .jsonl, .ndjson, .csv"),
         (["compare", "{tmp}/photo.jpg", "{tmp}/photo.jpg"], "it is no UTF-8 text"),
         (["compare", "{tmp}/absent", "{tmp}/absent"], "No such file"),
-        (["compare", "-", "-", "--min-similarity", "2"], "min_similarity must be in 0..1"),
+        (["compare", "-", "{tmp}/articles.jsonl", "--min-similarity", "2"], "min_similarity must be in 0..1"),
         (["dedupe", "--recipe", "nonsense"], "is no recipe id"),
         (["dedupe", "--window", "0"], "window must be at least 1"),
     ],
@@ -119,7 +255,7 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(
 ) -> None:
     (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8\xff")
     done = ndd(*(word.replace("{tmp}", str(tmp_path)) for word in words), code=2)
-    assert sentence in done.stderr
+    assert sentence.replace("{tmp}", str(tmp_path)) in done.stderr
     assert done.stdout == ""
 
 
@@ -151,7 +287,32 @@ def test_a_ranked_list_is_deduplicated_line_by_line() -> None:
         [],
     ]
     assert ndd("dedupe", stdin="", code=1).stdout == ""
+    assert "no line has text in body" in ndd("dedupe", "--text", "body", stdin='{"a": 1}\n', code=2).stderr
     assert ndd("dedupe", "--text", "body", stdin='{"body": "x y z"}\nbroken\n', code=3).stdout == '{"body": "x y z"}\n'
+
+
+def test_a_ranked_list_in_other_modes_says_in_json_whose_duplicate_a_line_is() -> None:
+    shown = ndd("dedupe", "--mode", "annotate", "--json", stdin="\n".join(NEWS)).stdout
+    found = [json.loads(line) for line in shown.splitlines()]
+    assert [one.get("duplicate_of") for one in found] == [None, None, 1]
+    assert 0.8 < found[2]["similarity"] < 1
+
+
+def test_a_page_of_a_ranked_list_says_when_there_is_more() -> None:
+    lines = [f"line {i} is about {i * 7919} things of its own" for i in range(25)]
+    done = ndd("dedupe", stdin="\n".join(lines))
+    assert done.stdout.splitlines() == lines[:10]
+    assert "the page ends here: --size shows more, --from 10 goes on" in done.stderr
+    assert ndd("dedupe", "--from", "20", stdin="\n".join(lines)).stderr == ""
+
+
+def test_lines_come_out_of_a_ranked_list_as_they_went_in() -> None:
+    given = "one\u2028line\r\nnext\x85line\n".encode() + b"no \xff text\n\ntail"
+    code = "import sys; from ndd_search.cli import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", code, "dedupe"], input=given, capture_output=True, check=True)
+    assert done.stdout == given + b"\n"
+    lines = json.dumps({"body": "one\u2028line"}, ensure_ascii=False) + "\n"
+    assert ndd("dedupe", "--text", "body", stdin=lines).stdout == lines
 
 
 def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:

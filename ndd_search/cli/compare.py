@@ -44,6 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.a == arguments.b == "-":
+        raise ValueError("standard input can be read once: name a file for one of the two texts")
     options, recipe = stored_options(arguments)
     texts = [read_text(name, sys.stdin) for name in (arguments.a, arguments.b)]
     a, b = sketch_many(texts, recipe)

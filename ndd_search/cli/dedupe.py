@@ -11,17 +11,29 @@ examples:
 from __future__ import annotations
 
 import argparse
-import sys
 
 from ndd_search.cli import DONE, NO, PARTLY
-from ndd_search.cli.output import add_json, add_page, add_recipe, page_settings, print_json, stored_options, warn
-from ndd_search.cli.sources import json_lines
+from ndd_search.cli.output import (
+    add_json,
+    add_page,
+    add_recipe,
+    comma_list,
+    page_settings,
+    print_json,
+    stored_options,
+    warn,
+)
+from ndd_search.cli.sources import input_lines, json_lines, print_line
 from ndd_search.documents import text_of
+from ndd_search.errors import InvalidDocument
+from ndd_search.page import Info
 from ndd_search.ranked_list import collapse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--text", help="lines are JSON objects with their text in these fields, with commas")
+    parser.add_argument(
+        "--text", type=comma_list, help="lines are JSON objects with their text in these fields, with commas"
+    )
     add_page(parser)
     add_recipe(parser)
     add_json(parser)
@@ -29,23 +41,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     left_out: list[str] = []
-    lines = sys.stdin.read().splitlines()
-    fields = arguments.text.split(",") if arguments.text else []
+    lines, fields = input_lines(), arguments.text
     texts: dict[int, str | None] = dict(enumerate(lines, 1))
     if fields:
         texts = {number: text_of(document, fields) for number, document in json_lines(lines, left_out.append)}
     for sentence in left_out:
         warn(sentence)
+    if texts and all(text is None for text in texts.values()):
+        raise InvalidDocument("standard input", f"no line has text in {', '.join(fields)}", "see to --text")
     numbers = list(texts)
     options, recipe = stored_options(arguments)
     page = collapse(numbers, text=texts.__getitem__, recipe=recipe, options=options, **page_settings(arguments))
     for group in page.groups:
         line = lines[group.hit - 1]
-        copies = [{"line": copy.hit, "similarity": round(copy.similarity, 4)} for copy in group.duplicates]
         if arguments.json:
-            print_json({"line": group.hit, "hit": line, "duplicates": copies})
+            copies = [{"line": copy.hit, "similarity": round(copy.similarity, 4)} for copy in group.duplicates]
+            found = {"line": group.hit, "hit": line.removesuffix("\r"), "duplicates": copies}
+            if group.duplicate_of is not None:  # shown itself, by --mode annotate or demote
+                found |= {"duplicate_of": numbers[group.duplicate_of], "similarity": round(group.similarity, 4)}
+            print_json(found)
         else:
-            print(line)
+            print_line(line)
+    _tell_of_more(page.info, arguments.from_ + len(page.groups))
     if left_out:
         return PARTLY
     return DONE if page.groups else NO
+
+
+def _tell_of_more(info: Info, end: int) -> None:
+    """A filter that ends with its page looks like one that has come to the end of its input."""
+    if end < info.kept or not (info.exhausted or info.capped):
+        warn(f"the page ends here: --size shows more, --from {end} goes on")
+    elif info.capped:
+        warn(f"only the first {info.examined:,} lines were examined")

@@ -12,7 +12,7 @@ import sys
 
 from ndd_search.cli import DONE
 from ndd_search.cli.output import add_json, add_recipe, print_json
-from ndd_search.cli.sources import read_text
+from ndd_search.cli.sources import input_lines, read_text
 from ndd_search.config import Recipe
 from ndd_search.sketches import sketch_many
 
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.files:
         names, texts = arguments.files, [read_text(name, sys.stdin) for name in arguments.files]
     else:
-        texts = sys.stdin.read().splitlines()
+        texts = input_lines()
         names = [f"line {number}" for number in range(1, len(texts) + 1)]
     for name, sketch in zip(names, sketch_many(texts, recipe), strict=True):
         if arguments.json:
