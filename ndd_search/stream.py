@@ -22,6 +22,7 @@ from ndd_search.sketches import Sketch
 
 Find = Callable[[Rows, Decision], Pairs]
 _NONE = np.empty(0, np.int32)
+_PIECE = 500  # hits that are compared with one another at a time
 
 
 class Reader(FieldReader, Protocol):
@@ -117,8 +118,8 @@ class Stream:
             sketches=(*self.sketches, *sketches),
             lacking=(*self.lacking, *(one if isinstance(one, str) else "" for one in found)),
             ranks=np.concatenate((self.ranks, np.array(ranks, np.int64))),
-            leader=np.concatenate((self.leader, leader)),
-            similarity=np.concatenate((self.similarity, similarity)),
+            leader=leader,
+            similarity=similarity,
             fetched=self.fetched + len(hits),
             exhausted=len(hits) < asked,
             total=self.total if total is None else total,
@@ -127,17 +128,27 @@ class Stream:
     def _lead(
         self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions, find: Find
     ) -> tuple[Ranks, npt.NDArray[np.float64]]:
-        """The leader of each new hit and the similarity to it: an old leader, or a new hit before it, or itself."""
-        old = np.flatnonzero(self.leader == np.arange(len(self.leader)))
-        where = np.concatenate((old, np.arange(len(self.hits), len(self.hits) + len(fresh))))
-        rows = rows_of([*(self.sketches[i] for i in old), *sketches], reader.recipe.k)
-        pairs = find(rows, Decision.of(options.min_similarity, reader.recipe, reader.common))
-        pairs = pairs.where(pairs.second >= len(old))
-        hits = [*(self.hits[i] for i in old), *fresh]
-        verdicts = allowed(pairs, rows, hits, reader, options)
-        pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))
-        leader, similarity = choose_leaders(len(where), pairs)
-        return where[leader[len(old) :]], similarity[len(old) :]
+        """The leader of each old and each new hit and the similarity to it; new hits may lead those after them.
+
+        Piece by piece, for it is the same: thousands of copies of one text make millions of pairs among themselves,
+        of which only those with their leader say anything.
+        """
+        decision = Decision.of(options.min_similarity, reader.recipe, reader.common)
+        hits, sketches = (*self.hits, *fresh), (*self.sketches, *sketches)
+        leader, similarity = np.arange(len(hits)), np.ones(len(hits))
+        leader[: len(self.hits)], similarity[: len(self.hits)] = self.leader, self.similarity
+        for start in range(len(self.hits), len(hits), _PIECE):
+            end = min(start + _PIECE, len(hits))
+            old = np.flatnonzero(leader[:start] == np.arange(start))
+            where = np.concatenate((old, np.arange(start, end)))
+            rows = rows_of([sketches[i] for i in where], reader.recipe.k)
+            pairs = find(rows, decision)
+            pairs = pairs.where(pairs.second >= len(old))
+            verdicts = allowed(pairs, rows, [hits[i] for i in where], reader, options)
+            pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))
+            found, alike = choose_leaders(len(where), pairs)
+            leader[start:end], similarity[start:end] = where[found[len(old) :]], alike[len(old) :]
+        return leader, similarity
 
 
 def _restored(values: Sketch, ends: Ranks, fields: dict[str, Any]) -> Stream:

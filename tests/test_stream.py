@@ -1,6 +1,7 @@
 """What the stream and its pages promise, on generated result lists."""
 
 import pickle
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -183,12 +184,31 @@ def test_keep_and_max_per_group_choose_within_the_group_and_leave_its_rank(
 ) -> None:
     chosen = CollapseOptions(**{**options.__dict__, "max_per_group": most})
     best = CollapseOptions(**{**options.__dict__, "keep": ("score",)})
-    members: dict[int, list[int]] = {}
+    windows = [min(options.window * 2**power, options.max_window) for power in range(8)]
+    shown: dict[int, int] = {}
     for group in engine.page(0, 1000, best).groups:
-        members[group.hit["id"]] = sorted([group.hit["id"], *(copy.hit["id"] for copy in group.duplicates)])
-    slots = sorted((rank, leader, nth) for leader, ranks in members.items() for nth, rank in enumerate(ranks[:most]))
-    expected = [sorted(members[leader], reverse=True)[nth] for _, leader, nth in slots]
-    assert [hit["id"] for hit in engine.page(0, 1000, chosen).hits] == expected
+        members = sorted([group.hit["id"], *(copy.hit["id"] for copy in group.duplicates)])
+        for place in members[:most]:
+            known = next(window for window in windows if window > place)
+            shown[place] = max(id for id in members if id < known and id not in shown.values())
+    assert [hit["id"] for hit in engine.page(0, 1000, chosen).hits] == [shown[place] for place in sorted(shown)]
+
+
+@given(engines(), option_sets(keep=("newest:time",)), st.sampled_from([1, 2, 3]), st.integers(1, 7), st.data())
+@settings(max_examples=200, deadline=None)
+def test_what_keep_chose_for_one_page_no_other_page_shows_and_nothing_is_lost(
+    engine: Engine, options: CollapseOptions, most: int, size: int, data: st.DataObject
+) -> None:
+    mode = data.draw(st.sampled_from(["group", "demote"]))
+    chosen = CollapseOptions(**{**options.__dict__, "max_per_group": most, "mode": mode})
+    pages = all_pages(engine, size, chosen)
+    whole = engine.page(0, 1000, chosen)
+    shown = [hit["id"] for page in pages for hit in page.hits]
+    assert shown == [hit["id"] for hit in whole.hits]
+    assert len(shown) == len(set(shown))
+    listed = {copy.hit["id"] for group in whole.groups for copy in group.duplicates}
+    assert set(shown) | listed == set(range(whole.info.examined))
+    assert not listed & set(shown)
 
 
 @given(engines(), option_sets(), st.integers(0, 59))
@@ -212,6 +232,28 @@ def test_a_hit_that_comes_twice_is_shown_once() -> None:
     hits = [{"id": i // 2, "sketch": []} for i in range(20)]
     page = Engine(hits).page(0, 10, CollapseOptions(window=4))
     assert [hit["id"] for hit in page.hits] == list(range(10))
+
+
+@given(engines(), option_sets(), st.integers(1, 9))
+@settings(max_examples=150, deadline=None)
+def test_hits_are_compared_piece_by_piece_with_the_same_result(
+    engine: Engine, options: CollapseOptions, piece: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ndd_search.stream._PIECE", piece)
+        pieces = engine.page(0, 1000, options)
+    whole = engine.page(0, 1000, options)
+    assert (pieces.groups, pieces.info.kept) == (whole.groups, whole.info.kept)
+
+
+def test_thousands_of_copies_of_one_text_take_little_memory() -> None:
+    engine = Engine([{"id": i, "sketch": [*range(11), 100 + i]} for i in range(8000)])
+    tracemalloc.start()
+    page = engine.page(0, 2, CollapseOptions(min_similarity=0.8))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (page.info.examined, page.info.kept) == (8000, 1)
+    assert peak < 100 * 2**20  # the pairs of half of them alone would take 250
 
 
 def test_a_second_page_fetches_only_what_the_stream_lacks() -> None:
