@@ -140,8 +140,8 @@ class CollapseOptions:
     window:           how many of the engine's hits are examined at first, at least 1; doubled while the page is short.
     max_window:       the most hits ever examined for one request, at least `window`: the stream ends there.
     max_per_group:    how many hits of one group are shown, at least 1.
-    keep:             which copy of a group is shown (the group keeps the rank of its best hit), a list of wishes, the
-                      first that decides wins: "score" (the engine's order), "newest:FIELD", "oldest:FIELD",
+    keep:             which copy of a group is shown (the group keeps the rank of its best hit), of those in the first
+                      window that its best hit is in; a list of wishes, the first that decides wins: "score" (the engine's order), "newest:FIELD", "oldest:FIELD",
                       "longest" (by shingles) or "longest:FIELD" (by characters), "preferred:FIELD=best,second,...",
                       or a callable(hit) whose smallest value wins. Ties go to the better rank.
     min_shingles:     below this many shingles only an identical sketch is a near-duplicate: few shingles say little.

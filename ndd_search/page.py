@@ -262,19 +262,37 @@ class _Plan:
     def group(self, place: int, reader: Reader) -> Group:
         """What is shown at a place."""
         leader, mode = self.leader[place], self.options.mode
-        members = self.members[leader]
-        if mode == "annotate" or (nth := members.index(place)) >= self.options.max_per_group:
+        if mode == "annotate":
             return self._single(place)
-        order = order_of_preference(
-            members, self.stream.hits, lambda i: self._shingles(i, reader.recipe.k), reader.value, self.options.keep
-        )
-        shown = order[nth]
-        if mode == "group" and nth == 0:
-            hidden = sorted(order[self.options.max_per_group :])
-            return Group(
-                self.stream.hits[shown], self._rank(shown), tuple(self._duplicate(i, leader, shown) for i in hidden)
-            )
-        return self._single(shown) if nth else Group(self.stream.hits[shown], self._rank(shown))
+        members = self.members[leader]
+        chosen = self._chosen(members, reader)
+        hidden = sorted(set(members).difference(chosen))
+        nth = members.index(place)
+        if nth:
+            return self._single([*chosen, *hidden][nth])
+        shown = chosen[0]
+        listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode == "group" else ()
+        return Group(self.stream.hits[shown], self._rank(shown), listed)
+
+    def _chosen(self, members: list[int], reader: Reader) -> list[int]:
+        """The copies to show at the first max_per_group places of a group.
+
+        Each is the one most wanted of the first window that holds the place, and not shown before: a longer window
+        shows the same there, and what one page has shown no later page shows again.
+        """
+        places = members[: self.options.max_per_group]
+        if self.options.keep == ("score",):
+            return places
+        chosen: list[int] = []
+        for place in places:
+            known = self.stream.examined(first_window(self._rank(place) + 1, self.options))
+            left = [index for index in members if index < known and index not in chosen]
+            chosen += self._in_order(left, reader)[:1]
+        return chosen
+
+    def _in_order(self, members: list[int], reader: Reader) -> list[int]:
+        hits, keep = self.stream.hits, self.options.keep
+        return order_of_preference(members, hits, lambda i: self._shingles(i, reader.recipe.k), reader.value, keep)
 
     def late(self, before: int, start: int) -> tuple[tuple[int, int, float], ...]:
         """Hidden hits beyond the first `before` whose group stands at one of the first `start` places."""
@@ -302,14 +320,20 @@ class _Plan:
         return float(estimated_shingles(len(sketch), sketch[-1] if len(sketch) else 0, k))
 
 
-def _window(stream: Stream, wanted: int, options: CollapseOptions) -> int:
-    """The first window that gives `wanted` places, or the one to fetch next to find out: window, 2 * window, ..."""
+def first_window(wanted: int, options: CollapseOptions) -> int:
+    """The first of the windows (window, 2 * window, ... max_window) that holds so many hits, or the last."""
     window = options.window
-    while window < options.max_window:
-        if window >= wanted and (window > stream.fetched or _places(stream, window, options) >= wanted):
-            return window
+    while window < min(wanted, options.max_window):
         window *= 2
-    return options.max_window
+    return min(window, options.max_window)
+
+
+def _window(stream: Stream, wanted: int, options: CollapseOptions) -> int:
+    """The first window that gives `wanted` places, or the one to fetch next to find out."""
+    window = first_window(wanted, options)
+    while window <= stream.fetched and window < options.max_window and _places(stream, window, options) < wanted:
+        window = first_window(window + 1, options)
+    return window
 
 
 def _places(stream: Stream, window: int, options: CollapseOptions) -> int:
