@@ -141,9 +141,10 @@ class CollapseOptions:
     max_window:       the most hits ever examined for one request, at least `window`: the stream ends there.
     max_per_group:    how many hits of one group are shown, at least 1.
     keep:             which copy of a group is shown (the group keeps the rank of its best hit), of those in the first
-                      window that its best hit is in; a list of wishes, the first that decides wins: "score" (the engine's order), "newest:FIELD", "oldest:FIELD",
-                      "longest" (by shingles) or "longest:FIELD" (by characters), "preferred:FIELD=best,second,...",
-                      or a callable(hit) whose smallest value wins. Ties go to the better rank.
+                      window that holds that hit: a list of wishes, the first that decides wins: "score" (the engine's
+                      order), "newest:FIELD", "oldest:FIELD", "longest" (by shingles) or "longest:FIELD" (by
+                      characters), "preferred:FIELD=best,second,...", or a callable(hit) whose smallest value wins. Ties
+                      go to the better rank.
     min_shingles:     below this many shingles only an identical sketch is a near-duplicate: few shingles say little.
     min_length_ratio: shorter / longer, in shingles, from which two hits may be near-duplicates, 0..1; 0 is off.
     must_match:       fields in which two near-duplicates agree (price, version, language); a missing value agrees

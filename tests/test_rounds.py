@@ -14,7 +14,7 @@ from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.engines.answers import Answer
 from ndd_search.engines.hook import Hook
 from ndd_search.engines.multi import multi_conversation
-from ndd_search.engines.request import Request, Search, read_search
+from ndd_search.engines.request import Request, Search, is_write, read_search
 from ndd_search.engines.rounds import Seen, own_part, sketches_only, strategy_of, stretches, together
 from ndd_search.engines.settings import settings_of
 from ndd_search.field import SketchField
@@ -253,3 +253,18 @@ def test_answers_to_several_searches_are_told_apart_or_all_wrong() -> None:
     for odd in (good.apart(3), Answer(hits).apart(2), Answer({"responses": [hits, 1]}).apart(2), Answer("no").apart(2)):
         assert not any(one.has_hits for one in odd)
     assert [one.status for one in Answer("busy", 429).apart(2)] == [429, 429]
+
+
+def test_which_requests_may_change_what_searches_find() -> None:
+    writes = [
+        *("PUT /news", "POST /news/_doc", "PUT /news/_doc/_search", "DELETE /news/_doc/_count", "POST /_bulk"),
+        *("POST /news/_refresh", "POST /news/_update/_mget", "POST /_aliases", "POST /_all/_delete_by_query"),
+    ]
+    reads = [
+        *("GET /news/_doc/1", "HEAD /news", "POST /_search", "POST /news/_search", "POST /_all/_count"),
+        *("POST /_search/scroll", "DELETE /_search/scroll", "DELETE /_pit", "POST /news/_explain/_doc", "POST /_mget"),
+    ]
+    for wanted, requests in ((True, writes), (False, reads)):
+        for request in requests:
+            method, path = request.split()
+            assert is_write(Request(method, path, {}, {}, None)) is wanted, request

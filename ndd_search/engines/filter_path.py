@@ -8,13 +8,15 @@ from typing import Any
 _GONE = object()
 
 
-def filtered(value: Any, paths: str) -> Any:
+def filtered(value: Any, paths: str, always: str) -> Any:
     """The parts of a response that the paths name; a path with "-" in front names parts to leave out.
 
-    paths: dotted names with commas; "*" stands for any part of a name, "**" for any names. Lists are looked through.
+    paths:  dotted names with commas; "*" stands for any part of a name, "**" for any names. Lists are looked through.
+    always: a path that is named besides.
     """
     patterns = [path.strip().split(".") for path in paths.split(",") if path.strip()]
     wanted = [pattern for pattern in patterns if not pattern[0].startswith("-")]
+    wanted += [always.split(".")] if wanted else []
     unwanted = [[pattern[0][1:], *pattern[1:]] for pattern in patterns if pattern[0].startswith("-")]
     if wanted:
         value = _kept(value, wanted)

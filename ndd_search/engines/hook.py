@@ -26,23 +26,25 @@ Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
 
 _WAIT = 30.0  # seconds for somebody else's computation of the same page, before we do it as well
-_changes: ContextVar[Mapping[str, Any] | None] = ContextVar("ndd_search.options", default={})  # noqa: B039 - never changed
+_surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
 
 
 @contextmanager
-def options(enabled: bool = True, **changes: Any) -> Iterator[None]:
+def options(enabled: bool | None = None, **changes: Any) -> Iterator[None]:
     """Other options for the searches inside the block, through any wrapped client, in this thread or task.
 
-    enabled: False lets searches through as if clients were not wrapped.
-    changes: CollapseOptions by name, and `cache=False` to neither read nor fill the cache.
+    enabled: False lets searches through as if clients were not wrapped, True ends that; None leaves it as it is around
+             the block.
+    changes: CollapseOptions by name, and `cache=False` to neither read nor fill the cache; on top of those around it.
     Raises TypeError for an unknown option, ValueError for a value that cannot be.
     """
     collapse_options(**{name: value for name, value in changes.items() if name != "cache"})
-    token = _changes.set({**(_changes.get() or {}), **changes} if enabled else None)
+    before, others = _surrounding.get()
+    token = _surrounding.set((before if enabled is None else enabled, {**others, **changes}))
     try:
         yield
     finally:
-        _changes.reset(token)
+        _surrounding.reset(token)
 
 
 class Hook:
@@ -96,7 +98,8 @@ class Hook:
             self._async_flights.land(talk.key)
 
     def _conversation(self, request: Request) -> Conversation | MultiConversation | None:
-        changes = _changes.get()
+        enabled, others = _surrounding.get()
+        changes = others if enabled else None
         return conversation(request, self.settings, changes) or multi_conversation(request, self.settings, changes)
 
     def _after(self, request: Request) -> None:

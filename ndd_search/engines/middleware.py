@@ -78,10 +78,10 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     if settings.clock() < settings.plain_until.get(path, 0):
         return None
     wanted = search.start + search.size
-    limit = min(settings.window_limit.get(path, MAX_RESULT_WINDOW), search.limit or MAX_RESULT_WINDOW)
+    limit = settings.window_limit.get(path, MAX_RESULT_WINDOW)
     if wanted > limit:
         return None  # so deep that the engine itself has to say what it can do
-    most = min(options.max_window, limit)
+    most = min(options.max_window, limit, max(search.limit or limit, wanted))
     if search.one_window:
         doublings = max(0, (wanted - 1) // options.window).bit_length()
         most = min(most, options.window << doublings)
@@ -355,7 +355,7 @@ class Conversation:
 
     def _filtered(self, body: dict[str, Any]) -> dict[str, Any]:
         paths = self.search.request.params.get("filter_path")
-        return filtered(body, f"{paths},ndd" if paths and not paths.startswith("-") else paths) if paths else body
+        return filtered(body, paths, "ndd") if paths else body
 
     def _plain(self, hit: Hit) -> Hit:
         """A new dict: the hit as the user would have got it."""

@@ -35,8 +35,8 @@ class MultiConversation:
     def remembered(self) -> Answer | None:
         """All the finished pages, if every one is in the cache."""
         found = [one.remembered() if one else None for one in self.conversations]
-        pages = [answer.body for answer in found if answer is not None]
-        return Answer({"took": 0, "responses": pages}) if len(pages) == len(self.conversations) else None
+        pages = {place: answer.body for place, answer in enumerate(found) if answer is not None}
+        return Answer(self._made(0, pages)) if len(pages) == len(self.conversations) else None
 
     def flow(self) -> Flow:
         """One `_msearch` a round, with what each search that is not finished wants next."""
@@ -94,7 +94,7 @@ class MultiConversation:
         responses = [{"status": HTTPStatus.OK.value, **done[place]} for place in range(len(done))]
         body = {"took": took, "responses": responses}
         paths = self.request.params.get("filter_path")
-        return filtered(body, paths if paths.startswith("-") else f"{paths},responses.ndd") if paths else body
+        return filtered(body, paths, "responses.ndd") if paths else body
 
     def _lines(self, wishes: Mapping[int, Request]) -> tuple[list[Line], dict[int, list[int]]]:
         """Header and body of each search of a round, and which of them each place waits for: equal ones go out once."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from ndd_search.cache import cache_key
 from ndd_search.config import Recipe
+from ndd_search.engines.hiding import hide_sketch, listed, names_of
 from ndd_search.engines.limits import is_bounded, limit_of, raised
 from ndd_search.field import SketchField
 
@@ -83,13 +84,10 @@ def read_search(request: Request) -> Search | None:
         changes = {}
     if not isinstance(changes, Mapping):
         raise TypeError(f'"ndd" in a search must be an object of options, true or false, got {changes!r}')
-    try:
-        size = int(request.params.get("size", body.get("size", 10)))
-        start = int(request.params.get("from", body.get("from", 0)))
-    except (TypeError, ValueError):
+    size = _number(request.params.get("size", body.get("size", 10)))
+    start = _number(request.params.get("from", body.get("from", 0)))
+    if size is None or start is None or size < 1 or start < 0:
         return None  # the engine says what is wrong with it
-    if size < 1 or start < 0:
-        return None
     plain = replace(request, body={key: value for key, value in body.items() if key != "ndd"} if body else request.body)
     return Search(plain, start, size, changes, limit_of(body), is_bounded(body))
 
@@ -103,7 +101,10 @@ def stripped(request: Request) -> Request:
 
 def is_write(request: Request) -> bool:
     """Whether a request may change what searches find."""
-    return request.method not in ("GET", "HEAD") and _READS.isdisjoint(request.path.split("/"))
+    if request.method in ("GET", "HEAD"):
+        return False
+    parts = request.path.split("/")
+    return next((part for part in parts if part.startswith("_") and part != "_all"), "") not in _READS
 
 
 def widened(
@@ -124,12 +125,11 @@ def widened(
         name: value for name, value in search.request.params.items() if name not in ("size", "from", "filter_path")
     }
     body["from"], body["size"] = start, size
-    in_url = _listed(params.get("docvalue_fields"))
+    in_url = listed(params.get("docvalue_fields"))
     body["docvalue_fields"] = _completed(body.get("docvalue_fields"), (field.sketch, field.recipe, *stored), in_url)
     if values:
         body["fields"] = _completed(body.get("fields"), values)
-    _hide_from_source(body, params, field)
-    _hide_from_inner_hits(body, field)
+    hide_sketch(body, params, field)
     body.update(raised(search.body, start + size)[0])
     if not first:
         for key in _FIRST_ROUND_ONLY:
@@ -173,12 +173,20 @@ def _beside(search: Search, body: Mapping[str, Any]) -> Request:
 def asked_for(search: Search, path: str) -> bool:
     """Whether the user himself asked for a field that we add."""
     wanted = [
-        *_names([search.body["collapse"].get("field")] if isinstance(search.body.get("collapse"), Mapping) else []),
-        *_names(search.body.get("docvalue_fields")),
-        *_names(search.body.get("fields")),
-        *_names(search.request.params.get("docvalue_fields")),
+        *names_of([search.body["collapse"].get("field")] if isinstance(search.body.get("collapse"), Mapping) else []),
+        *names_of(search.body.get("docvalue_fields")),
+        *names_of(search.body.get("fields")),
+        *names_of(search.request.params.get("docvalue_fields")),
     ]
     return any(fnmatchcase(path, pattern) for pattern in wanted)
+
+
+def _number(given: Any) -> int | None:
+    """A number or its text, as the engines take them; None for what they refuse."""
+    try:
+        return None if isinstance(given, bool) else int(given)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _is_left_alone(request: Request, body: Mapping[str, Any]) -> bool:
@@ -190,7 +198,7 @@ def _is_left_alone(request: Request, body: Mapping[str, Any]) -> bool:
         or any(request.params.get(name) for name in _BUSY_PARAMS)
         or not _is_json(request)
         or "source" in request.params  # the body in the URL
-        or "_none_" in _names(body.get("stored_fields")) + _names(request.params.get("stored_fields"))
+        or "_none_" in names_of(body.get("stored_fields")) + names_of(request.params.get("stored_fields"))
         or _looks_up_ids(body.get("query"))
     )
 
@@ -208,60 +216,14 @@ def _looks_up_ids(query: Any) -> bool:
     if not isinstance(inner, Mapping):
         return False
     if kind in ("bool", "constant_score"):
-        return any(_looks_up_ids(one) for name in ("must", "filter") for one in _listed(inner.get(name)))
+        return any(_looks_up_ids(one) for name in ("must", "filter") for one in listed(inner.get(name)))
     return kind == "ids" or (kind in ("term", "terms") and "_id" in inner)
 
 
 def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> list[Any]:
     """The fields a user asks for with those we need; one asked for twice may come back with its values twice."""
-    patterns = _names(given) + list(elsewhere)
-    return [*_listed(given), *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]
-
-
-def _names(given: Any) -> list[str]:
-    return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in _listed(given)]
-
-
-def _listed(given: Any) -> list[Any]:
-    if given is None:
-        return []
-    return given.split(",") if isinstance(given, str) else list(given) if isinstance(given, Sequence) else [given]
-
-
-def _hide_from_source(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
-    """Leave the sketch out of `_source`, wherever the user says what he wants of it, unless he names it himself."""
-    in_url = [name for name in ("_source", "_source_includes", "_source_excludes") if name in params]
-    if in_url:
-        if params.get("_source") != "false" and not _names_field(params.get("_source_includes", ""), field):
-            excludes = [params["_source_excludes"]] if params.get("_source_excludes") else []
-            params["_source_excludes"] = ",".join([*excludes, field.name])
-        return
-    source = body.get("_source", True)
-    if source is False or ("_source" not in body and ({"stored_fields", "script_fields"} & {*body, *params})):
-        return  # nothing of it comes back
-    if isinstance(source, Mapping):
-        includes = source.get("includes", source.get("include"))
-        if not _names_field(includes, field):
-            excludes = _listed(source.get("excludes", source.get("exclude")))
-            body["_source"] = {"includes": _listed(includes), "excludes": [*excludes, field.name]}
-    elif source is True or not _names_field(source, field):
-        body["_source"] = {"includes": [] if source is True else _listed(source), "excludes": [field.name]}
-
-
-def _hide_from_inner_hits(body: dict[str, Any], field: SketchField) -> None:
-    """Leave the sketch out of the hits that the user's own `collapse` lists."""
-    collapse = body["collapse"] if isinstance(body.get("collapse"), Mapping) else {}
-    given = _listed(collapse.get("inner_hits"))
-    if not given or not all(isinstance(one, Mapping) for one in given):
-        return
-    made = [dict(one) for one in given]
-    for one in made:
-        _hide_from_source(one, {}, field)
-    body["collapse"] = {**collapse, "inner_hits": made if isinstance(collapse["inner_hits"], list) else made[0]}
-
-
-def _names_field(patterns: Any, field: SketchField) -> bool:
-    return any(one == field.name or one.startswith(f"{field.name}.") for one in _names(patterns))
+    patterns = names_of(given) + list(elsewhere)
+    return [*listed(given), *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]
 
 
 def _preference(search: Search) -> str:

@@ -30,6 +30,8 @@ CALLS: dict[str, Any] = {
     "YAML": ("POST", "/{news}/_search", {"query": MATCH}, {"format": "yaml"}),
     "too deep for the engine": ("POST", "/{news}/_search", {"query": MATCH, "from": 9_995, "size": 10}, {}),
     "size that is no number": ("POST", "/{news}/_search", {"query": MATCH, "size": "many"}, {}),
+    "size that is true": ("POST", "/{news}/_search", {"query": MATCH, "size": True}, {}),
+    "size without end": ("POST", "/{news}/_search", {"query": MATCH, "size": float("inf")}, {}),
     "count": ("POST", "/{news}/_count", {"query": MATCH}, {}),
     "get": ("GET", "/{news}/_doc/7-0", None, {}),
     "mget": ("POST", "/{news}/_mget", {"ids": ["7-0", "7-1"]}, {}),

@@ -73,9 +73,25 @@ def test_msearch_goes_on_from_remembered_streams(library: Library, connect: Conn
     assert len(second["hits"]["hits"]) == 5
 
 
-def test_msearch_filter_path_is_applied_to_our_answer(library: Library, wrapped: Caller) -> None:
+def test_msearch_out_of_the_cache_is_answered_in_the_same_shape(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    caller = connect(proxy.url)
+    lines = [{"index": library.news}, {"query": MATCH, "size": 5}] * 2
+    for paths in ({}, {"filter_path": "responses.hits.hits._id"}):
+        made = [caller.msearch(body=lines, **paths) for _ in range(3)]
+        first, second, third = [
+            {**one, "took": 0, "responses": [{**r, "ndd": 0} for r in one["responses"]]} for one in made
+        ]
+        assert second == third
+        assert {**first, "took": 0} == second
+    assert len(proxy.searches) == 2
+
+
+@pytest.mark.parametrize("paths", ["responses.hits.hits._id", "-responses.took,responses.hits.hits._id"])
+def test_msearch_filter_path_is_applied_to_our_answer(paths: str, library: Library, wrapped: Caller) -> None:
     lines = [{"index": library.news}, {"query": MATCH, "size": 20, "ndd": {"mode": "drop"}}]
-    answer = wrapped.msearch(body=lines, filter_path="responses.hits.hits._id")
+    answer = wrapped.msearch(body=lines, filter_path=paths)
     (one,) = answer["responses"]
     assert [list(hit) for hit in one["hits"]["hits"]] == [["_id"]] * 20
     assert one["ndd"]["hidden"] > 0
