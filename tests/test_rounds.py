@@ -14,7 +14,7 @@ from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.engines.answers import Answer
 from ndd_search.engines.hook import Hook
 from ndd_search.engines.multi import multi_conversation
-from ndd_search.engines.request import Request, Search, is_write, read_search
+from ndd_search.engines.request import Request, Search, is_write, read_search, sketch_reading
 from ndd_search.engines.rounds import Seen, own_part, sketches_only, strategy_of, stretches, together
 from ndd_search.engines.settings import settings_of
 from ndd_search.field import SketchField
@@ -22,6 +22,7 @@ from ndd_search.keep import fields_of
 from ndd_search.page import Fetch
 
 MATCH = {"match": {"body": "market"}}
+SKETCH = sketch_reading(SketchField())
 NESTED = {"nested": {"path": "offers", "query": MATCH, "inner_hits": {}}}
 SCORED = {"function_score": {"query": MATCH, "random_score": {}}}
 
@@ -34,7 +35,7 @@ def search(body: dict[str, Any], **params: str) -> Search:
 
 def chosen(body: dict[str, Any], seen: Seen = Seen(), params: dict[str, str] | None = None, **options: Any) -> str:  # noqa: B008
     made = CollapseOptions(**options)
-    return strategy_of(search(body, **(params or {})), made, fields_of(made), seen)
+    return strategy_of(search(body, **(params or {})), made, SKETCH.and_of((), fields_of(made)), seen)
 
 
 WHOLE: dict[str, dict[str, Any]] = {
@@ -125,7 +126,7 @@ def test_sketches_are_asked_for_without_any_document() -> None:
         "fields": ["price"],
         "collapse": {"field": "site", "inner_hits": {"name": "more"}},
     }
-    beside = sketches_only(search(body), Fetch(0, 100), SketchField(), (), (), alone=False).body
+    beside = sketches_only(search(body), Fetch(0, 100), SketchField(), SKETCH, alone=False).body
     assert beside == {
         "query": MATCH,
         "sort": ["price"],
@@ -137,7 +138,8 @@ def test_sketches_are_asked_for_without_any_document() -> None:
         "docvalue_fields": ["ndd.sketch", "ndd.recipe"],
         "track_total_hits": False,
     }
-    alone = sketches_only(search(body), Fetch(0, 100), SketchField(), ("site",), ("ndd.numbers",), alone=True).body
+    more = SKETCH.and_of(["ndd.numbers"], ["site"])
+    alone = sketches_only(search(body), Fetch(0, 100), SketchField(), more, alone=True).body
     assert alone["aggs"] == body["aggs"]
     assert "track_total_hits" not in alone
     assert alone["fields"] == ["site"]

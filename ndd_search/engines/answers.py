@@ -46,9 +46,25 @@ class Answer:
 
     @property
     def partial(self) -> bool:
-        """Whether a search timed out, was cut short, or failed on some shards."""
-        shards = self.body.get("_shards") or {}
-        return bool(self.body.get("timed_out") or self.body.get("terminated_early") or shards.get("failed"))
+        """Whether a search timed out, or failed on some shards."""
+        return bool(self.body.get("timed_out") or (self.body.get("_shards") or {}).get("failed"))
+
+    @property
+    def refusals(self) -> list[str]:
+        """What shards say is wrong with the search; those of others may have taken it."""
+        failures = (self.body.get("_shards") or {}).get("failures") or []
+        reasons = [one.get("reason") or {} for one in failures]
+        return [str(one.get("reason")) for one in reasons if one.get("type") == "illegal_argument_exception"]
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether a search looked at no more documents than its user allowed (`terminate_after`)."""
+        return bool(self.body.get("terminated_early"))
+
+    @property
+    def whole(self) -> bool:
+        """Whether this is the answer to a search, and not partial."""
+        return self.has_hits and not self.partial
 
     @property
     def total(self) -> int | None:

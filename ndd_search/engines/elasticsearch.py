@@ -90,7 +90,9 @@ def _others(request: Request, original: Request, others: Mapping[str, Any]) -> d
         return dict(others)
     changed: dict[str, Any] = {"body": request.body}
     if request.timeout is not None:
-        changed.update(request_timeout=request.timeout, max_retries=0)  # retries would take as long again
+        own = others.get("request_timeout")
+        least = min(own, request.timeout) if isinstance(own, int | float) else request.timeout
+        changed.update(request_timeout=least, max_retries=0)  # retries would take as long again
     if original.body is None or request.parts:  # of the same kind as what is accepted, or the server refuses it
         names = {name.lower(): value for name, value in request.headers.items()}
         kind = names.get("accept", "application/json")

@@ -19,7 +19,8 @@ try:
 except ModuleNotFoundError:
     raise MissingExtra("wrapping OpenSearch", "opensearch-py", "opensearch") from None
 
-_OF_THE_CLIENT = ("timeout", "request_timeout", "ignore")  # parameters the transport takes for itself: numbers, lists
+_TIMEOUTS = ("request_timeout", "timeout")
+_OF_THE_CLIENT = (*_TIMEOUTS, "ignore")  # parameters the transport takes for itself: numbers, lists
 
 
 class Transport(Hooked, opensearchpy.Transport):
@@ -98,6 +99,9 @@ def _others(request: Request, original: Request, named: Mapping[str, Any], seria
     if request is original:
         return dict(named)
     kept = {name: value for name, value in (named.get("params") or {}).items() if name in _OF_THE_CLIENT}
-    timeout = {} if request.timeout is None else {"timeout": request.timeout}
+    timeout: dict[str, Any] = {}
+    if request.timeout is not None:  # the transport takes what is said last, and sends the rest to the server
+        own = [kept.pop(name, None) for name in _TIMEOUTS] + [named.get("timeout")]
+        timeout["timeout"] = min([request.timeout, *(one for one in own if isinstance(one, int | float))])
     body = "".join(f"{serializer.dumps(line)}\n" for line in request.body) if request.parts else request.body
     return {**named, "params": {**request.params, **kept}, "body": body, **timeout}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any
 
 from ndd_search.cache import cache_key
@@ -26,6 +27,7 @@ _READS = {
 _BUSY_KEYS = ("pit", "search_after", "slice", "search_pipeline")  # others page, or work on every hit that comes back
 _BUSY_PARAMS = ("scroll", "search_pipeline", "search_after")
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
+_TRACING = {"traceparent", "tracestate", "x-opaque-id", "user-agent", "x-elastic-client-meta", "content-length"}
 _WHICH_INDEXES = ("ignore_unavailable", "allow_no_indices", "expand_wildcards")  # what the target of a request means
 SAMPLE = 5000  # documents whose sketch values are counted: a template that one in a thousand fills is seen
 
@@ -70,6 +72,36 @@ class Search:
         """The body as a mapping."""
         return self.request.body or {}
 
+    @cached_property
+    def target(self) -> bytes:
+        """What is searched, as the URL says it: what is learnt about an index is kept under it."""
+        return cache_key(self.request.path)
+
+    @cached_property
+    def target_of_caller(self) -> bytes:
+        """The same for one caller, who may see less of it than others."""
+        return cache_key(self.request.path, caller_of(self.request))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read of each hit for us, besides what its user asks for.
+
+    stored: fields whose doc values are read. fields: fields read out of documents, which have to be unpacked for it.
+    """
+
+    stored: tuple[str, ...]
+    fields: tuple[str, ...] = ()
+
+    def and_of(self, stored: Sequence[str], fields: Sequence[str]) -> Reading:
+        """This and some more."""
+        return Reading((*self.stored, *stored), (*self.fields, *fields))
+
+
+def sketch_reading(field: SketchField, text: bool = False) -> Reading:
+    """What it takes to read sketches. text: whether the recipe is mapped as text, which has no doc values."""
+    return Reading((field.sketch,), (field.recipe,)) if text else Reading((field.sketch, field.recipe))
+
 
 def read_search(request: Request) -> Search | None:
     """The search in a request; None for everything that is left alone.
@@ -92,6 +124,11 @@ def read_search(request: Request) -> Search | None:
     return Search(plain, start, size, changes, limit_of(body), is_bounded(body))
 
 
+def caller_of(request: Request) -> dict[str, str]:
+    """The headers that may say who asks: all but those that trace a request."""
+    return {name.lower(): value for name, value in request.headers.items() if name.lower() not in _TRACING}
+
+
 def stripped(request: Request) -> Request:
     """The request without our own key, for an engine that does not know it."""
     if isinstance(request.body, Mapping) and "ndd" in request.body:
@@ -108,27 +145,18 @@ def is_write(request: Request) -> bool:
 
 
 def widened(
-    search: Search,
-    start: int,
-    size: int,
-    field: SketchField,
-    values: Sequence[str] = (),
-    stored: Sequence[str] = (),
-    first: bool = True,
+    search: Search, start: int, size: int, field: SketchField, reading: Reading, *, first: bool = True
 ) -> Request:
-    """The request for hits [start, start + size) with their sketches; aggregations and the like only in the first one.
-
-    values: fields of the documents that guards and `keep` read. stored: what they read beside the sketch.
-    """
+    """The request for hits [start, start + size) with what we read; aggregations and the like only in the first one."""
     body = dict(search.body)
     params = {
         name: value for name, value in search.request.params.items() if name not in ("size", "from", "filter_path")
     }
     body["from"], body["size"] = start, size
     in_url = listed(params.get("docvalue_fields"))
-    body["docvalue_fields"] = _completed(body.get("docvalue_fields"), (field.sketch, field.recipe, *stored), in_url)
-    if values:
-        body["fields"] = _completed(body.get("fields"), values)
+    body["docvalue_fields"] = _completed(body.get("docvalue_fields"), reading.stored, in_url)
+    if reading.fields:
+        body["fields"] = _completed(body.get("fields"), reading.fields)
     hide_sketch(body, params, field)
     body.update(raised(search.body, start + size)[0])
     if not first:
@@ -141,18 +169,20 @@ def widened(
     return replace(search.request, body=body, params=params)
 
 
-def sample(search: Search, field: SketchField, recipe: Recipe, size: int) -> Request:
+def sample(search: Search, field: SketchField, recipe: Recipe, reading: Reading, size: int) -> Request:
     """A request for the sketches of some documents of what is searched, chosen at random but the same every time."""
-    return _beside(search, sample_body(field, recipe, size))
+    body = sample_body(field, recipe, size)
+    of_each = {"docvalue_fields": list(reading.stored), **({"fields": list(reading.fields)} if reading.fields else {})}
+    return _beside(search, {**body, **of_each})
 
 
 def sample_body(field: SketchField, recipe: Recipe, size: int = SAMPLE) -> dict[str, Any]:
     """The body of that request. size: how many documents."""
-    of_recipe = {"bool": {"filter": [{"term": {field.recipe: recipe.id}}]}}
-    chance = {"seed": 1, "field": "_seq_no"}
+    of_recipe = {"match": {field.recipe: {"query": recipe.id, "operator": "and"}}}  # a term, or words where it is text
+    chance = {"random_score": {"seed": 1, "field": "_seq_no"}, "boost_mode": "replace"}
     return {
         "size": size,
-        "query": {"function_score": {"query": of_recipe, "random_score": chance, "boost_mode": "replace"}},
+        "query": {"function_score": {"query": {"bool": {"filter": [of_recipe]}}, **chance}},
         "docvalue_fields": [field.sketch, field.recipe],
         "_source": False,
         "track_total_hits": False,

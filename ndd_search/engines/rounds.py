@@ -12,13 +12,13 @@ one_trip:   both in one `_msearch`: the user's own request, a little wider than 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
 from ndd_search.config import CollapseOptions, Strategy
-from ndd_search.engines.request import Request, Search, widened
+from ndd_search.engines.request import Reading, Request, Search, widened
 from ndd_search.field import SketchField
 from ndd_search.page import Fetch
 
@@ -81,17 +81,14 @@ class Seen:
         return Seen(self.searches + 1, *means, until)
 
 
-def strategy_of(search: Search, options: CollapseOptions, values: Sequence[str], seen: Seen) -> Strategy:
-    """How to fetch a page: anything but "auto".
-
-    values: fields of the documents that guards and `keep` read. seen: of the same index.
-    """
+def strategy_of(search: Search, options: CollapseOptions, reading: Reading, seen: Seen) -> Strategy:
+    """How to fetch a page: anything but "auto". seen: of the same index."""
     if options.strategy == "one_phase" or not _comes_apart(search, options):
         return "one_phase"
     if options.strategy != "auto":
         return options.strategy
     fewer = options.window - own_part(search, options.window).size
-    if fewer < _SPARED * options.window or values:
+    if fewer < _SPARED * options.window or reading.fields:
         return "one_phase"
     if seen.searches < _ENOUGH:
         return "one_trip"
@@ -106,14 +103,10 @@ def own_part(search: Search, window: int) -> Fetch:
     return Fetch(search.start, min(end, max(window, search.start + search.size)) - search.start)
 
 
-def sketches_only(
-    search: Search, wish: Fetch, field: SketchField, values: Sequence[str], stored: Sequence[str], alone: bool
-) -> Request:
-    """The request for the sketches of some hits, without anything that would unpack a document.
+def sketches_only(search: Search, wish: Fetch, field: SketchField, reading: Reading, alone: bool) -> Request:
+    """The request for the sketches of some hits, without anything that would unpack a document unless that is read.
 
-    values: fields of the documents that guards and `keep` read; they cost the unpacking. stored: what they read
-            beside the sketch.
-    alone:  whether no other request asks for aggregations and the like.
+    alone: whether no other request asks for aggregations and the like.
     """
     asked = search.body
     body = {key: asked[key] for key in (*_WHICH, *(_OF_ALL if alone else ())) if key in asked}
@@ -122,9 +115,10 @@ def sketches_only(
     if not alone:
         body["track_total_hits"] = False
     body["_source"] = False
-    body.update({"fields": list(values)} if values else {"stored_fields": "_none_"})
+    if not reading.fields:
+        body["stored_fields"] = "_none_"
     plain = replace(search, request=replace(search.request, body=body))
-    return widened(plain, wish.start, wish.size, field, stored=stored)
+    return widened(plain, wish.start, wish.size, field, reading)
 
 
 def stretches(ranks: Iterable[int]) -> list[Fetch]:

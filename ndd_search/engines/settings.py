@@ -9,17 +9,23 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from threading import Lock
 from time import monotonic
 from typing import Any
+
+from cachetools import LRUCache
 
 from ndd_search.cache import Cache, MemoryCache, PairCache
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
-from ndd_search.engines.rounds import Seen
+from ndd_search.engines.known import Knowledge
 from ndd_search.field import SketchField
 from ndd_search.settings_file import StoredSettings, read_settings
 
 log = logging.getLogger("ndd_search")
+
+_WARNINGS = 10_000  # that are not repeated
 
 
 @dataclass(kw_only=True)
@@ -30,7 +36,8 @@ class Settings:
     recipe:      whose sketches are compared. sketch_field: where in a document they are.
     cache:       where finished pages and streams are remembered, None for nowhere.
     time_budget: seconds after which a search asks for no more hits, None for no limit.
-    plain_for:   seconds during which an index without sketches is searched as if we were not there.
+    plain_for:   seconds during which an index without sketches is searched as if we were not there, by the callers that
+                 found none.
     common:      the values that many documents hold, for min_similarity="auto": a table, or True to count them in a
                  sample of each index, once an hour, with a request of our own; False to decide without.
     clock:       seconds that never go back.
@@ -48,12 +55,9 @@ class Settings:
     def __post_init__(self) -> None:
         self.scope = uuid.uuid4().hex  # two clients may be two users, even where no header says so
         self.pairs = PairCache()
-        self.plain_until: dict[str, float] = {}
-        self.whole_until: dict[str, float] = {}
-        self.seen: dict[str, Seen] = {}
-        self.window_limit: dict[str, int] = {}
-        self.counted: dict[str, tuple[float, CommonValues | None]] = {}
-        self.warned: set[tuple[str, str]] = set()
+        self.known = Knowledge()
+        self._warned: LRUCache[bytes, None] = LRUCache(_WARNINGS)
+        self._lock = Lock()
 
     def recall(self, key: bytes | None) -> Any:
         """What is remembered under a key, None for nothing; a copy."""
@@ -81,21 +85,22 @@ class Settings:
         try:
             yield
         except Exception as error:
-            if ("cache", type(error).__name__) not in self.warned:
-                self.warned.add(("cache", type(error).__name__))
+            if self._first_time("the cache", type(error).__name__):
                 log.warning("searches go on without the cache, which failed: %r", error)
 
-    def seen_at(self, path: str) -> Seen:
-        """What the last searches of an index were like, as far as that is not too old."""
-        seen = self.seen.get(path, Seen())
-        return seen if self.clock() < seen.until else Seen()
-
     def degrade(self, path: str, reason: str) -> str:
-        """Log a reason once for each index. Returns it."""
-        if (path, reason) not in self.warned:
-            self.warned.add((path, reason))
+        """Log a reason once for each target. Returns it."""
+        if self._first_time(path, reason.partition(":")[0]):  # after the colon an engine may repeat the user's words
             log.warning("%s: near-duplicates may be shown: %s", path, reason)
         return reason
+
+    def _first_time(self, *what: str) -> bool:
+        """Whether this was not said before, as far as is remembered."""
+        key = blake2b("\0".join(what).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        with self._lock:
+            known = key in self._warned
+            self._warned[key] = None
+        return not known
 
 
 def settings_of(

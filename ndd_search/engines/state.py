@@ -16,6 +16,8 @@ class State:
 
     documents: hits with everything the user asked for, by place; those of the stream may be without.
     took: milliseconds that the engine said the first sketches took.
+    stopped: why it is not asked any further, "" while it may be.
+    degraded: what is lacking otherwise. partial: whether the first answer is partial.
     lasting: whether it may be remembered: nothing timed out, failed or was cut short.
     """
 
@@ -24,5 +26,7 @@ class State:
     took: int = 0
     envelope: dict[str, Any] | None = None
     raw: Any = None
+    stopped: str = ""
     degraded: str = ""
+    partial: bool = False
     lasting: bool = True

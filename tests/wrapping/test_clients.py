@@ -259,12 +259,14 @@ def test_wrap_refuses_settings_that_cannot_be(engine: Engine) -> None:
         assert type(client).__module__.startswith(MODULES[engine.family])
 
 
-def test_an_index_that_learnt_nothing_is_asked_again_after_a_while(library: Library, connect: Connect) -> None:
+def test_an_index_without_sketches_is_asked_again_after_a_while(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
     now = [0.0]
-    caller = connect(cache=False, plain_for=30)
+    caller = connect(proxy.url, cache=False, plain_for=30, strategy="one_phase")
     settings_of(caller).clock = lambda: now[0]
-    caller.search(index=library.bare, body=PAGE)
-    assert settings_of(caller).plain_until == {f"/{library.bare}/_search": 30}
-    now[0] = 31
-    assert "ndd" not in caller.search(index=library.bare, body=PAGE)
-    assert settings_of(caller).plain_until == {f"/{library.bare}/_search": 61}
+    for time, sent in ((0, 2), (29, 1), (31, 2), (60, 1)):
+        now[0] = time
+        proxy.reset()
+        assert "ndd" not in caller.search(index=library.bare, body=PAGE)
+        assert len(proxy.searches) == sent

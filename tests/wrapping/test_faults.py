@@ -190,6 +190,56 @@ def test_answers_that_are_partial_are_given_and_not_remembered(
         caller.ask("POST", f"/{library.bare}/_refresh")
 
 
+def test_a_first_answer_that_is_partial_is_not_mixed_with_a_later_one(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    """Its ranks are not those of a whole answer: hits between the two would be lost."""
+    asked = {**LONG, "size": 20, "docvalue_fields": ["ndd.*"]}
+    partial = connect(wrapped=False).search(index=library.news, body=asked)
+    for number, said in enumerate(({"timed_out": True}, {"_shards": {"total": 2, "successful": 1, "failed": 1}})):
+        hits = {**partial["hits"], "hits": partial["hits"]["hits"][: 20 - number]}  # and one that is short as well
+        body = json.dumps({**partial, **said, "hits": hits}).encode()
+        proxy.reset(lambda number, _, body=body: None if number else Harm(status=200, body=body))  # type: ignore[misc]
+        answer = connect(proxy.url, strategy="one_phase", common=False).search(index=library.news, body=LONG)
+        assert len(proxy.searches) == 1
+        assert answer["ndd"]["examined"] == 20 - number
+        assert answer["ndd"]["degraded"] == "the engine's answer is partial, the page is made of it"
+        assert answer["hits"]["total"] == partial["hits"]["total"]
+        assert not answer["ndd"]["exhausted"]
+
+
+def test_a_limit_on_the_documents_looked_at_is_no_trouble(library: Library, connect: Connect) -> None:
+    body = {"query": MATCH, "terminate_after": 40}
+    caller, plain = connect(), connect(wrapped=False)
+    whole = plain.search(index=library.news, body={**body, "size": 156})["hits"]["hits"]
+    answer = caller.search(index=library.news, body={**body, "size": 30})
+    assert (len(ids(answer)), answer["ndd"]["degraded"]) == (30, None)
+    answer = caller.search(index=library.news, body={**body, "size": 156})
+    assert (answer["ndd"]["degraded"], answer["ndd"]["exhausted"]) == (None, True)
+    assert answer["ndd"]["kept"] + answer["ndd"]["hidden"] == len(whole)
+    assert answer["ndd"]["cache"] == "miss"
+
+
+def test_a_timeout_of_ones_own_is_kept_to_beside_a_time_budget(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    caller = connect(proxy.url, time_budget=5.0, common=False, strategy="one_phase", cache=False)
+    for said in (0.5, 20.0):
+        if library.engine.family == "elasticsearch":
+            caller = caller.with_client(caller.client.options(request_timeout=said))
+            given: dict[str, Any] = {}
+        else:
+            given = {"params": {"request_timeout": said}}
+        proxy.reset()
+        assert caller.search(index=library.news, body=LONG, **given)["ndd"]["degraded"] is None
+        assert not any("timeout" in one.target for one in proxy.searches)
+        proxy.reset(after_the_first(Harm(delay=1.5)))
+        began = time.perf_counter()
+        answer = caller.search(index=library.news, body=LONG, **given)
+        assert bool(answer["ndd"]["degraded"]) == (said < 1)
+        assert said > 1 or time.perf_counter() - began < 1.4
+
+
 def test_sketches_that_are_none_stand_alone(engine: Engine, index: str, connect: Connect) -> None:
     """Unsorted cannot come out of doc values, repeated and negative values can; so can another recipe, or none."""
     story = actions(index, engine, where=[one for one in documents() if one["_id"] == "3-0"])[0]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.cache import cache_key
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk, settings_of
 from tests.wrapping.library import actions, documents, expected, mapping
@@ -236,11 +237,10 @@ def test_common_values_are_counted_in_as_many_documents_as_the_index_gives(
         bulk(engine, client, actions(index, engine))
     caller = connect(min_similarity="auto", cache=False)
     assert caller.search(index=index, body={"query": MATCH, "size": 10})["ndd"]["degraded"] is None
-    settings = settings_of(caller)
-    (_, counted) = settings.counted[f"/{index}/_search"]
-    assert counted is not None
-    assert 60 < counted.documents <= 70
-    assert settings.window_limit == {f"/{index}/_search": 70}
+    known = settings_of(caller).known.about(cache_key(f"/{index}/_search"))
+    assert known.common is not None
+    assert 60 < known.common.documents <= 70
+    assert known.window_limit == 70
 
 
 def test_a_page_from_beyond_the_end_is_empty_and_says_so(library: Library, wrapped: Caller) -> None:

@@ -1,0 +1,65 @@
+"""The trips of one search to the engine: what time they take, what time is left, which failures the user gets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Sequence
+from dataclasses import replace
+from http import HTTPStatus
+from time import perf_counter
+
+from ndd_search.engines.answers import Answer
+from ndd_search.engines.request import Request
+from ndd_search.engines.rounds import together
+
+LATE = "out of time, the page is made of the first hits"
+FAILED = "a later round failed, the page is made of the first hits"
+
+Asked = Generator[Request, Answer, list[Answer]]
+
+
+class Trips:
+    """budget: seconds after which no later trip begins, and to which one that is on its way is held; None: no limit."""
+
+    def __init__(self, budget: float | None) -> None:
+        self._budget, self._began, self._waited = budget, perf_counter(), 0.0
+
+    @property
+    def own_seconds(self) -> float:
+        """What all but waiting for the engine took so far."""
+        return perf_counter() - self._began - self._waited
+
+    @property
+    def _seconds_left(self) -> float | None:
+        return None if self._budget is None else self._budget - (perf_counter() - self._began)
+
+    def first(self, requests: list[Request], refusals: Collection[int]) -> Asked:
+        """The first trip: the client's exceptions pass, but for those of some statuses, which are failed answers."""
+        return (yield from self._go(requests, together(requests), refusals))
+
+    def later(self, requests: list[Request]) -> Asked:
+        """Another trip; whatever goes wrong is a failed answer, and so is having no time left for it."""
+        left = self._seconds_left
+        if left is not None and left <= 0:
+            return [Answer(LATE, HTTPStatus.REQUEST_TIMEOUT)] * len(requests)
+        return (yield from self._go(requests, replace(together(requests), timeout=left), None))
+
+    def _go(self, requests: list[Request], trip: Request, refusals: Collection[int] | None) -> Asked:
+        """refusals: None for everything."""
+        began = perf_counter()
+        try:
+            answer = yield trip
+        except Exception as error:
+            status = getattr(error, "status_code", None)
+            if refusals is not None and status not in refusals:
+                raise
+            answer = Answer(str(error), status if isinstance(status, int) else HTTPStatus.SERVICE_UNAVAILABLE)
+        finally:
+            self._waited += perf_counter() - began
+        return [answer] if len(requests) == 1 else answer.apart(len(requests))
+
+
+def trouble(answers: Sequence[Answer]) -> str:
+    """Why later answers are of no use, "" where they are."""
+    if all(one.whole for one in answers):
+        return ""
+    return LATE if any(one.status == HTTPStatus.REQUEST_TIMEOUT for one in answers) else FAILED

@@ -1,0 +1,169 @@
+"""What a wrapped client learns of an index: soon again where it failed, for him whom it concerns, and within bounds."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndd_search as ndd
+from ndd_search.cache import cache_key
+from ndd_search.common_values import CommonValues
+from ndd_search.engines.known import Knowledge, Known
+from ndd_search.indexing.templates import properties
+from tests.engines.find import Engine
+from tests.wrapping.conftest import Connect, Library, bulk, settings_of
+from tests.wrapping.library import FIELDS, actions, documents, mapping
+from tests.wrapping.proxy import Harm, Passed, Proxy
+from tests.wrapping.test_clients import ids
+from tests.wrapping.test_searches import MATCH
+
+STRATEGIES = ("one_phase", "two_phase", "one_trip", "auto")
+
+
+def samples(proxy: Proxy) -> list[Passed]:
+    """The requests that count common values."""
+    return [one for one in proxy.searches if b"random_score" in one.body]
+
+
+def test_a_count_of_common_values_that_fails_is_tried_again_soon(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    now = [0.0]
+    caller = connect(proxy.url, min_similarity="auto", cache=False, client={"max_retries": 0})
+    settings_of(caller).clock = lambda: now[0]
+    target = cache_key(f"/{library.news}/_search")
+    for time, harm, sent in (
+        (0, Harm(status=503), 1),
+        (59, None, 0),
+        (61, Harm(cut=True), 1),
+        (122, None, 1),
+        (200, None, 0),
+        (3000, None, 0),
+        (3800, Harm(status=429), 1),  # now there is a table, which serves on
+        (3830, None, 0),
+        (3900, None, 1),
+    ):
+        now[0] = time
+        proxy.reset(lambda _, request, harm=harm: harm if b"random_score" in request.body else None)  # type: ignore[misc]
+        answer = caller.search(index=library.news, body={"query": MATCH})
+        assert (len(ids(answer)), answer["ndd"]["degraded"]) == (10, None)
+        assert len(samples(proxy)) == sent, time
+        assert (settings_of(caller).known.about(target).common is None) == (time < 122)
+
+
+def test_one_of_many_searches_counts_anew_while_the_others_go_on(
+    library: Library, engine: Engine, proxy: Proxy
+) -> None:
+    now = [0.0]
+    at_proxy = Engine(**{**engine.__dict__, "url": proxy.url})
+    with at_proxy.client() as plain, ThreadPoolExecutor(8) as pool:
+        client = ndd.wrap(plain, cache=False)
+        settings_of(client_like(client)).clock = lambda: now[0]
+        client.search(index=library.news, body={"query": MATCH})
+        now[0] = 4000
+        proxy.reset(lambda _, request: Harm(delay=0.3) if b"random_score" in request.body else None)
+        answers = list(pool.map(lambda _: client.search(index=library.news, body={"query": MATCH}), range(8)))
+        assert len({json.dumps(answer["hits"]["hits"]) for answer in answers}) == 1
+        assert len(samples(proxy)) == 1
+
+
+def client_like(client: Any) -> Any:
+    """What settings_of takes, for a client that no Caller holds."""
+    return type("Holder", (), {"client": client})
+
+
+def test_who_sees_no_sketch_switches_nothing_off_for_others(library: Library, connect: Connect, proxy: Proxy) -> None:
+    """As with field-level security: the blind one's hits have no doc values, and nothing exists for him."""
+    caller = connect(proxy.url, cache=False, common=False, strategy="one_phase")
+    plain = connect(wrapped=False)
+    seen = plain.search(index=library.news, body={"query": MATCH, "size": 20, "_source": False})
+
+    def blind(_: int, request: Passed) -> Harm | None:
+        if request.headers.get("x-user") != "blind":
+            return None
+        found = {**seen, "hits": {**seen["hits"], "hits": []}} if b"exists" in request.body else seen
+        return Harm(status=200, body=json.dumps(found).encode())
+
+    proxy.reset(blind)
+    path, body = f"/{library.news}/_search", {"query": MATCH}
+    for _ in range(2):
+        assert "ndd" not in caller.ask("POST", path, body, headers={"x-user": "blind"})
+        assert caller.ask("POST", path, body, headers={"x-user": "sees"})["ndd"]["hidden"] > 0
+    blinds = [one for one in proxy.searches if one.headers.get("x-user") == "blind"]
+    assert len(blinds) == 3  # two to find out, then as it comes
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_recipe_mapped_as_text_is_read_out_of_the_documents(
+    strategy: str, engine: Engine, index: str, library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    """What dynamic mapping makes of the first sketch that comes before any template."""
+    made = mapping(engine)
+    made["mappings"]["properties"] = FIELDS
+    with engine.client() as client:
+        client.indices.create(index=index, body=made)
+        bulk(engine, client, [{**one, "vector": None} for one in actions(index, engine)])
+        mapped = client.indices.get_mapping(index=index)[index]["mappings"]["properties"]["ndd"]["properties"]
+        assert mapped["recipe"]["type"] == "text"
+    good, caller = connect(cache=False, strategy="one_phase"), connect(proxy.url, strategy=strategy)
+    body = {"query": MATCH, "size": 10, "sort": [{"published": "desc"}, {"price": "asc"}], "_source": ["title"]}
+    for start in (0, 10, 40):
+        answer = caller.search(index=index, body={**body, "from": start})
+        whole = good.search(index=library.news, body={**body, "from": start})
+        assert (ids(answer), answer["ndd"]["hidden"]) == (ids(whole), whole["ndd"]["hidden"])
+        assert answer["ndd"]["degraded"] is None
+        assert all(
+            set(hit) == set(other) for hit, other in zip(answer["hits"]["hits"], whole["hits"]["hits"], strict=True)
+        )
+        assert all("fields" not in hit for hit in answer["hits"]["hits"])
+    both = f"{index},{library.news}"  # where one index would be missing, and nothing else be wrong
+    for _ in range(2):
+        answer = caller.search(index=both, body={**body, "size": 156, "ndd": {"cache": False}})
+        assert (answer["ndd"]["degraded"], answer["ndd"]["lacking"], answer["_shards"]["failed"]) == (None, {}, 0)
+        assert (answer["ndd"]["examined"], answer["ndd"]["exhausted"]) == (2 * len(documents()), True)
+    caller.search(index=both, body={**body, "ndd": {"min_similarity": "auto"}})
+    assert settings_of(caller).known.about(cache_key(f"/{both}/_search")).common is not None
+    proxy.reset()
+    caller.search(index=index, body={**body, "ndd": {"cache": False}})
+    assert len(proxy.searches) == 1  # it knows by now
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_index_that_refuses_what_we_read_loses_no_hit_beside_others(
+    strategy: str, engine: Engine, index: str, library: Library, connect: Connect
+) -> None:
+    made = mapping(engine)
+    made["mappings"]["properties"] = {**FIELDS, **properties(), "site": {"type": "text"}}
+    made["mappings"]["properties"]["ndd"]["properties"]["sketch"] = {"type": "integer", "doc_values": False}
+    with engine.client() as client:
+        client.indices.create(index=index, body=made)
+        bulk(engine, client, [{**one, "vector": None} for one in actions(index, engine)])
+    both, caller, plain = f"{index},{library.news}", connect(cache=False, strategy=strategy), connect(wrapped=False)
+    body = {"query": MATCH, "size": 40, "_source": False}
+    answer, whole = caller.search(index=both, body=body), plain.search(index=both, body=body)
+    assert (answer["hits"], answer["_shards"]) == (whole["hits"], whole["_shards"])
+    assert answer["ndd"]["degraded"].startswith("the engine refused the wider request: Can't load fielddata")
+    body["sort"] = ["site"]  # which that index refuses anyway
+    answer, whole = caller.search(index=both, body=body), plain.search(index=both, body=body)
+    assert (answer["_shards"]["failed"], answer["ndd"]["hidden"] > 0) == (whole["_shards"]["failed"], True)
+    assert {hit["_index"] for hit in answer["hits"]["hits"]} == {library.news}
+
+
+def test_what_is_known_of_many_targets_stays_within_bounds() -> None:
+    values = np.arange(20_000, dtype=np.int32)
+    knowledge = Knowledge()
+    for number in range(200):
+        table = CommonValues(5000, values, values, "w3-k64-v1")
+        knowledge.learn(cache_key(number), common=table, count_again=1.0)
+        knowledge.learn(cache_key(number), window_limit=70)
+    kept = [knowledge.about(cache_key(number)) for number in range(200)]
+    assert kept[0] == Known()
+    assert (kept[-1].window_limit, kept[-1].count_again, kept[-1].common) == (70, 1.0, table)
+    assert sum(one.bytes for one in kept if one.common) <= 64 * 2**20
+    for number in range(100_000):
+        knowledge.learn(cache_key("index", number), plain_until=1.0)
+    assert knowledge.about(cache_key("index", 0)) == Known()
