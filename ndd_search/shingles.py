@@ -151,17 +151,16 @@ def token_hashes(points: Points, edges: Places) -> Hashes:
     A run's share of the sum of c[i] * P**i over the block it is in, times P**-start, is its own polynomial.
     """
     work = np.empty(min(_BLOCK, len(points)), np.uint64)
-    ends = edges[1::2]
-    tokens = np.empty(len(ends), np.uint64)
+    tokens = np.empty(len(edges) // 2, np.uint64)
     first = 0
     while first < len(tokens):
         start = int(edges[2 * first])
-        last = int(np.searchsorted(ends, start + _BLOCK))  # as many runs as end in the block, and there is no other
+        last = int(np.searchsorted(edges, start + _BLOCK)) // 2  # runs that end in the block, and those before it
         if last == first:
-            tokens[first] = _hash_long(points[start + 1 : ends[first] + 1])
+            tokens[first] = _hash_long(points[start + 1 : edges[2 * first + 1] + 1])
             first += 1
             continue
-        part = points[start : ends[last - 1] + 1]
+        part = points[start : edges[2 * last - 1] + 1]
         running = work[: len(part)]
         np.copyto(running, part)  # faster than what numpy does with factors of two kinds
         running *= _POWERS[: len(part)]

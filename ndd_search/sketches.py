@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, compress, islice
 from operator import not_
-from typing import overload
+from typing import TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from ndd_search.text import prepare
 from ndd_search.unicode_table import native_table
 
 Sketch = npt.NDArray[np.int32]
+Numbers = TypeVar("Numbers", npt.NDArray[np.int32], npt.NDArray[np.int64])
 BATCH = 1 << 18  # characters that numpy works on at a time
 CORE_BATCH = 1 << 20  # the same for the native core, which goes text by text
 MOST_AHEAD = 64  # texts read without looking how long they are
@@ -83,12 +84,7 @@ def sketch(text: str, recipe: Recipe | None = None) -> Sketch:
         return sketch_batch([text], recipe)[0]
     values = (hashes >> _CUT).astype(np.int32)
     values.sort()
-    new = np.empty(len(values), np.bool_)
-    new[0] = True
-    np.not_equal(values[1:], values[:-1], out=new[1:])
-    if b"\0" in new.tobytes():
-        values = values[new]
-    return values[: recipe.k]
+    return _distinct(values)[: recipe.k]
 
 
 def sketch_many(texts: Iterable[str], recipe: Recipe | None = None, threads: int | None = None) -> Sketches:
@@ -215,6 +211,14 @@ def _merge(chosen: npt.NDArray[np.bool_], yes: Sketches, no: Sketches) -> Sketch
     return Sketches(values, np.concatenate(([0], np.cumsum(lengths))))
 
 
+def _distinct(values: Numbers) -> Numbers:
+    """Each of ascending values once."""
+    new = np.empty(len(values), np.bool_)
+    new[:1] = True
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    return values[new]
+
+
 def smallest(hashed: Hashed, k: int, spare: float) -> Sketches:
     """The k smallest distinct hashes of each text, cut to their high 31 bits.
 
@@ -222,18 +226,20 @@ def smallest(hashed: Hashed, k: int, spare: float) -> Sketches:
     ones is expected are left out first; a text that repeats itself too much for that is done again with more to spare.
     """
     hashes, first, number = hashed
-    values = (hashes >> np.uint64(33)).astype(np.uint32)
+    values = (hashes >> _CUT).astype(np.uint32)
     limits = np.minimum((spare * k + 24) / np.maximum(number, 1) * VALUES, VALUES).astype(np.uint32)
-    gaps = np.append(first[1:], len(hashes)) - first - number
-    runs = np.concatenate(([0, *first[:1]], np.stack((number, gaps), 1).ravel()))
-    bars = np.repeat(np.concatenate(([0, 0], np.stack((limits, np.zeros_like(limits)), 1).ravel())), runs)
-    found = np.flatnonzero(values < bars)
-    survivors = np.diff(np.searchsorted(found, np.append(first, len(hashes))))
-    keys = np.repeat(np.arange(len(first)) << 31, survivors)
+    bounds = np.append(first, len(hashes))
+    runs = np.append(first[:1], np.zeros(2 * len(first), np.int64))  # in turn of nobody's hashes and of a text's
+    runs[1::2], runs[2::2] = number, bounds[1:] - first - number
+    bars = np.zeros(len(runs), np.uint32)
+    bars[1::2] = limits
+    found = np.flatnonzero(values < np.repeat(bars, runs))
+    rows = np.arange(len(bounds)) << 31
+    keys = np.repeat(rows[:-1], np.diff(np.searchsorted(found, bounds)))
     keys |= values[found]
     keys.sort()
-    keys = keys[np.diff(keys, prepend=-1) != 0]
-    starts = np.searchsorted(keys, np.arange(len(first) + 1) << 31)
+    keys = _distinct(keys)
+    starts = np.searchsorted(keys, rows)
     distinct = np.diff(starts)
     lengths = np.minimum(distinct, k)
     offsets = np.concatenate(([0], np.cumsum(lengths)))

@@ -57,7 +57,9 @@ def fold(text: str) -> str:
         return text.lower()
     text = unicodedata.normalize("NFKC", _few_marks(text))
     text = _few_marks(_ignorable.sub("", text)).casefold()
-    return unicodedata.normalize("NFKC", _turkish_i.sub("i", text))
+    if "\u0131" in text or "\u0307" in text:
+        text = _turkish_i.sub("i", text)
+    return unicodedata.normalize("NFKC", text)
 
 
 def has_many_marks(text: str) -> bool:
