@@ -25,11 +25,11 @@ from typing import Any
 
 import ndd_search as ndd
 from benchmarks.stopwatch import Stopwatch
-from ndd_search.cache import PairCache
 from ndd_search.engines import hook, middleware
 from ndd_search.engines.middleware import Conversation
 from ndd_search.field import SketchField
 from ndd_search.indexing.templates import properties
+from ndd_search.stream import Stream
 
 WORDS = [f"{a}{b}{c}" for a in ("ka", "lo", "mi", "re", "su") for b in ("ban", "dor", "fel", "gim") for c in range(400)]
 LENGTHS = {"0.3 kB": 40, "3 kB": 400}  # words
@@ -161,7 +161,7 @@ def stages(client: Any, way: Way, repeats: int) -> dict[str, float]:
     watch.put_under(ASK, hook, "conversation")
     watch.put_under(ASK, Conversation, "_requests")
     watch.put_under(DECODE, SketchField, "decode")
-    watch.put_under(PAIRS, PairCache, "__call__")
+    watch.put_under(PAIRS, Stream, "_lead")
     watch.put_under(PAGE, Conversation, "_extended", "_response")
     watch.put_under(PAGE, middleware, "cut")
     try:

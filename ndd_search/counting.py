@@ -30,6 +30,7 @@ _LAST = np.uint32(VALUES - 1)
 _CUT = 2**15  # values, up to which hardly two look alike when they are cut to fit 32 bits together with their row
 _FEW_MEETINGS, _FEW_PAIRS = 2**14, 2**9  # are looked at one by one sooner than all at once, however few the rows are
 _FEW_SUMS = 2**15  # are added pair by pair sooner than all at once
+_OFTEN = 16  # times that rows are mentioned, each of them surely is
 _BLOCK = 2**10  # pairs compared at a time: what that takes stays in the cache
 _FEW, _MANY = 2**18, 2**25  # multiplications: OpenBLAS starts threads above the first, and they pay above the second
 
@@ -43,16 +44,6 @@ class Counts(NamedTuple):
 
     first: Ranks
     second: Ranks
-    shared: Ranks
-    left: Ranks
-    right: Ranks
-
-
-class Commonness(NamedTuple):
-    """How common the values of pairs are (see CommonValues.weights), summed: those that both hold, and those of either
-    up to the limit; int64, one entry a pair.
-    """
-
     shared: Ranks
     left: Ranks
     right: Ranks
@@ -89,25 +80,25 @@ def count_shared(table: Table, floor: float) -> Counts:
     return _one_by_one(table, codes, floor)
 
 
-def commonness(table: Table, pairs: Counts, common: CommonValues | None) -> Commonness:
-    """How common the values of pairs are; zeros without a table of common values."""
-    none = np.zeros(len(pairs.first), np.int64)
-    if common is None or not len(none):
-        return Commonness(none, none, none)
+def commonness(table: Table, pairs: Counts, common: CommonValues) -> Ranks | None:
+    """How common the values of pairs are (see CommonValues.weights), summed; None when no value is.
+
+    Of those that both hold, and of those of either up to the limit; int64, shape (3, len(pairs.first)).
+    """
     hits, place = _mentioned(len(table), pairs.first, pairs.second)
     at, which = common.find(table[hits].view(np.int32))
     if not len(at):
-        return Commonness(none, none, none)
-    row, width = at // table.shape[1], table.shape[1] + 1
+        return None
+    width, weights = table.shape[1], common.weights
     sums = np.zeros((len(hits), width), np.int64)
-    sums.ravel()[at + row + 1] = common.weights[which]
-    sums = np.cumsum(sums, axis=1).ravel()
+    sums.ravel()[at] = weights[which]
+    up_to = sums.cumsum(axis=1).ravel()
     different, column = _mentioned(len(common.values), which)
     holds = np.zeros((len(hits), len(different)))  # of float64, so that sums are exact
-    holds.ravel()[row * len(different) + column[which]] = 1
+    holds.ravel()[at // width * len(different) + column[which]] = 1
     first, second = place[pairs.first], place[pairs.second]
-    shared = _sums_of_shared(holds, common.weights[different], first, second)
-    return Commonness(shared, sums[first * width + pairs.left], sums[second * width + pairs.right])
+    shared = _sums_of_shared(holds, weights[different], first, second)
+    return np.array((shared, up_to[first * width + pairs.left - 1], up_to[second * width + pairs.right - 1]))
 
 
 def _sums_of_shared(holds: npt.NDArray[np.float64], weights: Ranks, first: Ranks, second: Ranks) -> Ranks:
@@ -242,7 +233,12 @@ def _sizes_up_to_limits(table: Table, keys: Keys, owner: Ranks) -> Ranks:
 
 
 def _mentioned(count: int, *who: Numbers) -> tuple[Ranks, Ranks]:
-    """Which of `count` rows are mentioned, ascending, and the place of each among them; any place for the others."""
+    """Which of `count` rows are mentioned, ascending, and the place of each among them; any place for the others.
+
+    All of them where so many are mentioned that looking would take longer.
+    """
+    if sum(map(len, who)) > _OFTEN * count:
+        return np.arange(count), np.arange(count)
     there = np.zeros(count, dtype=bool)
     for rows in who:
         there[rows] = True

@@ -23,13 +23,14 @@ half and double of each constant would do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.common_values import HANDFUL, CommonValues, Places, Shares
+from ndd_search.common_values import HANDFUL, CommonValues, Shares
 from ndd_search.config import Recipe
 from ndd_search.errors import RecipeMismatch
 
@@ -75,11 +76,7 @@ class Overlaps:
     rare_left: Shares
     rare_right: Shares
 
-    def where(self, wanted: Places) -> Overlaps:
-        """The pairs at some places."""
-        return Overlaps(*(getattr(self, column.name)[wanted] for column in fields(self)))
-
-    @property
+    @cached_property
     def resemblance(self) -> Shares:
         """Shared / union, 0..1."""
         share: Shares = self.shared / np.maximum(self.left + self.right - self.shared, 1)
@@ -89,17 +86,25 @@ class Overlaps:
     def specificity(self) -> Shares:
         """Mean rareness of what is shared / of what is not, at most 1; 1 where nothing sets the two apart."""
         apart = self.left + self.right - 2 * self.shared
-        rare_apart = self.rare_left + self.rare_right - 2 * self.rare_shared
         mean_shared = self.rare_shared / np.maximum(self.shared, 1)
-        mean_apart = np.maximum(rare_apart, _ROUNDING) / np.maximum(apart, 1)
-        return np.where(apart > 0, np.minimum(mean_shared / mean_apart, 1.0), 1.0)
+        specific: Shares = np.minimum(mean_shared * apart / self._rare_apart, 1.0)
+        specific[apart <= 0] = 1.0
+        return specific
 
     @property
     def mutuality(self) -> Shares:
         """How evenly the rareness of what is not shared lies in both, 0..1: 0 when one holds all of the other."""
-        own = self.rare_left - self.rare_shared, self.rare_right - self.rare_shared
-        evenly: Shares = 2 * np.maximum(np.minimum(*own), 0) / np.maximum(own[0] + own[1], _ROUNDING)
+        evenly: Shares = 2 * np.maximum(np.minimum(*self._own), 0) / self._rare_apart
         return evenly
+
+    @cached_property
+    def _own(self) -> tuple[Shares, Shares]:
+        """The rareness that only one of the two holds."""
+        return self.rare_left - self.rare_shared, self.rare_right - self.rare_shared
+
+    @cached_property
+    def _rare_apart(self) -> Shares:
+        return np.maximum(self._own[0] + self._own[1], _ROUNDING)
 
 
 @dataclass(frozen=True)
@@ -169,10 +174,5 @@ class Decision:
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
         """Whether each pair counts."""
-        bars = self.bars(pairs) - _ROUNDING
-        accepted: npt.NDArray[np.bool_] = pairs.resemblance >= bars
-        doubtful = np.flatnonzero(accepted & (pairs.rare_shared < pairs.shared))
-        if self.common is not None and len(doubtful):  # common values can only part, and only those who share some
-            some = pairs if len(doubtful) == len(accepted) else pairs.where(doubtful)
-            accepted[doubtful] = self.similarity(some) >= bars[doubtful]
+        accepted: npt.NDArray[np.bool_] = self.similarity(pairs) >= self.bars(pairs) - _ROUNDING
         return accepted

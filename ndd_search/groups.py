@@ -23,7 +23,7 @@ def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: i
     """
     if not 0 < min_similarity <= 1:
         raise ValueError(f"min_similarity must be above 0 and at most 1, got {min_similarity}")
-    return lead(sketches, k, Decision(min_similarity, 0))[0]
+    return lead(sketches, k, Decision(min_similarity, 0))[0].copy()  # the core's is read-only
 
 
 def lead(sketches: Sequence[npt.ArrayLike], k: int, decision: Decision) -> tuple[Ranks, npt.NDArray[np.float64]]:

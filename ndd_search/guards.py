@@ -26,6 +26,12 @@ class Reader(Protocol):
         """The numbers of the hit's text (see `numbers`), None where nobody knows them."""
 
 
+def reads_hits(options: CollapseOptions) -> bool:
+    """Whether a guard is on that asks for more than `leaders_of` knows."""
+    fields = options.must_match or options.numbers_must_match or options.time_field is not None
+    return bool(fields or options.min_length_ratio)
+
+
 def allowed(
     pairs: Pairs, rows: Rows, hits: Sequence[Any], reader: Reader, options: CollapseOptions
 ) -> dict[str, npt.NDArray[np.bool_]]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import counting, native
-from ndd_search.common_values import UNIT
+from ndd_search.common_values import UNIT, CommonValues
 from ndd_search.counting import Counts, Ranks, Table
 from ndd_search.decision import Decision, Overlaps
 from ndd_search.errors import InvalidSketch
@@ -104,17 +104,20 @@ def leaders_of(
     if not native.core or k < 1:
         return None
     found = native.core.leaders(*_arrays(sketches), k, (*decision.rule, min(min_shingles, k)), _weights(decision), old)
-    return None if found is None else (np.frombuffer(found[0], np.int64).copy(), np.frombuffer(found[1]).copy())
+    return (np.frombuffer(found[0], np.int64), np.frombuffer(found[1])) if found else None
 
 
 def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
     """All pairs of a page that a decision accepts."""
     if found := _native_pairs(rows, decision.rule, decision, brief=True):
         return Pairs(*found)
-    if decision.bar is not None and decision.common is None:  # resemblance alone decides
-        return _pairs(counting.count_shared(rows.table, decision.bar))
-    pairs, overlaps = overlapping_pairs(rows, decision)
-    return pairs.where(decision.accepts(overlaps)) if len(pairs) else pairs
+    counts = counting.count_shared(rows.table, decision.floor)
+    pairs, known = _pairs(counts), decision.rule[2]
+    if not len(pairs):
+        return pairs
+    if not decision.common and rows.lengths[np.concatenate((pairs.first, pairs.second))].min() >= known + 1:
+        return pairs  # of documents that are long enough, which have the lowest bar, the floor
+    return pairs.where(decision.accepts(_overlaps(rows, counts, decision.common)))
 
 
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
@@ -123,14 +126,18 @@ def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None
     if found := _native_pairs(rows, (least, 0.0, 1.0, 0.0), decision, brief=False):
         return Pairs(*found[:3]), Overlaps(*found[3:])
     counts = counting.count_shared(rows.table, least)
+    return _pairs(counts), _overlaps(rows, counts, decision.common)
+
+
+def _overlaps(rows: Rows, counts: Counts, common: CommonValues | None) -> Overlaps:
+    """What a decision asks about the pairs that were counted."""
     numbers = counts.shared, counts.left, counts.right
-    if not len(counts.shared):
-        none = np.empty(0)
-        return _pairs(counts), Overlaps(*numbers, none, none, none, none)
-    sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
-    weights = counting.commonness(rows.table, counts, decision.common)
-    rare = (number - weight / UNIT for number, weight in zip(numbers, weights, strict=True))
-    return _pairs(counts), Overlaps(*numbers, np.minimum(sizes[counts.first], sizes[counts.second]), *rare)
+    largest = rows.table[:, -1] if len(counts.first) else rows.lengths  # of a short row what fills it up, never read
+    sizes = estimated_shingles(rows.lengths, largest, rows.k)
+    shorter = np.minimum(sizes[counts.first], sizes[counts.second])
+    weights = counting.commonness(rows.table, counts, common) if common and len(shorter) else None
+    rare = np.array(numbers, np.float64) if weights is None else np.array(numbers) - weights / UNIT
+    return Overlaps(*numbers, shorter, *rare)
 
 
 def _native_pairs(

@@ -16,8 +16,8 @@ from ndd_search.counting import Ranks
 from ndd_search.decision import Decision
 from ndd_search.groups import choose_leaders
 from ndd_search.guards import Reader as FieldReader
-from ndd_search.guards import allowed
-from ndd_search.pairs import Pairs, Rows, rows_of, similar_pairs
+from ndd_search.guards import allowed, reads_hits
+from ndd_search.pairs import Pairs, Rows, leaders_of, rows_of, similar_pairs
 from ndd_search.sketches import Sketch
 
 Find = Callable[[Rows, Decision], Pairs]
@@ -141,13 +141,15 @@ class Stream:
             end = min(start + _PIECE, len(hits))
             old = np.flatnonzero(leader[:start] == np.arange(start))
             where = np.concatenate((old, np.arange(start, end)))
-            rows = rows_of([sketches[i] for i in where], reader.recipe.k)
-            pairs = find(rows, decision)
-            pairs = pairs.where(pairs.second >= len(old))
-            verdicts = allowed(pairs, rows, [hits[i] for i in where], reader, options)
-            pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))
-            found, alike = choose_leaders(len(where), pairs)
-            leader[start:end], similarity[start:end] = where[found[len(old) :]], alike[len(old) :]
+            page, k = [sketches[i] for i in where], reader.recipe.k
+            found = None if reads_hits(options) else leaders_of(page, k, decision, len(old), options.min_shingles)
+            if found is None:
+                rows = rows_of(page, k)
+                pairs = find(rows, decision)
+                pairs = pairs.where(pairs.second >= len(old))
+                verdicts = allowed(pairs, rows, [hits[i] for i in where], reader, options)
+                found = choose_leaders(len(where), pairs.where(np.logical_and.reduce(list(verdicts.values()))))
+            leader[start:end], similarity[start:end] = where[found[0][len(old) :]], found[1][len(old) :]
         return leader, similarity
 
 

@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
 from ndd_search.common_values import CommonValues
-from ndd_search.config import Recipe
+from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import Constants, Decision, Overlaps
 from ndd_search.errors import InvalidSketch
 from ndd_search.groups import lead, leaders
 from ndd_search.native import Core
 from ndd_search.pairs import Pairs, Rows, overlapping_pairs, rows_of, similar_pairs
+from ndd_search.ranked_list import collapse
 from ndd_search.shingles import shingle_hashes
 from ndd_search.sketches import sketch, sketch_many
 from ndd_search.unicode_table import native_table
@@ -90,6 +91,20 @@ def same_decisions(page: list[np.ndarray], rows: Rows, decision: Decision) -> No
 @settings(max_examples=500, deadline=None)  # a machine may be busy with other things
 def test_any_page_gets_the_same_answers(page: list[list[int]], k: int, floor: float) -> None:
     same_answers([np.array(sketch, np.int32) for sketch in page], k, floor)
+
+
+@given(pages, st.integers(1, 30), st.integers(1, 12), st.sampled_from(["auto", 0.1, "identical"]), st.integers(0, 12))
+@settings(max_examples=300, deadline=None)
+def test_a_list_gets_the_same_groups_window_by_window(
+    page: list[list[int]], k: int, window: int, bar: float | str, min_shingles: int
+) -> None:
+    recipe, sketches = Recipe(k=k), [np.array(sketch[:k], np.int32) for sketch in page]
+    common = CommonValues(100, np.arange(0, 30, 2, dtype=np.int32), np.arange(5, 95, 6, dtype=np.int32), recipe.id)
+    options = CollapseOptions(min_similarity=bar, min_shingles=min_shingles, window=window, mode="demote")
+    found, plain = both(
+        lambda: collapse(page, size=99, sketches=sketches, recipe=recipe, common=common, options=options)
+    )
+    assert found.groups == plain.groups
 
 
 @pytest.mark.parametrize("kind", KINDS)
