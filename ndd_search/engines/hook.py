@@ -7,9 +7,9 @@ wait for ever.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from concurrent.futures import wait
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Self
@@ -24,6 +24,7 @@ from ndd_search.engines.settings import Settings, settings_of
 
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
+Wishes = Generator[Request | Future[None], Any, Answer]
 
 _WAIT = 30.0  # seconds for somebody else's computation of the same page, before we do it as well
 _surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
@@ -47,6 +48,17 @@ def options(enabled: bool | None = None, **changes: Any) -> Iterator[None]:
         _surrounding.reset(token)
 
 
+def _landed(flight: Future[None]) -> Answer | None:
+    """None, when it has landed or takes too long."""
+    wait([flight], _WAIT)
+    return None
+
+
+async def _landed_async(flight: Future[None]) -> Answer | None:
+    await asyncio.wait([asyncio.wrap_future(flight)], timeout=_WAIT)
+    return None
+
+
 class Hook:
     """What a wrapped client asks before each request."""
 
@@ -59,43 +71,56 @@ class Hook:
 
     def handle(self, request: Request, send: Send) -> Answer:
         """Answer a request, sending what is needed."""
-        talk = self._conversation(request)
-        if talk is None:
+        with closing(self._flow(request, self._flights)) as flow:
             try:
-                return send(stripped(request))
-            finally:
-                self._after(request)
-        if (known := talk.remembered()) is not None:
-            return known
-        if talk.key is None:
-            return _drive(talk, send)
-        if (other := self._flights.board(talk.key)) is not None:
-            wait([other], _WAIT)
-            return talk.remembered() or _drive(talk, send)
-        try:
-            return _drive(talk, send)
-        finally:
-            self._flights.land(talk.key)
+                wish = next(flow)
+                while True:
+                    try:
+                        answer = _landed(wish) if isinstance(wish, Future) else send(wish)
+                    except Exception as error:
+                        wish = flow.throw(error)
+                    else:
+                        wish = flow.send(answer)
+            except StopIteration as finished:
+                made: Answer = finished.value
+                return made
 
     async def handle_async(self, request: Request, send: AsyncSend) -> Answer:
         """Answer a request, sending what is needed."""
+        with closing(self._flow(request, self._async_flights)) as flow:
+            try:
+                wish = next(flow)
+                while True:
+                    try:
+                        answer = await (_landed_async(wish) if isinstance(wish, Future) else send(wish))
+                    except Exception as error:
+                        wish = flow.throw(error)
+                    else:
+                        wish = flow.send(answer)
+            except StopIteration as finished:
+                made: Answer = finished.value
+                return made
+
+    def _flow(self, request: Request, flights: Flights) -> Wishes:
+        """What it takes to answer a request: requests to send, and flights to wait for."""
         talk = self._conversation(request)
         if talk is None:
             try:
-                return await send(stripped(request))
+                answer: Answer = yield stripped(request)
+                return answer
             finally:
                 self._after(request)
         if (known := talk.remembered()) is not None:
             return known
         if talk.key is None:
-            return await _drive_async(talk, send)
-        if (other := self._async_flights.board(talk.key)) is not None:
-            await asyncio.wait([asyncio.wrap_future(other)], timeout=_WAIT)
-            return talk.remembered() or await _drive_async(talk, send)
+            return (yield from talk.flow())
+        if (other := flights.board(talk.key)) is not None:
+            yield other
+            return talk.remembered() or (yield from talk.flow())
         try:
-            return await _drive_async(talk, send)
+            return (yield from talk.flow())
         finally:
-            self._async_flights.land(talk.key)
+            flights.land(talk.key)
 
     def _conversation(self, request: Request) -> Conversation | MultiConversation | None:
         enabled, others = _surrounding.get()
@@ -122,35 +147,3 @@ class Hooked:
         """This class with settings of `ndd_search.wrap`."""
         settings_of(**settings)  # to refuse here what cannot be
         return type(cls.__name__, (cls,), {"_settings": settings})
-
-
-def _drive(talk: Conversation | MultiConversation, send: Send) -> Answer:
-    flow = talk.flow()
-    try:
-        request = next(flow)
-        while True:
-            try:
-                answer = send(request)
-            except Exception as error:
-                request = flow.throw(error)
-            else:
-                request = flow.send(answer)
-    except StopIteration as finished:
-        made: Answer = finished.value
-        return made
-
-
-async def _drive_async(talk: Conversation | MultiConversation, send: AsyncSend) -> Answer:
-    flow = talk.flow()
-    try:
-        request = next(flow)
-        while True:
-            try:
-                answer = await send(request)
-            except Exception as error:
-                request = flow.throw(error)
-            else:
-                request = flow.send(answer)
-    except StopIteration as finished:
-        made: Answer = finished.value
-        return made

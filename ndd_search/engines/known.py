@@ -8,12 +8,14 @@ from typing import Any
 
 from cachetools import LRUCache
 
+from ndd_search.cache import cache_key
 from ndd_search.common_values import CommonValues
 from ndd_search.engines.rounds import Seen
 
 MAX_RESULT_WINDOW = 10_000  # the engines' default
 _BYTES = 64 * 2**20
 _OVERHEAD = 1_000  # bytes of one without a table
+_SENTENCES = 10_000
 _PER_VALUE = 64  # bytes of a table of common values, with what makes it quick to look up
 
 
@@ -50,6 +52,9 @@ class Knowledge:
         self._known: LRUCache[bytes, Known] = LRUCache(_BYTES, getsizeof=lambda known: known.bytes)
         self._lock = Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Knowledge, ()  # a copy, or what another process gets, learns for itself
+
     def about(self, target: bytes) -> Known:
         """What is known, the defaults where that is nothing."""
         with self._lock:
@@ -59,3 +64,22 @@ class Knowledge:
         """Replace some of it."""
         with self._lock:
             self._known[target] = replace(self._known.get(target) or Known(), **changes)
+
+
+class Said:
+    """What was said already, as far as that is remembered. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._said: LRUCache[bytes, None] = LRUCache(_SENTENCES)
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Said, ()
+
+    def first_time(self, *what: str) -> bool:
+        """Whether this was not said before."""
+        key = cache_key(*what)
+        with self._lock:
+            known = key in self._said
+            self._said[key] = None
+        return not known

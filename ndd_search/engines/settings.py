@@ -9,23 +9,17 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from threading import Lock
 from time import monotonic
 from typing import Any
-
-from cachetools import LRUCache
 
 from ndd_search.cache import Cache, MemoryCache, PairCache
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
-from ndd_search.engines.known import Knowledge
+from ndd_search.engines.known import Knowledge, Said
 from ndd_search.field import SketchField
 from ndd_search.settings_file import StoredSettings, read_settings
 
 log = logging.getLogger("ndd_search")
-
-_WARNINGS = 10_000  # that are not repeated
 
 
 @dataclass(kw_only=True)
@@ -56,8 +50,7 @@ class Settings:
         self.scope = uuid.uuid4().hex  # two clients may be two users, even where no header says so
         self.pairs = PairCache()
         self.known = Knowledge()
-        self._warned: LRUCache[bytes, None] = LRUCache(_WARNINGS)
-        self._lock = Lock()
+        self._said = Said()
 
     def recall(self, key: bytes | None) -> Any:
         """What is remembered under a key, None for nothing; a copy."""
@@ -85,22 +78,16 @@ class Settings:
         try:
             yield
         except Exception as error:
-            if self._first_time("the cache", type(error).__name__):
+            if self._said.first_time("the cache", type(error).__name__):
                 log.warning("searches go on without the cache, which failed: %r", error)
 
     def degrade(self, path: str, reason: str) -> str:
         """Log a reason once for each target. Returns it."""
-        if self._first_time(path, reason.partition(":")[0]):  # after the colon an engine may repeat the user's words
+        if self._said.first_time(
+            path, reason.partition(":")[0]
+        ):  # after the colon an engine may repeat the user's words
             log.warning("%s: near-duplicates may be shown: %s", path, reason)
         return reason
-
-    def _first_time(self, *what: str) -> bool:
-        """Whether this was not said before, as far as is remembered."""
-        key = blake2b("\0".join(what).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        with self._lock:
-            known = key in self._warned
-            self._warned[key] = None
-        return not known
 
 
 def settings_of(
