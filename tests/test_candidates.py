@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.decision import Decision
+from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.candidates import CandidateSearch, all_duplicates, shared_keys
 from ndd_search.indexing.templates import properties
 from ndd_search.pairs import rows_of, similar_pairs
@@ -213,6 +215,74 @@ def test_when_the_search_fails_documents_are_stored_as_new_and_those_of_this_run
     actions = ndd.with_sketches([*DOCUMENTS, {"_id": "d", "body": TEXT}], "body", keys=8, duplicates=policy)
     assert [one["_id"] for one in actions] == ["a", "c"]
     assert len([line for line in caplog.messages if "looking for duplicates failed" in line]) == 1
+
+
+@dataclass
+class Answering:
+    """A client that pages through two documents of one text, and whose multi searches answer one after the other."""
+
+    answers: list[dict[str, Any]]
+    asked: list[Any] = field(default_factory=list)
+
+    def open_point_in_time(self, index: str, keep_alive: str) -> dict[str, Any]:
+        return {"id": "p"}
+
+    def close_point_in_time(self, id: str) -> None:
+        pass
+
+    def search(self, body: dict[str, Any], **params: Any) -> dict[str, Any]:
+        if body.get("search_after"):
+            return {"hits": {"hits": []}}
+        self.asked.append(params)
+        values = ndd.sketch(TEXT).tolist()
+        fields = {"ndd.sketch": values, "ndd.recipe": [ndd.Recipe().id]}
+        return {"hits": {"hits": [{"_id": id, "_index": "news", "fields": fields, "sort": [1]} for id in "ab"]}}
+
+    def msearch(self, body: list[Any]) -> dict[str, Any]:
+        answer = self.answers.pop(0)
+        return {"responses": [answer or {"hits": self.search({})["hits"], "status": 200}] * (len(body) // 2)}
+
+
+def test_all_pairs_are_found_though_the_server_is_busy_and_none_is_left_out_when_it_refuses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ndd_search.indexing.patience.waits", lambda: [0.0] * 3)
+    busy = {"error": {"type": "es_rejected_execution_exception"}, "status": 429}
+    client = Answering([busy, busy, {}])
+    assert [(id, one.id) for id, one in all_duplicates(client, "news", CandidateSearch())] == [("a", "b")]
+    assert client.asked[1] == {"allow_partial_search_results": False}
+    with pytest.raises(IndexUnusable, match="news: the server was too busy for minutes; run the same again later"):
+        list(all_duplicates(Answering([busy] * 9), "news", CandidateSearch()))
+    refused = {"error": {"root_cause": [{"reason": "no such field"}]}, "status": 400}
+    with pytest.raises(IndexUnusable, match="the server refuses a search: no such field"):
+        list(all_duplicates(Answering([refused]), "news", CandidateSearch()))
+
+
+class NoConnection:
+    """A client that cannot reach its server."""
+
+    def msearch(self, body: list[Any]) -> dict[str, Any]:
+        raise ConnectionError("refused")
+
+
+class NoConnectionAsync:
+    async def msearch(self, body: list[Any]) -> dict[str, Any]:
+        raise ConnectionError("refused")
+
+
+def test_when_no_search_gets_through_documents_are_stored_as_new_too(caplog: pytest.LogCaptureFixture) -> None:
+    given = [*DOCUMENTS, {"_id": "d", "body": TEXT}]
+
+    async def through(policy: ndd.DuplicatePolicy) -> list[Any]:
+        actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy, batch_size=1)
+        return [one async for one in actions]
+
+    policy = ndd.DuplicatePolicy("skip", client=NoConnection(), index="news")
+    actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy, batch_size=1)
+    assert [one["_id"] for one in actions] == ["a", "c"]
+    policy = ndd.DuplicatePolicy("skip", client=NoConnectionAsync(), index="news")
+    assert [one["_id"] for one in asyncio.run(through(policy))] == ["a", "c"]
+    assert len([line for line in caplog.messages if "looking for duplicates failed (refused)" in line]) == 2
 
 
 def test_only_the_last_documents_are_remembered() -> None:

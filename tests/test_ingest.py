@@ -6,6 +6,7 @@ import asyncio
 import copy
 import json
 import logging
+import threading
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from datetime import date
@@ -268,6 +269,22 @@ def test_asynchronous_iterators_and_plain_ones_can_be_iterated_with_async_for() 
     assert asyncio.run(run(source())) == asyncio.run(run([{"_id": n, "body": TEXT} for n in range(600)])) == expected
     with pytest.raises(TypeError, match="async for"):
         list(ndd.with_sketches(source(), "body"))
+
+
+def test_an_iteration_that_is_broken_off_leaves_nothing_running() -> None:
+    documents = [{"body": f"one two three {number}"} for number in range(100)]
+
+    async def run() -> None:
+        actions = aiter(ndd.with_sketches(documents, "body", batch_size=10))
+        await anext(actions)
+        await actions.aclose()  # type: ignore[attr-defined]
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(run())
+    made = iter(ndd.with_sketches(documents, "body", batch_size=10))
+    next(made)
+    made.close()  # type: ignore[attr-defined]
+    assert not [one for one in threading.enumerate() if one.name.startswith("ndd-search")]
 
 
 def test_sketch_fields_returns_a_copy_of_one_document() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import comb
 from typing import Any
 
@@ -17,10 +18,12 @@ import numpy.typing as npt
 
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import Decision
+from ndd_search.engines.answers import reason_of
 from ndd_search.engines.hook import options
+from ndd_search.errors import IndexUnusable
 from ndd_search.field import SketchField, keys_of
 from ndd_search.guards import long_enough
-from ndd_search.indexing.patience import Patience
+from ndd_search.indexing.patience import BUSY, Busy, Patience
 from ndd_search.indexing.scan import snapshot
 from ndd_search.pairs import rows_of, similar_pairs
 from ndd_search.sketches import Sketch, sketch
@@ -134,7 +137,8 @@ def find_duplicates(
 def all_duplicates(client: Any, index: str, search: CandidateSearch) -> Iterator[tuple[str, Candidate]]:
     """Every pair of resembling documents of an index: an id, and a candidate whose id comes after it.
 
-    client: synchronous. One search for each document of the index, sent 100 at a time.
+    client: synchronous. One search for each document of the index, sent 100 at a time, and again while the server is
+    busy. Raises IndexUnusable for a search that the server refuses.
     """
     where = SketchField(search.field)
     request = {
@@ -142,19 +146,34 @@ def all_duplicates(client: Any, index: str, search: CandidateSearch) -> Iterator
         "_source": False,
         "docvalue_fields": [where.sketch, where.recipe],
     }
-    with snapshot(client, index, Patience()) as now:
+    patience = Patience()
+    with snapshot(client, index, patience) as now:
         for hits in now.pages(request, _AT_ONCE):
             found = where.decode([hit.get("fields", {}) for hit in hits], search.recipe)
             known = [(hit, one) for hit, one in zip(hits, found, strict=True) if not isinstance(one, str)]
             if not known:
                 continue
-            lines = [line for hit, one in known for line in ({"index": hit["_index"]}, search.body(one))]
-            with options(enabled=False):
-                responses = client.msearch(body=lines)["responses"]
+            headers = [{"index": hit["_index"], "allow_partial_search_results": False} for hit, _ in known]
+            lines = [
+                line for header, (_, one) in zip(headers, known, strict=True) for line in (header, search.body(one))
+            ]
+            responses = patience.call(partial(_responses, client, index, lines))
             for (hit, one), response in zip(known, responses, strict=True):
-                for candidate in search.verified(one, response.get("hits", {}).get("hits", [])):
+                for candidate in search.verified(one, response["hits"]["hits"]):
                     if candidate.id > hit["_id"]:
                         yield hit["_id"], candidate
+
+
+def _responses(client: Any, index: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers to a multi search, all of them. Raises Busy or IndexUnusable where one is missing."""
+    with options(enabled=False):
+        responses: list[dict[str, Any]] = client.msearch(body=lines)["responses"]
+    for one in responses:
+        if one.get("status") in BUSY:
+            raise Busy(index, "the server was too busy for minutes", "run the same again later")
+        if "hits" not in one:
+            raise IndexUnusable(index, f"the server refuses a search: {reason_of(one)}", "see whether it has keys")
+    return responses
 
 
 def shared_keys(keys: int, min_similarity: float) -> int:

@@ -20,10 +20,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from inspect import isawaitable
+from itertools import chain
 from typing import Any
 
 from ndd_search.config import Recipe
@@ -32,7 +33,7 @@ from ndd_search.engines.hook import options
 from ndd_search.errors import MissingExtra
 from ndd_search.field import SketchField
 from ndd_search.indexing.actions import Action, open_action, touches
-from ndd_search.indexing.duplicate_policy import DuplicatePolicy, FoundDuplicate
+from ndd_search.indexing.duplicate_policy import DuplicatePolicy, FoundDuplicate, Target
 from ndd_search.numbers import numbers_value
 from ndd_search.sketches import Sketch, sketch_many
 
@@ -132,77 +133,75 @@ class SketchedActions:
     def __iter__(self) -> Iterator[Any]:
         if not isinstance(self._actions, Iterable):
             raise TypeError("these actions come from an asynchronous iterator: use `async for` or an async helper")
-        with ThreadPoolExecutor(1, thread_name_prefix="ndd-search") as worker:
-            before: Future[list[_Opened]] | None = None
-            for batch in self._batches(self._actions):
-                making = worker.submit(self._sketcher.make, batch.actions)
-                if before:  # handed on, and sent by the helper, while the worker makes the next one
-                    yield from self._finish(before.result())
-                before = None if batch.urgent else making
-                if batch.urgent:
-                    yield from self._finish(making.result())
-            if before:
-                yield from self._finish(before.result())
+        with self._ahead() as ahead:
+            for action in chain(self._actions, [_END]):
+                for batch in ahead.add(action):
+                    yield from self._finished(batch.result())
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        before: asyncio.Task[list[_Opened]] | None = None
-        async for batch in self._batches_async(_asynchronous(self._actions)):
-            ready = await before if before else []  # one batch after the other, as with a single thread
-            making = asyncio.create_task(asyncio.to_thread(self._sketcher.make, batch.actions))
-            for done in await self._finish_async(ready):
-                yield done
-            before = None if batch.urgent else making
-            if batch.urgent:
-                for done in await self._finish_async(await making):
-                    yield done
-        if before:
-            for done in await self._finish_async(await before):
-                yield done
+        with self._ahead() as ahead:
+            async for action in _asynchronous(self._actions):
+                for batch in ahead.add(action):
+                    for done in await self._finished_async(await asyncio.wrap_future(batch)):
+                        yield done
 
-    def _batches(self, actions: Iterable[Any]) -> Iterator[_Batch]:
-        batch = _Batch(self._batch_size, self._characters)
-        for action in actions:
-            if batch.add(action):
-                yield batch
-                batch = _Batch(self._batch_size, self._characters)
-        yield batch
+    def _ahead(self) -> _Ahead:
+        return _Ahead(self._sketcher, self._batch_size, self._characters)
 
-    async def _batches_async(self, actions: AsyncIterator[Any]) -> AsyncIterator[_Batch]:
-        batch = _Batch(self._batch_size, self._characters)
-        async for action in actions:
-            if batch.add(action):
-                yield batch
-                batch = _Batch(self._batch_size, self._characters)
-        yield batch
-
-    def _finish(self, made: list[_Opened]) -> list[Any]:
-        flow = self._sketcher.finish(made)
-        try:
-            request = next(flow)
-            while True:
+    def _finished(self, made: list[_Opened]) -> list[Any]:
+        question, client = self._sketcher.question(made), self._sketcher.client
+        answer = None
+        if question:
+            try:
                 with options(enabled=False):
-                    response = self._client.msearch(body=request)
-                if isawaitable(response):
-                    raise TypeError("the client of `duplicates` is asynchronous: use an async helper, or another one")
-                request = flow.send(response["responses"])
-        except StopIteration as finished:
-            return list(finished.value)
+                    answer = client.msearch(body=question)
+            except Exception as error:
+                answer = error
+        if isawaitable(answer):
+            raise TypeError("the client of `duplicates` is asynchronous: use an async helper, or another one")
+        return self._sketcher.settled(made, answer)
 
-    async def _finish_async(self, made: list[_Opened]) -> list[Any]:
-        flow = self._sketcher.finish(made)
-        try:
-            request = next(flow)
-            while True:
+    async def _finished_async(self, made: list[_Opened]) -> list[Any]:
+        question, client = self._sketcher.question(made), self._sketcher.client
+        answer = None
+        if question:
+            try:
                 with options(enabled=False):
-                    response = self._client.msearch(body=request)
-                    response = await response if isawaitable(response) else response
-                request = flow.send(response["responses"])
-        except StopIteration as finished:
-            return list(finished.value)
+                    answer = client.msearch(body=question)
+                    answer = await answer if isawaitable(answer) else answer
+            except Exception as error:
+                answer = error
+        return self._sketcher.settled(made, answer)
 
-    @property
-    def _client(self) -> Any:
-        return self._sketcher.duplicates and self._sketcher.duplicates.client
+
+_END = object()  # after the last action
+
+
+class _Ahead:
+    """Reads actions in batches, and one batch further than it hands on: a thread sketches that one meanwhile."""
+
+    def __init__(self, sketcher: _Sketcher, size: int, characters: int) -> None:
+        self._sketcher, self._limits = sketcher, (size, characters)
+        self._batch = _Batch(size, characters)
+        self._making: list[Future[list[_Opened]]] = []
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="ndd-search")
+
+    def __enter__(self) -> _Ahead:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.shutdown(cancel_futures=True)
+
+    def add(self, action: Any) -> list[Future[list[_Opened]]]:
+        """Take an action, or _END; returns the batches whose turn has come, in order."""
+        if action is not _END and not self._batch.add(action):
+            return []
+        batch, self._batch = self._batch, _Batch(*self._limits)
+        self._making.append(self._worker.submit(self._sketcher.make, batch.actions))
+        waiting = 0 if batch.urgent or action is _END else 1
+        ready = self._making[: len(self._making) - waiting]
+        self._making = self._making[len(ready) :]
+        return ready
 
 
 class _Batch:
@@ -275,21 +274,36 @@ class _Sketcher:
                 self._mark_stale(one.document, one.name)
         return made
 
-    def finish(self, made: list[_Opened]) -> Generator[list[dict[str, Any]], list[dict[str, Any]], list[Any]]:
-        """Yields the body of a multi search when duplicates are to be looked for; returns the actions."""
-        policy = self.duplicates
-        if policy is None or self._recent is None:
-            return [one.action.content for one in made]
-        asked = [one for one in made if one.sketch is not None and len(one.sketch) and one.action.kind != "update"]
+    @property
+    def client(self) -> Any:
+        """Who answers questions."""
+        return self.duplicates and self.duplicates.client
+
+    def question(self, made: list[_Opened]) -> list[dict[str, Any]]:
+        """The body of a multi search for what a batch may duplicate; empty when nothing is to be looked for."""
+        asked = self._asked(made)
+        if not asked or self.duplicates is None or self._recent is None:
+            return []
+        return self._recent.request(*self._wanted(asked, self.duplicates))
+
+    def settled(self, made: list[_Opened], answer: Any) -> list[Any]:
+        """The actions to hand on. answer: to the question, or the exception in its place; None where there was none."""
         left_out: set[int] = set()
-        if asked:
-            targets = [policy.target(one.action.content) for one in asked]
-            sketches = [one.sketch for one in asked if one.sketch is not None]
-            responses = yield self._recent.request(sketches, targets)
+        if answer is not None and self.duplicates is not None and self._recent is not None:
+            asked = self._asked(made)
+            sketches, targets = self._wanted(asked, self.duplicates)
+            responses = [{"error": answer}] * len(asked) if isinstance(answer, Exception) else answer["responses"]
             for one, found in zip(asked, self._recent.settle(sketches, targets, responses), strict=True):
-                if found and self._settle(one, found, policy):
+                if found and self._settle(one, found, self.duplicates):
                     left_out.add(id(one))
         return [one.action.content for one in made if id(one) not in left_out]
+
+    def _asked(self, made: list[_Opened]) -> list[_Opened]:
+        return [one for one in made if one.sketch is not None and len(one.sketch) and one.action.kind != "update"]
+
+    def _wanted(self, asked: list[_Opened], policy: DuplicatePolicy) -> tuple[list[Sketch], list[Target]]:
+        sketches = [one.sketch for one in asked if one.sketch is not None]
+        return sketches, [policy.target(one.action.content) for one in asked]
 
     def _settle(self, one: _Opened, found: FoundDuplicate, policy: DuplicatePolicy) -> bool:
         """Do with a duplicate what the policy says; whether it is left out."""
@@ -381,3 +395,4 @@ async def _asynchronous(actions: Iterable[Any] | AsyncIterable[Any]) -> AsyncIte
     else:
         for action in actions:
             yield action
+    yield _END

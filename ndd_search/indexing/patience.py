@@ -7,6 +7,8 @@ from collections.abc import Callable
 from threading import Event, Lock
 from typing import TypeVar
 
+from ndd_search.errors import IndexUnusable
+
 Answer = TypeVar("Answer")
 
 BUSY = (429, 503)
@@ -16,6 +18,12 @@ _TRIES = 12  # about eight minutes
 
 class Stopped(Exception):
     """Somebody asked the work to stop."""
+
+
+class Busy(IndexUnusable):
+    """The server has no room for a request that is a part of another one, see IndexUnusable."""
+
+    status_code = 429
 
 
 class Patience:

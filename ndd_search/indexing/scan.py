@@ -15,6 +15,7 @@ from typing import Any
 from ndd_search.indexing.patience import Patience, status_of
 
 _KEEP = "15m"  # what a page may take to be worked on; renewed by the next one
+_WHOLE = {"allow_partial_search_results": False}  # a page without the hits of a shard that fails is no end of all pages
 
 Hits = list[dict[str, Any]]
 
@@ -38,7 +39,7 @@ class Snapshot:
         after: dict[str, Any] = {}
         while True:
             page = {**body, "pit": {"id": point, "keep_alive": _KEEP}, "sort": ["_shard_doc"], **after}
-            response = self.patience.call(partial(self.client.search, body=page))
+            response = self.patience.call(partial(self.client.search, body=page, **_WHOLE))
             if not (hits := response["hits"]["hits"]):
                 return
             yield hits
@@ -46,7 +47,8 @@ class Snapshot:
 
     def _by_scroll(self, body: dict[str, Any]) -> Iterator[Hits]:
         body = {**body, "sort": ["_doc"], "track_total_hits": True}  # a scroll may not leave out the total
-        response = self.patience.call(partial(self.client.search, index=self.index, body=body, scroll=_KEEP))
+        first = partial(self.client.search, index=self.index, body=body, scroll=_KEEP, **_WHOLE)
+        response = self.patience.call(first)
         try:
             while hits := response["hits"]["hits"]:
                 yield hits
