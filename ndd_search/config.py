@@ -184,7 +184,9 @@ class CollapseOptions:
         _one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))
         _one_of("strategy", self.strategy, ("auto", "one_phase", "two_phase", "one_trip"))
         _whole("window", self.window, 1)
-        _whole("max_window", self.max_window, self.window)
+        _whole("max_window", self.max_window, 1)
+        if self.window > self.max_window:
+            raise ValueError(f"window must be at most max_window, {self.max_window}, got {self.window}")
         _whole("max_per_group", self.max_per_group, 1)
         _whole("min_shingles", self.min_shingles, 0)
         _share("min_length_ratio", self.min_length_ratio)
