@@ -2,7 +2,7 @@
 
 Blocks of one page run in order, in one namespace and an empty folder. ```python blocks run anywhere; blocks marked
 ```python engine talk to http://localhost:9200, which becomes the address of a real engine; of ```console blocks each
-line that starts with "$ " is run by the shell and has to succeed.
+line that starts with "$ " is run by the shell, has to succeed, and to print the lines that stand below it, if any.
 """
 
 import os
@@ -18,6 +18,7 @@ from tests.engines.find import Engine
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(?P<kind>[a-z ]+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+CONSOLE = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
 def run(page: Path, kinds: set[str], url: str = "") -> int:
@@ -32,22 +33,23 @@ def run(page: Path, kinds: set[str], url: str = "") -> int:
             continue
         ran += 1
         if kind == "console":
-            for line in code.splitlines():
-                if line.startswith("$ "):
-                    shell(line.removeprefix("$ "))
+            for command, shown in CONSOLE.findall(code):
+                printed = shell(command)
+                assert shown in ("", printed), command
         else:
             line = page.read_text()[: block.start()].count("\n") + 1
             exec(compile("\n" * line + code, str(page), "exec"), names)
     return ran
 
 
-def shell(command: str) -> None:
+def shell(command: str) -> str:
     """Run a line as the reader would, with this environment's ndd-search in front."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         command, check=False, shell=True, capture_output=True, text=True, env={**os.environ, "PATH": path}
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
 
 
 def pages_with(*kinds: str) -> list[Path]:
