@@ -163,7 +163,15 @@ def test_a_folder_is_read_with_its_labels_clusters_and_pages(folder: Path) -> No
         ("documents", '{"id": "a"}\n{"id": "a"}', "two documents have one id"),
         ("documents", '{"id": "a"', "line 1: it is no JSON"),
         ("pairs", '{"a": "t1", "b": "nobody", "label": 1}', "no document has the id 'nobody'"),
-        ("pairs", '{"a": "t1", "b": "t2", "label": 2}', "a label is not 1, 0 or -1"),
+        ("pairs", '{"a": "t1", "b": "t2", "label": 2}', "a label is 2, not 1, 0 or -1"),
+        ("pairs", '{"a": "t1", "b": "t2", "label": "yes"}', "a label is 'yes', not 1, 0 or -1"),
+        ("pairs", '{"a": "t1", "b": "t2", "label": NaN}', "a label is nan"),
+        ("pairs", '{"a": "t1", "b": "t2", "label": 1}\n{"a": "t1"}', "line 2: it is no object with a, b, label"),
+        ("pairs", "[" * 100_000, "line 1: it is no JSON"),
+        ("documents", '["t1"]', "line 1: it is no object with id"),
+        ("documents", '{"text": "x"}', "line 1: it is no object with id"),
+        ("clusters", "{}", "line 1: it is no object with members"),
+        ("results", "{}", "line 1: it is no object with results"),
     ],
 )
 def test_a_folder_that_cannot_be_taken_is_refused(tmp_path: Path, name: str, line: str, problem: str) -> None:

@@ -273,9 +273,9 @@ def test_answers_are_read_back_the_last_one_for_a_pair_and_a_torn_line_is_told(t
     whole = {pairs[0].key: False, pairs[2].key: None}
     assert read_answers(file.path, pytest.fail) == whole
     with file.path.open("a") as torn:
-        torn.write('{"pair": "3", "ans')
+        torn.write("[" * 100_000 + '\n[]\n{"pair": "3", "ans')
     file.write(pairs[4], True)
     told: list[str] = []
     assert read_answers(file.path, told.append) == {**whole, pairs[4].key: True}
-    assert told == [f"{file.path}: line 6 is left out, it is no answer"]
+    assert told == [f"{file.path}: line {line} is left out, it is no answer" for line in (6, 7, 8)]
     assert read_answers(tmp_path / "nowhere", pytest.fail) == {}

@@ -73,8 +73,8 @@ class Collection:
 
 def read_collection(folder: Path, fields: tuple[str, ...] = TEXT_FIELDS) -> Collection:
     """Read a folder. Raises InvalidDocument for a line that cannot be taken, OSError for a missing file."""
-    documents = list(_lines(folder, "documents", required=True))
-    ids = [str(document.get("id")) for document in documents]
+    documents = list(_lines(folder, "documents", ("id",), required=True))
+    ids = [str(document["id"]) for document in documents]
     place = {name: i for i, name in enumerate(ids)}
     if len(place) < len(ids):
         raise InvalidDocument(str(folder), "two documents have one id", "give each its own")
@@ -90,19 +90,21 @@ def read_collection(folder: Path, fields: tuple[str, ...] = TEXT_FIELDS) -> Coll
 
 
 def _pairs(folder: Path, place: dict[str, int]) -> LabelledPairs | None:
-    rows = list(_lines(folder, "pairs"))
+    rows = list(_lines(folder, "pairs", ("a", "b", "label")))
     if not rows:
         return None
     first, second = (_places(folder, [row[end] for row in rows], place) for end in "ab")
-    labels = np.array([row["label"] for row in rows], np.int64)
-    if not np.isin(labels, (-1, 0, 1)).all():
-        raise InvalidDocument(str(folder / "pairs"), "a label is not 1, 0 or -1", "correct it")
-    return LabelledPairs(first, second, labels, np.array([str(row.get("kind", "")) for row in rows]))
+    labels = [row["label"] for row in rows]
+    if wrong := [label for label in labels if label not in (-1, 0, 1)]:
+        raise InvalidDocument(str(folder / "pairs"), f"a label is {wrong[0]!r}, not 1, 0 or -1", "correct it")
+    return LabelledPairs(
+        first, second, np.array(labels, np.int64), np.array([str(row.get("kind", "")) for row in rows])
+    )
 
 
 def _pages(folder: Path, place: dict[str, int]) -> list[Places]:
     pages = []
-    for row in _lines(folder, "results"):
+    for row in _lines(folder, "results", ("results",)):
         results = sorted(row["results"], key=lambda result: result.get("rank", 0))
         pages.append(_places(folder, [result["id"] for result in results], place))
     return pages
@@ -110,7 +112,7 @@ def _pages(folder: Path, place: dict[str, int]) -> list[Places]:
 
 def _clusters(folder: Path, place: dict[str, int]) -> Places:
     cluster = np.arange(len(place))
-    for row in _lines(folder, "clusters"):
+    for row in _lines(folder, "clusters", ("members",)):
         members = _places(folder, row["members"], place)
         if len(members):
             cluster[members] = members.min()
@@ -124,7 +126,8 @@ def _places(folder: Path, names: list[Any], place: dict[str, int]) -> Places:
         raise InvalidDocument(str(folder), f"no document has the id {error}", "add it or leave the line out") from None
 
 
-def _lines(folder: Path, name: str, required: bool = False) -> Iterator[dict[str, Any]]:
+def _lines(folder: Path, name: str, keys: tuple[str, ...], required: bool = False) -> Iterator[dict[str, Any]]:
+    """The objects of a file, each with these keys at least. Raises InvalidDocument naming the line."""
     found = [path for path in (folder / f"{name}.jsonl.gz", folder / f"{name}.jsonl") if path.exists()]
     if not found:
         if required:
@@ -133,10 +136,13 @@ def _lines(folder: Path, name: str, required: bool = False) -> Iterator[dict[str
     opening = gzip.open if found[0].suffix == ".gz" else open
     with opening(found[0], "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    yield json.loads(line)
-                except ValueError as error:
-                    raise InvalidDocument(
-                        f"{found[0]}, line {number}", f"it is no JSON: {error}", "correct it"
-                    ) from None
+            if not line.strip():
+                continue
+            where = f"{found[0]}, line {number}"
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise InvalidDocument(where, f"it is no JSON: {error}", "correct it") from None
+            if not isinstance(row, dict) or any(key not in row for key in keys):
+                raise InvalidDocument(where, f"it is no object with {', '.join(keys)}", "correct it")
+            yield row

@@ -29,7 +29,7 @@ def read_answers(path: Path, report: Callable[[str], None]) -> dict[str, bool | 
                 answers.pop(key, None)
             else:
                 answers[key] = _MEANINGS[word]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             report(f"{path}: line {number} is left out, it is no answer")
     return answers
 
