@@ -270,6 +270,30 @@ def test_two_texts_are_compared(tmp_path: Path) -> None:
     assert facts["resemblance"] == facts["exact_resemblance"] < 0.1
 
 
+def test_two_documents_of_an_index_are_compared_as_a_search_there_does(tmp_path: Path) -> None:
+    form = (
+        "Weather for {0}: tomorrow partly cloudy with highs of {1} degrees and light winds from the west; a shower is "
+    )
+    form += "possible in the evening. Outlook: dry and warmer from Thursday."
+    towns = ["Bremen", "Hamburg", "Kiel", "Berlin", "Munich", "Cologne", "Jena", "Ulm"]
+    texts = [form.format(town, number) for number, town in enumerate(towns)]
+    lines = [json.dumps({"id": town, "body": text}) for town, text in zip(towns, texts, strict=True)]
+    (tmp_path / "weather.jsonl").write_text("\n".join(lines))
+    folder = tmp_path / "idx"
+    ndd("index", tmp_path / "weather.jsonl", folder)
+    for town, text in zip(towns[:2], texts[:2], strict=True):
+        (tmp_path / town).write_text(text)
+    assert ndd("compare", tmp_path / "Bremen", tmp_path / "Hamburg").stdout  # by themselves they are near-duplicates
+    told = ndd("compare", "Bremen", "Hamburg", "--in", folder, code=1).stdout
+    assert "without what many documents of the index have in common, below" in " ".join(told.split())
+    assert ndd("search", folder, "weather", "--size", "20").stdout.count("Weather") == len(towns)
+    assert "there is no document 'Rome'" in ndd("compare", "Bremen", "Rome", "--in", folder, code=2).stderr
+    assert (
+        "this call uses w5-k64-v1"
+        in ndd("compare", "Kiel", "Ulm", "--in", folder, "--recipe", "w5-k64-v1", code=2).stderr
+    )
+
+
 def test_sketches_are_printed() -> None:
     shown = ndd("sketch", "--recipe", "w2-k4-v1", stdin="one two three\nfour five six seven eight nine\n").stdout
     rows = [line.split("\t") for line in shown.splitlines()]

@@ -3,16 +3,20 @@
 examples:
   ndd-search compare old.txt new.txt
   ndd-search compare - other.txt --recipe c5-k128-v1 < one.txt
+  ndd-search compare 4711 4712 --in news.idx
 
-The exit code is 0 for near-duplicates and 1 for others.
+With --in, A and B are ids of documents of an index folder, and it is decided as in a search there, which knows what
+many of its documents have in common. The exit code is 0 for near-duplicates and 1 for others.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.output import (
@@ -26,16 +30,25 @@ from ndd_search.cli.output import (
     stored_options,
     table,
 )
+from ndd_search.cli.search import open_index
 from ndd_search.cli.sources import read_text
+from ndd_search.common_values import CommonValues
+from ndd_search.config import Recipe
+from ndd_search.documents import text_of
+from ndd_search.errors import InvalidDocument
 from ndd_search.ranked_list import collapse
 from ndd_search.shingles import shingle_texts
 from ndd_search.similarity import estimate_containment, estimate_resemblance
 from ndd_search.sketches import sketch_many
 
+if TYPE_CHECKING:
+    from ndd_search.engines.embedded import Index
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", metavar="A", help='a text in UTF-8, "-" for standard input')
+    parser.add_argument("a", metavar="A", help='a file with a text in UTF-8, "-" for standard input')
     parser.add_argument("b", metavar="B", help="another one")
+    parser.add_argument("--in", type=Path, dest="folder", metavar="FOLDER", help="the index of documents A and B")
     add_min_similarity(parser)
     add_settings(parser)
     parser.add_argument("--shared", type=int, default=10, help="shared shingles to show (10)")
@@ -44,22 +57,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.a == arguments.b == "-":
-        raise ValueError("standard input can be read once: name a file for one of the two texts")
     options, recipe = stored_options(arguments)
-    texts = [read_text(name, sys.stdin) for name in (arguments.a, arguments.b)]
-    a, b = sketch_many(texts, recipe)
-    first, second = (dict.fromkeys(shingle_texts(text, recipe)) for text in texts)
-    shared = [shingle for shingle in first if shingle in second]
+    common: CommonValues | None = None
+    if arguments.folder:
+        with open_index(arguments.folder, recipe=arguments.recipe) as index:
+            texts, recipe, common = _stored(index, arguments.a, arguments.b), index.recipe, index.common
+    elif arguments.a == arguments.b == "-":
+        raise ValueError("standard input can be read once: name a file for one of the two texts")
+    else:
+        texts = [read_text(name, sys.stdin) for name in (arguments.a, arguments.b)]
     if arguments.min_similarity is not None:
         options = replace(options, min_similarity=arguments.min_similarity)
-    verdict = collapse(texts, sketches=[a, b], recipe=recipe, options=options).explain(1)
+    verdict = collapse(texts, recipe=recipe, common=common, options=options).explain(1)
+    facts = {"recipe": recipe.id, "near_duplicates": verdict.leader == 0, "rule": verdict.rule}
+    facts |= _figures(texts, recipe, arguments.shared)
+    if arguments.json:
+        print_json(facts)
+    else:
+        _show(facts)
+    return DONE if facts["near_duplicates"] else NO
+
+
+def _stored(index: Index, *ids: str) -> list[str]:
+    """The texts of some documents, as the index sketched them."""
+    documents = [(id, index.get(id)) for id in ids]
+    if lacking := [id for id, document in documents if document is None]:
+        raise InvalidDocument(index.path, f"there is no document {lacking[0]!r}", "give ids, as a search shows them")
+    return [text_of(document, index.meta.text) or "" for _, document in documents]
+
+
+def _figures(texts: Sequence[str], recipe: Recipe, most: int) -> dict[str, Any]:
+    """What the sketches of two texts estimate, and what is true of all their shingles. most: shared ones to list."""
+    a, b = sketch_many(texts, recipe)
     resemblance, containment = estimate_resemblance(a, b, recipe.k), estimate_containment(a, b, recipe.k)
+    first, second = (dict.fromkeys(shingle_texts(text, recipe)) for text in texts)
+    shared = [shingle for shingle in first if shingle in second]
     union, smaller = len(first) + len(second) - len(shared), min(len(first), len(second))
-    facts = {
-        "recipe": recipe.id,
-        "near_duplicates": verdict.leader == 0,
-        "rule": verdict.rule,
+    return {
         "resemblance": resemblance.value,
         "standard_error": resemblance.standard_error,
         "exact_resemblance": len(shared) / union if union else 0.0,
@@ -67,13 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
         "exact_containment": len(shared) / smaller if smaller else 0.0,
         "shingles": [len(first), len(second)],
         "shared": len(shared),
-        "shared_shingles": shared[: arguments.shared],
+        "shared_shingles": shared[: max(most, 0)],
     }
-    if arguments.json:
-        print_json(facts)
-    else:
-        _show(facts)
-    return DONE if facts["near_duplicates"] else NO
 
 
 def _show(facts: dict[str, Any]) -> None:
