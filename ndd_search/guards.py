@@ -46,7 +46,7 @@ def allowed(
         return verdicts
     for field in options.must_match:
         codes: dict[str, int] = {}
-        of = np.array([codes.setdefault(repr(reader.value(hit, field)), len(codes)) for hit in hits])
+        of = np.array([codes.setdefault(_told(reader.value(hit, field)), len(codes)) for hit in hits])
         verdicts[f"must_match {field}"] = of[first] == of[second]
     if options.numbers_must_match:
         verdicts["numbers_must_match"] = _same_numbers(pairs, hits, reader)
@@ -54,6 +54,11 @@ def allowed(
         times = np.array([seconds_since_1970(reader.value(hit, options.time_field)) for hit in hits])
         verdicts["max_seconds_apart"] = np.abs(times[first] - times[second]) <= options.max_seconds_apart
     return verdicts
+
+
+def _told(value: Any) -> str:
+    """What tells a value from others, of any kind: 10 and 10.0 are one price, whoever wrote it as JSON."""
+    return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _same_numbers(pairs: Pairs, hits: Sequence[Any], reader: Reader) -> npt.NDArray[np.bool_]:

@@ -71,6 +71,13 @@ def test_pages_follow_one_another() -> None:
     ]
 
 
+def test_a_field_that_must_match_is_compared_as_a_value_not_as_it_was_written() -> None:
+    prices = [10, 10.0, 10.5, "10", None, True, 1]
+    hits = [{"body": CLIMATE, "price": price} for price in prices]
+    page = ndd.collapse(hits, text="body", must_match=["price"])
+    assert list(map(repr, (hit["price"] for hit in page))) == ["10", "10.5", "'10'", "None", "True", "1"]
+
+
 def test_the_input_is_left_as_it_was() -> None:
     hits = [{"body": one} for one in NEWS]
     ndd.collapse(hits, text="body", mode="demote")
