@@ -18,6 +18,7 @@ import numpy as np  # isort: skip  # after measure, which sets the number of its
 import ndd_search as ndd
 from benchmarks.page_check import OURS, PLAIN, plainly
 from ndd_search import native
+from ndd_search.census import count_common_values
 from ndd_search.common_values import CommonValues
 from ndd_search.decision import Decision
 from ndd_search.groups import lead
@@ -29,7 +30,7 @@ BAR, AUTO, TABLE = "a bar of 0.5", "auto", "auto with a table"
 
 
 def common_values(rng: np.random.Generator, page: Documents) -> CommonValues:
-    counted = CommonValues.count([*sketches_of(page, K), *sketches_of(documents(rng, 400), K)], RECIPE)
+    counted = count_common_values([*sketches_of(page, K), *sketches_of(documents(rng, 400), K)], RECIPE)
     others = np.setdiff1d(rng.choice(VALUES, 3000, replace=False), counted.values)
     values = np.concatenate((counted.values, others)).astype(np.int32)
     counts = np.concatenate((counted.counts, np.full(len(others), 8, np.int32)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.config import Recipe
-from ndd_search.sketches import VALUES, Sketches
+from ndd_search.sketches import VALUES
 
 Shares = npt.NDArray[np.float64]
 Places = npt.NDArray[np.integer[Any]]
 
 SAMPLE = 10_000  # most documents behind a table: more say nothing new, and clusters of copies stay rare in a sample
-HANDFUL = 4  # documents that may share a value before it is common: a text and some copies of it
+HANDFUL = 3  # different documents that may share a value before it is common: a name, a quotation, a saying
 
 UNIT = 2**20  # of a weight
 _LOW_BITS = 2**16 - 1
@@ -31,34 +30,20 @@ _SEVERAL = -1  # values have these low bits
 class CommonValues:
     """The sketch values that more than a handful of documents of an index hold: its frames, templates and phrases.
 
-    documents: how many different sketches were counted, at least 0.
+    documents: how many documents were counted, at least 0; of copies fewer than there are (see census).
     values:    int32, ascending.
-    counts:    int32, in how many of those sketches each value is; all above `handful`.
+    counts:    float64, in how many of those documents each value is; all above `handful`.
     recipe:    the id of the recipe of the sketches.
     handful:   HANDFUL, unless to measure what it does.
     """
 
-    version = 1  # of the stored form
+    version = 2  # of the stored form
 
-    documents: int
+    documents: float
     values: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.int32]
+    counts: Shares
     recipe: str
     handful: int = HANDFUL
-
-    @classmethod
-    def count(cls, sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, handful: int = HANDFUL) -> Self:
-        """Count the values of some sketches, at best a random sample of SAMPLE documents of an index.
-
-        Equal sketches count once: a text is not common because it was stored often. Empty ones do not count.
-        """
-        different = dict.fromkeys(np.asarray(one, np.int32).tobytes() for one in sketches)
-        different.pop(b"", None)
-        values = np.sort(np.frombuffer(b"".join(different), np.int32))
-        starts = np.flatnonzero(np.diff(values, prepend=-1))
-        counts = np.diff(starts, append=len(values)).astype(np.int32)
-        common = counts > handful
-        return cls(len(different), values[starts[common]], counts[common], recipe.id, handful)
 
     def rareness(self, values: npt.ArrayLike) -> Shares:
         """How rare each value is: 1 for one that at most a handful of documents hold, falling to 0 for one in all.
@@ -135,11 +120,11 @@ class CommonValues:
         """The table that to_dict wrote. Raises ValueError for one of another version, or damaged."""
         if stored.get("version") != cls.version:
             raise ValueError(f"a table of common values has version {cls.version}, got {stored.get('version')!r}")
-        values, counts = (np.asarray(stored[name], np.int64) for name in ("values", "counts"))
+        values, counts = np.asarray(stored["values"], np.int64), np.asarray(stored["counts"], np.float64)
         documents, handful = stored["documents"], stored["handful"]
-        whole = values.shape == counts.shape == (len(values),) and isinstance(documents, int)
+        whole = values.shape == counts.shape == (len(values),) and isinstance(documents, int | float)
         if not whole or (np.diff(values, prepend=-1) <= 0).any() or (values >= VALUES).any():
             raise ValueError("the table of common values is damaged: count it again")
         if ((counts <= handful) | (counts > documents)).any():
             raise ValueError("the table of common values is damaged: a count is out of range; count it again")
-        return cls(documents, values.astype(np.int32), counts.astype(np.int32), str(stored["recipe"]), handful)
+        return cls(documents, values.astype(np.int32), counts, str(stored["recipe"]), handful)

@@ -77,7 +77,7 @@ def count_shared(table: Table, floor: float) -> Counts:
         if codes is None:
             found = _all_at_once(table[crowd], floor)
             return found._replace(first=crowd[found.first], second=crowd[found.second])
-    return _one_by_one(table, codes, floor)
+    return compare(table, codes, floor)
 
 
 def commonness(table: Table, pairs: Counts, common: CommonValues) -> Ranks | None:
@@ -111,7 +111,7 @@ def _sums_of_shared(holds: npt.NDArray[np.float64], weights: Ranks, first: Ranks
     return sums.astype(np.int64)
 
 
-def _one_by_one(table: Table, codes: Numbers, floor: float) -> Counts:
+def compare(table: Table, codes: Numbers, floor: float) -> Counts:
     """Those of some pairs that resemble each other by `floor`. codes: first * rows + second."""
     found = []
     for start in range(0, len(codes), _BLOCK):

@@ -48,7 +48,8 @@ class Constants:
              which takes half or less; two texts in one template are around 0.6, which takes nearly all.
     changes: words changed in a text that are still nothing, each of them q shingles.
     unknown: an index nobody counted asks as much as a text of that many shingles.
-    handful: documents that may share a value before it is common: a text and some copies of it.
+    handful: different documents that may share a value before it is common: a name, a quotation, a saying.
+    margin:  words that could be changed in a text and leave it a copy, before anything is known of an index.
     """
 
     least: float = 0.30
@@ -56,6 +57,7 @@ class Constants:
     changes: float = 1.0
     unknown: float = 20.0
     handful: int = HANDFUL
+    margin: float = 8.0
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ RECIPE = Recipe()
 def table(documents: int = 1000, **counts: int) -> CommonValues:
     pairs = sorted((int(value[1:]), count) for value, count in counts.items())
     values, numbers = np.array(pairs, np.int32).reshape(-1, 2).T
-    return CommonValues(documents, values, numbers, RECIPE.id)
+    return CommonValues(documents, values, numbers.astype(np.float64), RECIPE.id)
 
 
 def overlap(
@@ -32,27 +32,15 @@ def overlap(
     )
 
 
-def test_counting_keeps_the_values_that_more_than_four_documents_hold() -> None:
-    sketches = [[1, 2, 10 + i] for i in range(5)] + [[2, 3], [3, 4], [3, 5], [3, 6]]
-    counted = CommonValues.count(sketches, RECIPE)
-    assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (9, [1, 2], [5, 6])
-
-
-def test_equal_sketches_count_once_and_empty_ones_not_at_all() -> None:
-    counted = CommonValues.count([[1, 2]] * 50 + [[]] * 3 + [[2, 3, i] for i in range(4, 8)], RECIPE)
-    assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (5, [2], [5])
-
-
 def test_rareness_falls_from_one_for_a_handful_of_documents_to_nothing_for_a_value_in_all() -> None:
-    common = table(documents=400, v7=40, v9=400)
+    common = table(documents=300, v7=30, v9=300)
     assert common.rareness([5, 7, 9, 2**31 - 1]) == pytest.approx([1, 0.5, 0, 1])
 
 
-@pytest.mark.parametrize("documents", [0, 4])
-def test_a_table_of_a_handful_of_documents_tells_nothing(documents: int) -> None:
-    empty = CommonValues.count([[1, 2]] * documents, RECIPE)
-    assert empty.rareness([1, 2, 3]).tolist() == [1, 1, 1]
-    assert Decision.of("auto", RECIPE, empty) == Decision.of("auto", RECIPE)
+def test_a_table_of_a_handful_of_documents_tells_nothing() -> None:
+    small = table(documents=3)
+    assert small.rareness([1, 2, 3]).tolist() == [1, 1, 1]
+    assert Decision.of("auto", RECIPE, small) == Decision.of("auto", RECIPE)
 
 
 def test_a_table_survives_being_written_and_read() -> None:
@@ -65,11 +53,11 @@ def test_a_table_survives_being_written_and_read() -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"version": 2}, "version 1, got 2"),
+        ({"version": 1}, "version 2, got 1"),
         ({"values": [9, 7]}, "damaged"),
         ({"values": [7, 2**31]}, "damaged"),
         ({"values": [7]}, "damaged"),
-        ({"counts": [4, 400]}, "out of range"),
+        ({"counts": [3, 400]}, "out of range"),
         ({"documents": 100}, "out of range"),
     ],
 )

@@ -23,9 +23,10 @@ from ndd_search.evaluation.measures import best_common_bar, curve, quality
 from ndd_search.evaluation.methods import Method
 from ndd_search.evaluation.pages import page_quality
 from ndd_search.evaluation.report import page
-from ndd_search.evaluation.sets import overlaps, rows_of_sets, shared_sums
+from ndd_search.evaluation.sets import rows_of_sets
 from ndd_search.evaluation.study import all_methods, halved_and_doubled, study
 from ndd_search.evaluation.tables import tables
+from ndd_search.overlaps import overlaps, shared_sums
 from ndd_search.pairs import overlapping_pairs, rows_of
 from ndd_search.similarity import broder_resemblance
 from ndd_search.sketches import sketch_many
@@ -100,7 +101,7 @@ values = st.lists(st.sets(st.integers(0, 60), max_size=20), min_size=2, max_size
 @given(values, st.integers(1, 12))
 def test_given_pairs_share_what_the_page_check_finds(sets: list[set[int]], k: int) -> None:
     rows = rows_of([sorted(one)[:k] for one in sets], k)
-    table = CommonValues(30, np.arange(0, 60, 3, dtype=np.int32), np.arange(5, 25, dtype=np.int32), Recipe().id)
+    table = CommonValues(30, np.arange(0, 60, 3, dtype=np.int32), np.arange(5.0, 25), Recipe().id)
     for common in (None, table):
         pairs, expected = overlapping_pairs(rows, Decision(None, 3, common), 0.01)
         found = overlaps(rows, pairs.first, pairs.second, common)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ndd_search.census import count_common_values
 from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
 from ndd_search.decision import Decision
@@ -58,7 +59,7 @@ def index(language: str) -> tuple[list[str], Sketches, CommonValues]:
     alone = articles(language)[:23]
     rest = [framed(language, one, frame) for one in alone for frame in (0, 1)]
     sketches = sketch_many([*texts, *alone, *rest], RECIPE)
-    return texts, sketches, CommonValues.count(sketches, RECIPE)
+    return texts, sketches, count_common_values(sketches, RECIPE)
 
 
 def verdicts(language: str, common: CommonValues | None) -> dict[tuple[int, int], bool]:

@@ -71,7 +71,7 @@ def same_answers(page: list[np.ndarray], k: int, floor: float) -> None:
         assert one.dtype == other.dtype
         assert one.tolist() == other.tolist()
     some = np.unique(rows.values[rows.values % 3 > 0])
-    for common in (None, CommonValues(100, some, (5 + some % 90).astype(np.int32), "any")):
+    for common in (None, CommonValues(100, some, (5 + some % 90).astype(np.float64), "any")):
         decision = Decision(None, 3, common)
         found, wanted = both(lambda decision=decision: overlapping_pairs(rows, decision, floor))
         same_fields(found[0], wanted[0])

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.common_values import CommonValues
+from ndd_search.census import count_common_values
 from ndd_search.tuning.answers import AnswerFile, read_answers
 from ndd_search.tuning.belief import CREDIBLE, ENOUGH, Tuning
 from ndd_search.tuning.marked import safe, side_by_side
@@ -203,7 +203,7 @@ def test_the_guards_of_the_options_hold_for_every_setting() -> None:
 def test_a_hit_counts_once_however_many_it_resembles_and_a_pair_of_sketches_once_on_all_pages() -> None:
     story = " ".join(f"word{i}" for i in range(60))
     hits = [FoundHit(str(i), ndd.sketch(f"{story} end {i}"), "", {}) for i in range(5)]
-    common = CommonValues.count([hit.sketch for hit in hits], ndd.Recipe())
+    common = count_common_values([hit.sketch for hit in hits], ndd.Recipe())
     for count in (1, 3):
         found = look_at([ResultPage("q", hits)] * count, ndd.Recipe(), common, ndd.CollapseOptions())
         assert len(found.pairs) == 4

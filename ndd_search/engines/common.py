@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from ndd_search.common_values import CommonValues
+from ndd_search.census import count_common_values
 from ndd_search.engines.answers import Answer, window_limit
 from ndd_search.engines.request import SAMPLE, Reading, Request, Search, sample
 from ndd_search.engines.settings import Settings
@@ -32,7 +32,7 @@ def count_common(
         sampled = yield from _sample(search, settings, reading, trips, most)
     if sampled.whole:
         found = settings.sketch_field.decode([hit.get("fields") or {} for hit in sampled.hits], settings.recipe)
-        common = CommonValues.count([one for one in found if not isinstance(one, str)], settings.recipe)
+        common = count_common_values([one for one in found if not isinstance(one, str)], settings.recipe)
         settings.known.learn(search.target, count_again=now + _AGAIN, common=common)
     elif trouble([sampled]) != LATE:
         settings.known.learn(search.target, count_again=now + _AFTER_A_FAILURE)

@@ -20,6 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
+from ndd_search.census import count_common_values
 from ndd_search.common_values import SAMPLE, CommonValues
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
 from ndd_search.documents import text_of, value_of
@@ -259,7 +260,7 @@ class Index:
         found = view.searcher.search(view.query, max(count, 1)).hits
         chosen = np.random.default_rng(0).permutation(len(found))[:SAMPLE]
         sketches = [_sketch(view.stored(*found[place]).sketch) for place in np.sort(chosen).tolist()]
-        self._common.write(CommonValues.count(sketches, self.recipe), count)
+        self._common.write(count_common_values(sketches, self.recipe), count)
 
     def _query(self, text: str) -> tantivy.Query:
         """Any of the words, in whichever field it scores best."""

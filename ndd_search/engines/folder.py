@@ -102,9 +102,9 @@ class CommonFile:
         return self._known[1]
 
     def documents(self) -> int:
-        """How many documents the index held when the table was made, 0 without one."""
+        """How many documents the index held when the table was made, 0 without one that can be read."""
         try:
-            return int(self._read()["of"])
+            return int(self._read()["of"]) if self.table() else 0
         except _UNREADABLE:
             return 0
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.common_values import Shares
 from ndd_search.config import Recipe
 from ndd_search.evaluation.collection import Places
 from ndd_search.evaluation.methods import Method, Prepared, broder, sketched
-from ndd_search.evaluation.sets import Shares, interned, rows_of_sets, shared_sums
+from ndd_search.evaluation.sets import interned, rows_of_sets
+from ndd_search.overlaps import shared_sums
 from ndd_search.pairs import Rows
 from ndd_search.shingles import shingle_texts
 from ndd_search.sketches import sketch_many

@@ -14,13 +14,15 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.common_values import SAMPLE, CommonValues
+from ndd_search.census import count_common_values
+from ndd_search.common_values import SAMPLE, Shares
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import PLAIN, Constants, Decision
 from ndd_search.evaluation.collection import Places
-from ndd_search.evaluation.sets import Shares, interned, overlaps, rows_of_sets, shared_sums, shared_values
+from ndd_search.evaluation.sets import interned, rows_of_sets
 from ndd_search.guards import long_enough
 from ndd_search.numbers import numbers_value
+from ndd_search.overlaps import overlaps, shared_sums, shared_values
 from ndd_search.pairs import Pairs, Rows, rows_of
 from ndd_search.presets import PRESETS
 from ndd_search.shingles import shingle_texts
@@ -96,7 +98,7 @@ def automatic(
     def prepare(texts: Sequence[str]) -> Sketched:
         sketches = sketch_many(texts, recipe)
         chosen = np.random.default_rng(0).permutation(len(texts))[: SAMPLE if with_table else 0].tolist()
-        table = CommonValues.count([sketches[i] for i in chosen], recipe, constants.handful)
+        table = count_common_values([sketches[i] for i in chosen], recipe, constants)
         decision = Decision(None, recipe.size, table if table.telling else None, constants)
         return Sketched(rows_of(sketches, recipe.k), partial(above_floor, decision))
 

@@ -7,12 +7,12 @@ from html import escape
 
 import numpy as np
 
-from ndd_search.common_values import CommonValues
+from ndd_search.census import count_common_values
+from ndd_search.common_values import Shares
 from ndd_search.config import Recipe
 from ndd_search.decision import Decision
 from ndd_search.evaluation.collection import Collection
 from ndd_search.evaluation.plots import histogram, lines
-from ndd_search.evaluation.sets import Shares
 from ndd_search.evaluation.study import Result, Study
 from ndd_search.evaluation.tables import tables
 from ndd_search.pairs import overlapping_pairs, rows_of
@@ -55,7 +55,7 @@ def unlabelled(collection: Collection, recipe: Recipe | None = None) -> Iterator
     recipe = recipe or Recipe()
     rows = rows_of(sketch_many(collection.texts[:MOST_UNLABELLED], recipe), recipe.k)
     sketches = [rows.values[start:end] for start, end in zip(rows.offsets[:-1], rows.offsets[1:], strict=True)]
-    decision = Decision.of("auto", recipe, CommonValues.count(sketches, recipe))
+    decision = Decision.of("auto", recipe, count_common_values(sketches, recipe))
     pairs, overlaps = overlapping_pairs(rows, decision, 0.1)
     left = decision.similarity(overlaps) - decision.bars(overlaps)
     accepted = decision.accepts(overlaps)

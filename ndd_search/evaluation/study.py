@@ -8,6 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
+from ndd_search.common_values import Shares
 from ndd_search.config import Recipe
 from ndd_search.decision import Constants
 from ndd_search.evaluation.classics import classic_methods
@@ -15,7 +16,6 @@ from ndd_search.evaluation.collection import Collection, LabelledPairs
 from ndd_search.evaluation.measures import Curve, Flags, Quality, best_common_bar, curve, quality
 from ndd_search.evaluation.methods import Method, Prepared, automatic, own_methods
 from ndd_search.evaluation.pages import PageQuality, page_quality
-from ndd_search.evaluation.sets import Shares
 
 _ROUNDING = 1e-9
 Tell = Callable[[str], None]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ndd_search.census import count_common_values
 from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
 from ndd_search.documents import text_of
@@ -129,7 +130,7 @@ class ServerSource:
                 raise
             found = self._sample(most)
         sketches = self._decoded(found["hits"]["hits"])
-        return CommonValues.count([one for one in sketches if not isinstance(one, str)], self.recipe)
+        return count_common_values([one for one in sketches if not isinstance(one, str)], self.recipe)
 
     def search(self, query: Query, window: int) -> ResultPage:
         with options(enabled=False):

@@ -1,0 +1,83 @@
+"""Which sketch values many documents of an index hold, counted in a sample of it, and copies counted less.
+
+A story that twenty documents tell is no template, however much they share. Counted one by one they would make its words
+common, and the more copies it had the less they would look like copies. But twenty that fill one form look the same,
+and the more they are, the more a form it is: so g documents that may be copies of one another count as sqrt(g).
+
+What may be a copy is said in two rounds. In the first, which knows nothing yet, it is who would still be alike if
+`margin` words of the shorter text were changed: few in a long text, but in a short one nearly nothing may be different
+as it is. In the second it is what the default takes for a copy with the table of the first.
+
+Copies are looked for among those who held a value first: the first telling of a story is the first to hold what is its
+own. So the work grows with the sample, not with its square, however many documents share a frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search import counting
+from ndd_search.common_values import CommonValues, Places, Shares
+from ndd_search.config import Recipe
+from ndd_search.decision import Constants, Decision
+from ndd_search.groups import choose_leaders
+from ndd_search.overlaps import overlaps
+from ndd_search.pairs import Pairs, Rows, rows_of
+from ndd_search.similarity import estimated_shingles
+from ndd_search.sketches import Sketches
+
+_PLACES = 3  # decimals of a count
+
+
+def count_common_values(
+    sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, constants: Constants | None = None
+) -> CommonValues:
+    """Count the values of some sketches, at best a random sample of `common_values.SAMPLE` documents of an index.
+
+    Empty sketches do not count. Raises InvalidSketch for one that is none.
+    """
+    constants = constants or Constants()
+    different = dict.fromkeys(np.asarray(one, np.int32).tobytes() for one in sketches)
+    different.pop(b"", None)
+    rows = rows_of([np.frombuffer(one, np.int32) for one in different], recipe.k)
+    pairs = _pairs_with_the_first(rows, constants.least)
+    sizes = estimated_shingles(rows.lengths, rows.largest, recipe.k)
+    shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
+    copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
+    common = _count(rows, pairs.where(copies), recipe, constants)
+    decision = Decision(None, recipe.size, common if common.telling else None, constants)
+    copies = decision.accepts(overlaps(rows, pairs.first, pairs.second, decision.common))
+    return _count(rows, pairs.where(copies), recipe, constants)
+
+
+def _count(rows: Rows, copies: Pairs, recipe: Recipe, constants: Constants) -> CommonValues:
+    leaders, _ = choose_leaders(len(rows.lengths), copies)
+    held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(leaders, rows.lengths))
+    groups = np.flatnonzero(np.diff(held, prepend=-1))
+    weights: Shares = np.sqrt(np.diff(groups, append=len(held)))  # of those in each group that hold a value
+    values = held[groups] >> 31
+    starts = np.flatnonzero(np.diff(values, prepend=-1))
+    counts: Shares = np.round(np.add.reduceat(weights, starts), _PLACES) if len(starts) else weights
+    common = counts > constants.handful
+    documents = round(float(np.sqrt(np.bincount(leaders)).sum()), _PLACES)
+    return CommonValues(
+        documents, values[starts[common]].astype(np.int32), counts[common], recipe.id, constants.handful
+    )
+
+
+def _pairs_with_the_first(rows: Rows, floor: float) -> Pairs:
+    """The pairs of a row and one before it, the first of all to hold one of its values, that resemble by `floor`."""
+    count = len(rows.lengths)
+    held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(np.arange(count), rows.lengths))
+    owner, starts = held & (2**31 - 1), np.diff(held >> 31, prepend=-1) != 0
+    first: Places = owner[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
+    codes = np.sort(first[~starts] * count + owner[~starts])
+    codes = codes[np.diff(codes, prepend=-1) != 0]
+    if not len(codes):
+        none = np.empty(0, np.int64)
+        return Pairs(none, none, np.empty(0))
+    found = counting.compare(rows.table, codes, floor)
+    return Pairs(found.first, found.second, found.shared / (found.left + found.right - found.shared))

@@ -1,0 +1,89 @@
+"""What counts as common: what different documents share, not what copies of one share."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ndd_search as ndd
+from ndd_search.census import count_common_values
+from ndd_search.common_values import CommonValues
+from ndd_search.config import Recipe
+from ndd_search.decision import Decision
+from ndd_search.groups import choose_leaders
+from ndd_search.pairs import rows_of, similar_pairs
+from ndd_search.sketches import VALUES, Sketch, sketch_many
+
+RECIPE = Recipe()
+
+
+def story(seed: int, words: int = 120) -> str:
+    rng = random.Random(seed)
+    return " ".join(f"w{rng.randrange(10**6)}" for _ in range(words))
+
+
+def edited(text: str, seed: int, share: float = 0.02) -> str:
+    """Some words changed, and another opening and ending."""
+    rng = random.Random(seed)
+    words = [f"e{rng.randrange(10**6)}" if rng.random() < share else word for word in text.split()]
+    return f"{story(seed, 8)} {' '.join(words)} {story(seed + 1, 8)}"
+
+
+def leaders_by_default(sketches: Sequence[Sketch], common: CommonValues) -> set[int]:
+    pairs = similar_pairs(rows_of(sketches, RECIPE.k), Decision.of("auto", RECIPE, common))
+    return set(choose_leaders(len(sketches), pairs)[0].tolist())
+
+
+def test_values_that_more_than_three_documents_hold_are_common() -> None:
+    sketches = [[1, 2, *range(100 + 20 * i, 110 + 20 * i)] for i in range(4)] + [[2, 3], [3, 4], [3, 5]]
+    counted = count_common_values(sketches, RECIPE)
+    assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (7, [1, 2], [4, 5])
+
+
+def test_equal_sketches_count_once_and_empty_ones_not_at_all() -> None:
+    others = [[2, *range(100 * i, 100 * i + 10)] for i in range(1, 4)]
+    counted = count_common_values([[1, 2]] * 50 + [[]] * 3 + others, RECIPE)
+    assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (4, [2], [4])
+
+
+@pytest.mark.parametrize("sketches", [[], [[]], [[5]], [[5]] * 9])
+def test_a_table_of_next_to_nothing_is_empty(sketches: list[list[int]]) -> None:
+    counted = count_common_values(sketches, RECIPE)
+    assert (counted.documents, len(counted.values), counted.telling) == (int([5] in sketches), 0, False)
+
+
+def test_edited_copies_of_one_story_do_not_make_its_words_common() -> None:
+    copies = [edited(story(0), seed) for seed in range(1000, 1018, 2)]
+    others = [story(seed) for seed in range(1, 40)]
+    counted = count_common_values(sketch_many([*copies, *others], RECIPE), RECIPE)
+    assert len(counted.values) == 0
+    assert counted.documents == 39 + 9**0.5
+
+
+def test_what_different_texts_in_one_frame_share_is_common() -> None:
+    pages = [f"{story(0, 200)} {story(seed, 60)}" for seed in range(1, 40)]
+    sketches = sketch_many(pages, RECIPE)
+    counted = count_common_values(sketches, RECIPE)
+    assert len(counted.values) > 40
+    assert (counted.counts > 6).all()
+    assert len(leaders_by_default(sketches, counted)) == 39
+
+
+def test_a_small_index_with_many_copies_of_few_stories_shows_each_story_once(tmp_path: Path) -> None:
+    pytest.importorskip("tantivy")
+    texts = [f"harbour news {edited(story(i), 1000 + 40 * i + 2 * j)}" for i in range(6) for j in range(8)]
+    with ndd.Index.open(tmp_path / "index", text="text") as index:
+        index.add({"id": str(place), "text": text} for place, text in enumerate(texts))
+        hits = index.search("harbour news", size=10)["hits"]["hits"]
+    assert [hit["inner_hits"]["near_duplicates"]["hits"]["total"]["value"] for hit in hits] == [7] * 6
+
+
+def test_the_work_grows_with_the_sample_not_with_its_square() -> None:
+    rng = np.random.default_rng(0)
+    frame = rng.integers(0, VALUES, 44, np.int32)
+    sketches = [np.unique(np.concatenate((frame, rng.integers(0, VALUES, 20, np.int32)))) for _ in range(8000)]
+    counted = count_common_values(sketches, RECIPE)  # all pairs of this frame would be 32 million
+    assert np.isin(frame, counted.values).all()
+    assert counted.documents == 8000
