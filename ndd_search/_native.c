@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Of what is called from Python: raised with every change to it, here and in native.py. */
-enum { VERSION = 5 };
+enum { VERSION = 6 };
 
 /* ---------------------------------------------------------------- the sketches of a page */
 
@@ -189,7 +189,7 @@ static uint64_t weigh_common(const Weights *weights, const Page *page, int64_t f
 
 typedef struct {
     double least, asked, known; /* the bar of a pair is least + asked / min(shingles of the shorter, known), */
-    double power;               /* and of its resemblance as much is taken off as this makes of what is common */
+    double power, margin;       /* and of its resemblance as much is taken off as these make of what is common */
     int64_t shortest;           /* a hit of fewer values is similar only to one with the same values */
 } Rule;
 
@@ -222,8 +222,9 @@ static double resemblance_of(const Pair *pair)
 /* What is rare of a number of values: pair->shared and so on. */
 static double rare(int32_t number, uint64_t weight) { return number - (double)weight / UNIT; }
 
-/* Whether a pair that resembles each other by its bar still does without what common values pretend. */
-static int counts(const Rule *rule, const Pair *pair, double bar)
+/* Whether a pair that resembles each other by its bar still does without what common values pretend. margin: as a share
+ * of the shorter document. */
+static int counts(const Rule *rule, const Pair *pair, double bar, double margin)
 {
     double shared = rare(pair->shared, pair->weights[0]);
     double own_left = rare(pair->left, pair->weights[1]) - shared, own_right = rare(pair->right, pair->weights[2]) - shared;
@@ -232,8 +233,9 @@ static int counts(const Rule *rule, const Pair *pair, double bar)
     int32_t apart = pair->left + pair->right - 2 * pair->shared;
     if (!apart || !pair->weights[0] || rule->power == 0)
         return YES;
-    double specificity = shared / pair->shared * (apart / own), power = rule->power * 2 * (smaller > 0 ? smaller : 0) / own;
-    double resemblance = resemblance_of(pair);
+    double specificity = shared / pair->shared * (apart / own), mutuality = 2 * (smaller > 0 ? smaller : 0) / own;
+    double resemblance = resemblance_of(pair), different = 1 - resemblance + margin;
+    double power = rule->power * (different < 1 ? different : 1) * mutuality;
     if (specificity > 1)
         specificity = 1;
     /* e**x >= 1 + x and log(x) <= x - 1 make of a power a product: that parts most texts in a frame at once. */
@@ -246,6 +248,7 @@ static int counts(const Rule *rule, const Pair *pair, double bar)
 /* What is asked of a hit. */
 typedef struct {
     double bar;    /* the bar of a pair is the larger one of the two; this, and it, less ROUNDING */
+    double margin; /* of the rule, as a share of its shingles; of a pair, the larger one of the two */
     int32_t limit; /* see limit_of */
     int32_t least; /* how many values it shares at least with any hit it is similar to, 1 or more */
 } Asked;
@@ -254,8 +257,11 @@ static void ask(Asked *asked, const Page *page, const Rule *rule)
 {
     double bar = bar_of(rule, rule->known);
     for (int64_t hit = 0; hit < page->count; hit++) {
-        if (rule->asked > 0)
-            bar = bar_of(rule, shingles_of(page, hit));
+        if (rule->asked > 0 || rule->power > 0) {
+            double shingles = shingles_of(page, hit);
+            bar = bar_of(rule, shingles);
+            asked[hit].margin = rule->margin / (shingles < 1 ? 1 : shingles);
+        }
         /* A pair shares at least `bar` times the values of either of the two, whichever of them ends first. */
         double least = (bar - 2 * ROUNDING) * (double)length_of(page, hit);
         asked[hit].bar = bar - ROUNDING;
@@ -552,11 +558,12 @@ static void end_search(Search *search)
     free(search->met);
 }
 
+static double larger(double a, double b) { return a > b ? a : b; }
+
 /* The bar of a pair, less ROUNDING. */
 static double bar_for(const Search *search, const Pair *pair)
 {
-    double first = search->asked[pair->first].bar, second = search->asked[pair->second].bar;
-    return first > second ? first : second;
+    return larger(search->asked[pair->first].bar, search->asked[pair->second].bar);
 }
 
 /* How many values the hit counted last shares with an earlier one, which it has met among the smallest of both. */
@@ -645,7 +652,8 @@ static int judge(const Search *search, Pair *pair)
                        weigh_common(search->weights, page, first, second);
     pair->weights[1] = sums_of(search->weights, page, first)[pair->left - 1]; /* both have values: they share one */
     pair->weights[2] = sums_of(search->weights, page, second)[pair->right - 1];
-    return counts(search->rule, pair, bar_for(search, pair));
+    double margin = larger(search->asked[first].margin, search->asked[second].margin);
+    return counts(search->rule, pair, bar_for(search, pair), margin);
 }
 
 /* The leader of each hit and the similarity to it, 1 for leaders. The first `old` are leaders whatever they share.
@@ -1324,10 +1332,11 @@ static int get_question(Question *question, PyObject *arguments, const char *for
     Rule *rule = &question->rule;
     *question = (Question){0};
     if (!PyArg_ParseTuple(arguments, format, &sketches, &offsets, &k, &rule->least, &rule->asked, &rule->known,
-                          &rule->power, &shortest, &table, &question->last))
+                          &rule->power, &rule->margin, &shortest, &table, &question->last))
         return -1;
     rule->shortest = shortest;
-    if (!(rule->least >= 0 && rule->least <= 1 && rule->asked >= 0 && rule->known > 0 && rule->power >= 0))
+    if (!(rule->least >= 0 && rule->least <= 1 && rule->asked >= 0 && rule->known > 0 && rule->power >= 0 &&
+          rule->margin >= 0))
         return 0;
     if (!copy_page(&question->page, sketches, offsets, k) || !get_weights(&question->weights, table, &question->page))
         return 0;
@@ -1348,7 +1357,7 @@ static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Question question;
     PyObject *result = NULL;
-    int fine = get_question(&question, arguments, "OOL(ddddL)OL:leaders");
+    int fine = get_question(&question, arguments, "OOL(dddddL)OL:leaders");
     int64_t size = question.page.count * (int64_t)sizeof(int64_t);
     if (fine > 0 && (result = Py_BuildValue("NN", bytes_of(NULL, size), bytes_of(NULL, size)))) {
         int64_t *found = (int64_t *)PyBytes_AsString(PyTuple_GetItem(result, 0));
@@ -1423,7 +1432,7 @@ static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *found = NULL;
     PyObject *result = NULL;
     int64_t count = -1;
-    if (get_question(&question, arguments, "OOL(ddddL)OL:pairs") > 0) {
+    if (get_question(&question, arguments, "OOL(dddddL)OL:pairs") > 0) {
         Py_BEGIN_ALLOW_THREADS
         count = find_pairs(&question.page, &question.rule, question.common, &found);
         Py_END_ALLOW_THREADS

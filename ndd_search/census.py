@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import counting
-from ndd_search.common_values import CommonValues, Places, Shares
+from ndd_search.common_values import CommonValues, Places
 from ndd_search.config import Recipe
 from ndd_search.decision import Constants, Decision
 from ndd_search.groups import choose_leaders
@@ -57,10 +57,10 @@ def _count(rows: Rows, copies: Pairs, recipe: Recipe, constants: Constants) -> C
     leaders, _ = choose_leaders(len(rows.lengths), copies)
     held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(leaders, rows.lengths))
     groups = np.flatnonzero(np.diff(held, prepend=-1))
-    weights: Shares = np.sqrt(np.diff(groups, append=len(held)))  # of those in each group that hold a value
+    weights = np.sqrt(np.diff(groups, append=len(held)).astype(np.float64))  # of those in each group that hold a value
     values = held[groups] >> 31
     starts = np.flatnonzero(np.diff(values, prepend=-1))
-    counts: Shares = np.round(np.add.reduceat(weights, starts), _PLACES) if len(starts) else weights
+    counts = np.add.reduceat(weights, starts).round(_PLACES) if len(starts) else weights
     common = counts > constants.handful
     documents = round(float(np.sqrt(np.bincount(leaders)).sum()), _PLACES)
     return CommonValues(

@@ -13,12 +13,14 @@ in a frame has all that the bare text has, however rare the frame is. With
 
 two hits are near-duplicates when
 
-    j * min(1, s / d) ** (6 * m)  >=  0.30 + q / min(n, 20 + N)
+    j * min(1, s / d) ** (10 * m * min(1, 1 - j + 8 * q / n))  >=  0.30 + q / min(n, 20 + N)
 
-The left side never exceeds j: rareness can only part what resembles, never join what does not. The right side asks
-more of short texts, where one changed word (q shingles) is a good part of what there is, and of an index that is not
-known: without a table s / d is 1 and N is 0, a plain bar of 0.45 for words. docs/quality.md has the evidence, and what
-half and double of each constant would do.
+The left side never exceeds j: rareness can only part what resembles, never join what does not. It weighs as much as
+there is that sets the two apart, 1 - j, and a margin of eight words more: where hardly anything is different in a long
+text, how rare that is says little, and in a short one it may still be all that matters. The right side asks more of
+short texts, where one changed word (q shingles) is a good part of what there is, and of an index that is not known:
+without a table s / d is 1 and N is 0, a plain bar of 0.45 for words. docs/quality.md has the evidence, and what half
+and double of each constant would do.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from ndd_search.common_values import HANDFUL, CommonValues, Shares
 from ndd_search.config import Recipe
 from ndd_search.errors import RecipeMismatch
 
+Rule = tuple[float, float, float, float, float]
 Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1
 PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on plain resemblance
 _ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the rounding
@@ -44,20 +47,18 @@ class Constants:
     """The five numbers that make "auto"; changed only to measure what they do (`ndd-search evaluate --sensitivity`).
 
     least:   resemblance below which no pair counts: two texts with more than twice as much apart as in common.
-    power:   how much s / d weighs where the difference is mutual: two copies with other frames are mostly above 0.85,
-             which takes half or less; two texts in one template are around 0.6, which takes nearly all.
-    changes: words changed in a text that are still nothing, each of them q shingles.
+    power:   how much s / d weighs where the difference is mutual and half of all there is: two copies with other frames
+             are mostly above 0.85, which takes half or less; two texts in one template around 0.6, which takes most.
+    margin:  words by which two texts may be more different than is seen, each of them q shingles (see also `census`).
     unknown: an index nobody counted asks as much as a text of that many shingles.
     handful: different documents that may share a value before it is common: a name, a quotation, a saying.
-    margin:  words that could be changed in a text and leave it a copy, before anything is known of an index.
     """
 
     least: float = 0.30
-    power: float = 6.0
-    changes: float = 1.0
+    power: float = 10.0
+    margin: float = 8.0
     unknown: float = 20.0
     handful: int = HANDFUL
-    margin: float = 8.0
 
 
 @dataclass(frozen=True)
@@ -146,32 +147,35 @@ class Decision:
         return self.bar, self.size, self.common.digest if self.common else ""
 
     @property
-    def rule(self) -> tuple[float, float, float, float]:
-        """The numbers that the native core decides by: a pair counts whose similarity, with all that `power` makes of
-        s / d and m, is at least `least + asked / min(n, known)`.
+    def rule(self) -> Rule:
+        """The numbers that the native core decides by: a pair counts whose similarity, with all that `power` and
+        `margin` (in shingles) make of s / d and m, is at least `least + asked / min(n, known)`.
         """
         power = self.constants.power if self.common else 0.0
+        margin = self.constants.margin * self.size
         if self.bar is not None:
-            return self.bar, 0.0, 1.0, power
+            return self.bar, 0.0, 1.0, power, margin
         known = self.constants.unknown + (self.common.documents if self.common else 0)
-        return self.constants.least, self.constants.changes * self.size, known, power
+        return self.constants.least, self.size, known, power, margin
 
     @property
     def floor(self) -> float:
         """The plain resemblance below which no pair can count, above 0."""
-        least, asked, known, _ = self.rule
+        least, asked, known, *_ = self.rule
         return min(least + asked / known, 1.0)
 
     def similarity(self, pairs: Overlaps) -> Shares:
         """What is held against the bar, 0..1: resemblance, for "auto" less what common values pretend."""
         if self.common is None:
             return pairs.resemblance
-        discounted: Shares = pairs.resemblance * pairs.specificity ** (self.constants.power * pairs.mutuality)
+        resemblance, margin = pairs.resemblance, self.constants.margin * self.size
+        apart = np.minimum(1 - resemblance + margin / np.maximum(pairs.shorter, 1), 1)
+        discounted: Shares = resemblance * pairs.specificity ** (self.constants.power * apart * pairs.mutuality)
         return discounted
 
     def bars(self, pairs: Overlaps) -> Shares:
         """The bar of each pair."""
-        least, asked, known, _ = self.rule
+        least, asked, known, *_ = self.rule
         return np.minimum(least + asked / np.minimum(np.maximum(pairs.shorter, 1), known), 1.0)
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:

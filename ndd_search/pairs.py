@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ndd_search import counting, native
 from ndd_search.common_values import UNIT, CommonValues
 from ndd_search.counting import Counts, Ranks, Table
-from ndd_search.decision import Decision, Overlaps
+from ndd_search.decision import Decision, Overlaps, Rule
 from ndd_search.errors import InvalidSketch
 from ndd_search.similarity import check_sketch, estimated_shingles
 from ndd_search.sketches import VALUES, Sketch, Sketches
@@ -123,7 +123,7 @@ def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
     """The pairs whose resemblance is at least `floor`, or the decision's own, with what it asks about them."""
     least = decision.floor if floor is None else floor
-    if found := _native_pairs(rows, (least, 0.0, 1.0, 0.0), decision, brief=False):
+    if found := _native_pairs(rows, (least, 0.0, 1.0, 0.0, 0.0), decision, brief=False):
         return Pairs(*found[:3]), Overlaps(*found[3:])
     counts = counting.count_shared(rows.table, least)
     return _pairs(counts), _overlaps(rows, counts, decision.common)
@@ -140,9 +140,7 @@ def _overlaps(rows: Rows, counts: Counts, common: CommonValues | None) -> Overla
     return Overlaps(*numbers, shorter, *rare)
 
 
-def _native_pairs(
-    rows: Rows, rule: tuple[float, float, float, float], decision: Decision, *, brief: bool
-) -> list[npt.NDArray[Any]] | None:
+def _native_pairs(rows: Rows, rule: Rule, decision: Decision, *, brief: bool) -> list[npt.NDArray[Any]] | None:
     """The pairs of the native core, as arrays; None when only numpy can tell."""
     if not native.core:
         return None

@@ -73,7 +73,7 @@ def test_what_different_texts_in_one_frame_share_is_common() -> None:
 
 def test_a_small_index_with_many_copies_of_few_stories_shows_each_story_once(tmp_path: Path) -> None:
     pytest.importorskip("tantivy")
-    texts = [f"harbour news {edited(story(i), 1000 + 40 * i + 2 * j)}" for i in range(6) for j in range(8)]
+    texts = [f"harbour news {edited(story(i, 300), 1000 + 40 * i + 2 * j)}" for i in range(6) for j in range(8)]
     with ndd.Index.open(tmp_path / "index", text="text") as index:
         index.add({"id": str(place), "text": text} for place, text in enumerate(texts))
         hits = index.search("harbour news", size=10)["hits"]["hits"]

@@ -247,7 +247,7 @@ def test_without_a_collection_the_method_that_is_best_on_the_others_is_chosen(fo
 
 def test_each_constant_is_halved_and_doubled() -> None:
     names = [method.name for method in halved_and_doubled(Recipe())]
-    assert names[:4] == ["least 0.15", "least 0.6", "power 3", "power 12"]
+    assert names[:4] == ["least 0.15", "least 0.6", "power 5", "power 20"]
     assert len(names) == 10
     assert all(isinstance(method, Method) for method in halved_and_doubled(Recipe()))
 

@@ -102,7 +102,7 @@ def all_methods() -> dict[str, Method]:
 def halved_and_doubled(recipe: Recipe) -> Iterator[Method]:
     """The default decision with each of its constants at half and at double."""
     constants = Constants()
-    for name in ("least", "power", "changes", "unknown", "handful"):
+    for name in ("least", "power", "margin", "unknown", "handful"):
         for factor in (0.5, 2):
             value = type(getattr(constants, name))(getattr(constants, name) * factor)
             changed = replace(constants, **{name: value})
