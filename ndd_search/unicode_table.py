@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -110,43 +109,66 @@ def code_point_table() -> Table:
     points = _classes()
     points[(composing_pairs().keys & POINT).astype(np.int64)] |= COMPOSES
     points[(points & MARK != 0) & (combining_orders() > 0)] |= ORDERED
-    plain = points.copy()
-    pool: list[int] = []
-    starts: list[int] = []
-    lengths: list[int] = []
-    everything = "".join(_scanned())
-    changing = {*_decompositions(), *_ignorable.findall(everything), *_turkish_i.findall(everything)}
-    changing |= {char for char, folded in zip(_scanned(), map(str.casefold, _scanned()), strict=True) if char != folded}
-    chars = sorted(changing)
-    for char, folded in zip(chars, fold("\n".join(chars)).split("\n"), strict=True):
-        if chr(IOTA_BELOW) in unicodedata.normalize("NFKD", char):  # a mark that becomes a letter
-            points[ord(char)] = IOTA_BELOW | ORDERED
-            continue
-        if len(folded) == 1 and char != "\u0130":
-            points[ord(char)] = plain[ord(folded)]
-            continue
-        # The dot of a capital i is a mark like others, until `composing_pairs` takes it away.
-        after = plain[list(map(ord, folded if char != "\u0130" else "i\u0307"))]
-        if len(after) and not after.any():
-            points[ord(char)] = 0
-        else:
-            points[ord(char)] = SPECIAL | np.uint32(len(starts))
-            starts.append(len(pool))
-            lengths.append(len(after))
-            pool += after.tolist()
-    return Table(points, np.array(pool, np.uint32), np.array(starts), np.array(lengths))
+    chars, folded = _folded()
+    codes = code_points(chars)
+    lengths = np.fromiter(map(len, folded), np.int64, len(folded))
+    starts = np.cumsum(lengths) - lengths
+    pool = points[code_points("".join(folded))]
+    letters = np.cumsum(np.append(0, pool != 0))
+    nothing = (lengths > 0) & (letters[starts + lengths] == letters[starts])  # separators only
+    points[codes] = SPECIAL | np.arange(len(codes), dtype=np.uint32)
+    points[codes[lengths == 1]] = pool[starts[lengths == 1]]
+    points[codes[nothing]] = 0
+    decomposed = code_points(unicodedata.normalize("NFKD", "\n".join(chars)))
+    lines = np.cumsum(decomposed == ord("\n"))
+    points[codes[lines[decomposed == IOTA_BELOW]]] = IOTA_BELOW | ORDERED  # a mark that becomes a letter
+    return Table(points, pool, starts, lengths)
+
+
+def _folded() -> tuple[str, list[str]]:
+    """The code points that folding changes, and what they become."""
+    known = _known().chars
+    cases = "\n".join(known).casefold().split("\n")
+    changing = [*_decompositions(), *_ignorable.findall(_scanned()), *_turkish_i.findall(known)]
+    changing += [char for char, folded in zip(known, cases, strict=True) if char != folded]
+    chars = "".join(dict.fromkeys(changing))
+    folded = fold("\n".join(chars)).split("\n")
+    # The dot of a capital i is a mark like others, until `composing_pairs` takes it away.
+    folded[chars.index("\u0130")] = "i\u0307"
+    return chars, folded
+
+
+class Known(NamedTuple):
+    """The scanned code points that are assigned.
+
+    points: int64. kinds: uint8, the first letter of the category of each.
+    """
+
+    chars: str
+    points: Places
+    kinds: npt.NDArray[np.uint8]
 
 
 @cache
-def _scanned() -> list[str]:
-    return list(map(chr, chain.from_iterable(range(*part) for part in _SCANNED)))
+def _known() -> Known:
+    scanned = _scanned()
+    categories = np.frombuffer("".join(map(unicodedata.category, scanned)).encode(), "S2")
+    assigned = categories != b"Cn"
+    points = code_points(scanned)[assigned]
+    chars = points.tobytes().decode("utf-32-le")
+    return Known(chars, points.astype(np.int64), categories[assigned].astype("S1").view(np.uint8))
+
+
+def _scanned() -> str:
+    points = np.concatenate([np.arange(*part, dtype="<u4") for part in _SCANNED])
+    return points.tobytes().decode("utf-32-le")
 
 
 @cache
 def _decompositions() -> dict[str, str]:
     """What Unicode says of those that decompose at all."""
-    found = map(unicodedata.decomposition, _scanned())
-    return {char: parts for char, parts in zip(_scanned(), found, strict=True) if parts}
+    chars = _known().chars
+    return {char: parts for char, parts in zip(chars, map(unicodedata.decomposition, chars), strict=True) if parts}
 
 
 def _classes() -> Numbers:
@@ -156,11 +178,9 @@ def _classes() -> Numbers:
         points[first : last + 1] = 0
     points[0xFFFE::0x10000] = points[0xFFFF::0x10000] = 0  # noncharacters
     points[:128] = np.frombuffer(ASCII, np.uint8)[:128]
-    scanned = code_points("".join(_scanned()))
-    categories = "".join(map(unicodedata.category, _scanned())).encode()
-    major, minor = np.frombuffer(categories, np.uint8).reshape(-1, 2).T
-    points[scanned[~np.isin(major, list(b"LMN")) & ~((major == ord("C")) & (minor == ord("n")))]] = 0
-    points[scanned[major == ord("M")]] |= MARK
+    known = _known()
+    points[known.points[~np.isin(known.kinds, list(b"LMN"))]] = 0
+    points[known.points[known.kinds == ord("M")]] |= MARK
     for first, last in _UNSPACED:
         block = points[first : last + 1]
         block[block != 0] |= SINGLE
@@ -185,7 +205,11 @@ def native_table() -> bytes:
     inside[heads] = False
     pool[heads], pool[inside] = table.lengths, _packed(table.pool)
     special = (table.points & SPECIAL) != 0
-    entries = _packed(np.where(special, np.uint32(0), table.points))
+    entries = np.arange(len(table.points), dtype=np.uint32)
+    odd = pairs.is_first | (table.points != entries)
+    odd[_known().points] = True
+    some = np.flatnonzero(odd & ~special)
+    entries[some] = _packed(table.points[some])
     entries[special] = (heads[table.points[special] & POINT] + len(entries)).astype(np.uint32) | np.uint32(1 << 31)
     # An i whose dot went: marks could have changed places with the dot.
     entries[0x0130] = _packed(np.array([ord("i")], np.uint32))[0] | np.uint32(63 << 21)
@@ -196,17 +220,26 @@ def native_table() -> bytes:
 
 def _packed(entries: Numbers) -> Numbers:
     """Entries of `code_point_table` as `native_table` has them."""
-    points, tails = entries & POINT, combining_orders(tail=True)
-    ranks = np.cumsum(np.bincount(tails, minlength=256) > 0, dtype=np.uint32) - np.uint32(1)  # np.unique is slow
-    ranks[IOTA_ORDER] = 63
-    packed: Numbers = points | ranks[tails[points]] << np.uint32(21)
-    stays = ((entries & MARK) != 0) & (combining_orders()[points] == 0) & (tails[points] > 0)  # as if first in a pair
+    points = entries & POINT
+    packed: Numbers = points | _tail_ranks()[points] << np.uint32(21)
+    # A mark that does not move, and ends in one that does, is as if first in a pair.
+    stays = ((entries & MARK) != 0) & (combining_orders()[points] == 0) & (combining_orders(tail=True)[points] > 0)
     mark = (entries & (MARK | ORDERED)) != 0
     single = ((entries & SINGLE) != 0) & ~mark  # a mark goes with its letter
     flags = (composing_pairs().is_first[points] | stays, (entries & COMPOSES) != 0, mark, single)
     for bit, flag in enumerate(flags, 27):
         packed |= flag.astype(np.uint32) << np.uint32(bit)
     return packed
+
+
+@cache
+def _tail_ranks() -> Numbers:
+    """The rank of each code point's last mark, among all combining classes."""
+    tails = combining_orders(tail=True)
+    ranks = np.cumsum(np.bincount(tails, minlength=256) > 0, dtype=np.uint32) - np.uint32(1)  # np.unique is slow
+    ranks[IOTA_ORDER] = 63
+    found: Numbers = ranks[tails]
+    return found
 
 
 @cache
@@ -219,7 +252,8 @@ def combining_orders(tail: bool = False) -> npt.NDArray[np.uint8]:
                 orders[ord(char)] = unicodedata.combining(unicodedata.normalize("NFD", char)[-1])
         return orders
     orders = np.zeros(0x110000, np.uint8)
-    orders[code_points("".join(_scanned()))] = list(map(unicodedata.combining, _scanned()))
+    marks = _known().points[_known().kinds == ord("M")]
+    orders[marks] = [unicodedata.combining(chr(mark)) for mark in marks]
     return orders
 
 
@@ -243,18 +277,21 @@ def composing_pairs() -> Pairs:
         pair = parts.split()
         if len(pair) == 2 and pair[0][0] != "<" and unicodedata.normalize("NFC", char) == char:
             pairs[int(pair[0], 16) << 21 | int(pair[1], 16)] = ord(char)
-    marks = [mark for mark in map(chr, {key & 0x1FFFFF for key in pairs}) if unicodedata.combining(mark)]
-    for char in [chr(composed) for composed in pairs.values()]:
-        last = unicodedata.combining(unicodedata.normalize("NFD", char)[-1])
-        for mark in marks:  # that belong before the one which is composed already
-            if unicodedata.combining(mark) < last and len(one := unicodedata.normalize("NFC", char + mark)) == 1:
-                pairs[ord(char) << 21 | ord(mark)] = ord(one)
-    for syllable in range(0xAC00, 0xD7A4):
-        block, final = divmod(syllable - 0xAC00, 28)
-        first, second = (syllable - final, 0x11A7 + final) if final else (0x1100 + block // 21, 0x1161 + block % 21)
-        pairs[first << 21 | second] = syllable
+    for one in list(pairs.values()):
+        whole = unicodedata.normalize("NFD", chr(one))
+        for i in range(1, len(whole) - 1):  # a mark that may come when those after it are composed already
+            rest = unicodedata.normalize("NFC", whole[:i] + whole[i + 1 :])
+            if len(rest) == 1 and unicodedata.normalize("NFC", rest + whole[i]) == chr(one):
+                pairs[ord(rest) << 21 | ord(whole[i])] = one
     pairs[ord("i") << 21 | DOT_ABOVE] = ord("i")  # as `fold` does
-    keys = np.array(sorted(pairs), np.uint64)
+    syllables = np.arange(0xAC00, 0xD7A4, dtype=np.uint64)
+    block, final = np.divmod(syllables - np.uint64(0xAC00), np.uint64(28))
+    first = np.where(final > 0, syllables - final, np.uint64(0x1100) + block // np.uint64(21))
+    second = np.where(final > 0, np.uint64(0x11A7) + final, np.uint64(0x1161) + block % np.uint64(21))
+    keys = np.append(np.array(list(pairs), np.uint64), first << np.uint64(21) | second)
+    composed = np.append(np.array(list(pairs.values()), np.uint32), syllables.astype(np.uint32))
+    order = np.argsort(keys)
+    keys = keys[order]
     is_first = np.zeros(0x110000, np.bool_)
     is_first[(keys >> np.uint64(21)).astype(np.int64)] = True
-    return Pairs(keys, np.array([pairs[key] for key in sorted(pairs)], np.uint32), is_first)
+    return Pairs(keys, composed[order], is_first)
