@@ -6,7 +6,8 @@ and the more they are, the more a form it is: so g documents that may be copies 
 
 What may be a copy is said in two rounds. In the first, which knows nothing yet, it is who would still be alike if
 `margin` words of the shorter text were changed: few in a long text, but in a short one nearly nothing may be different
-as it is. In the second it is what the default takes for a copy with the table of the first.
+as it is. In the second it is what the default takes for a copy with the table of the first, and copies of copies: the
+twentieth revision of a text may share little with the first.
 
 Copies are looked for among those who held a value first: the first telling of a story is the first to hold what is its
 own. So the work grows with the sample, not with its square, however many documents share a frame.
@@ -22,6 +23,7 @@ import numpy.typing as npt
 from ndd_search import counting
 from ndd_search.common_values import CommonValues, Places
 from ndd_search.config import Recipe
+from ndd_search.counting import Ranks
 from ndd_search.decision import Constants, Decision
 from ndd_search.groups import choose_leaders
 from ndd_search.overlaps import overlaps
@@ -47,25 +49,40 @@ def count_common_values(
     sizes = estimated_shingles(rows.lengths, rows.largest, recipe.k)
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
     copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
-    common = _count(rows, pairs.where(copies), recipe, constants)
+    leaders, _ = choose_leaders(len(rows.lengths), pairs.where(copies))
+    common = _count(rows, leaders, recipe, constants)
     decision = Decision(None, recipe.size, common if common.telling else None, constants)
     copies = decision.accepts(overlaps(rows, pairs.first, pairs.second, decision.common))
-    return _count(rows, pairs.where(copies), recipe, constants)
+    return _count(rows, _connected(len(rows.lengths), pairs.where(copies)), recipe, constants)
 
 
-def _count(rows: Rows, copies: Pairs, recipe: Recipe, constants: Constants) -> CommonValues:
-    leaders, _ = choose_leaders(len(rows.lengths), copies)
-    held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(leaders, rows.lengths))
+def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> CommonValues:
+    """Count the values of rows. group: of each row; those of one group may be copies of one another."""
+    held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(group, rows.lengths))
     groups = np.flatnonzero(np.diff(held, prepend=-1))
     weights = np.sqrt(np.diff(groups, append=len(held)).astype(np.float64))  # of those in each group that hold a value
     values = held[groups] >> 31
     starts = np.flatnonzero(np.diff(values, prepend=-1))
     counts = np.add.reduceat(weights, starts).round(_PLACES) if len(starts) else weights
     common = counts > constants.handful
-    documents = round(float(np.sqrt(np.bincount(leaders)).sum()), _PLACES)
+    documents = round(float(np.sqrt(np.bincount(group)).sum()), _PLACES)
     return CommonValues(
         documents, values[starts[common]].astype(np.int32), counts[common], recipe.id, constants.handful
     )
+
+
+def _connected(count: int, pairs: Pairs) -> Ranks:
+    """The first row that each row is connected with, by any number of pairs."""
+    group = np.arange(count)
+    while True:
+        first = np.minimum(group[pairs.first], group[pairs.second])
+        nearer = group.copy()
+        np.minimum.at(nearer, pairs.first, first)
+        np.minimum.at(nearer, pairs.second, first)
+        nearer = nearer[nearer]
+        if (nearer == group).all():
+            return group
+        group = nearer
 
 
 def _pairs_with_the_first(rows: Rows, floor: float) -> Pairs:

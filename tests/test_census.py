@@ -62,6 +62,16 @@ def test_edited_copies_of_one_story_do_not_make_its_words_common() -> None:
     assert counted.documents == 39 + 9**0.5
 
 
+def test_revisions_of_a_text_do_not_make_its_words_common_though_the_last_shares_little_with_the_first() -> None:
+    words = story(0, 200).split()
+    revisions = [" ".join(words)]
+    for number in range(12):
+        words[number * 15 : number * 15 + 15] = story(500 + number, 15).split()
+        revisions.append(" ".join(words))
+    counted = count_common_values(sketch_many([*revisions, *(story(i, 200) for i in range(1, 40))], RECIPE), RECIPE)
+    assert counted.documents == pytest.approx(39 + 13**0.5, abs=0.001)
+
+
 def test_what_different_texts_in_one_frame_share_is_common() -> None:
     pages = [f"{story(0, 200)} {story(seed, 60)}" for seed in range(1, 40)]
     sketches = sketch_many(pages, RECIPE)
