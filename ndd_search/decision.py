@@ -13,13 +13,13 @@ in a frame has all that the bare text has, however rare the frame is. With
 
 two hits are near-duplicates when
 
-    j * min(1, s / d) ** (10 * m * min(1, 1 - j + 8 * q / n))  >=  0.30 + q / min(n, 20 + N)
+    j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  0.27 + q / min(n, 16 + N)
 
 The left side never exceeds j: rareness can only part what resembles, never join what does not. It weighs as much as
 there is that sets the two apart, 1 - j, and a margin of eight words more: where hardly anything is different in a long
 text, how rare that is says little, and in a short one it may still be all that matters. The right side asks more of
 short texts, where one changed word (q shingles) is a good part of what there is, and of an index that is not known:
-without a table s / d is 1 and N is 0, a plain bar of 0.45 for words. docs/quality.md has the evidence, and what half
+without a table s / d is 1 and N is 0, a plain bar of 0.46 for words. docs/quality.md has the evidence, and what half
 and double of each constant would do.
 """
 
@@ -46,7 +46,7 @@ _ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the roundin
 class Constants:
     """The five numbers that make "auto"; changed only to measure what they do (`ndd-search evaluate --sensitivity`).
 
-    least:   resemblance below which no pair counts: two texts with more than twice as much apart as in common.
+    least:   resemblance below which no pair counts: two texts with nearly three times as much apart as in common.
     power:   how much s / d weighs where the difference is mutual and half of all there is: two copies with other frames
              are mostly above 0.85, which takes half or less; two texts in one template around 0.6, which takes most.
     margin:  words by which two texts may be more different than is seen, each of them q shingles (see also `census`).
@@ -54,10 +54,10 @@ class Constants:
     handful: different documents that may share a value before it is common: a name, a quotation, a saying.
     """
 
-    least: float = 0.30
-    power: float = 10.0
+    least: float = 0.27
+    power: float = 11.0
     margin: float = 8.0
-    unknown: float = 20.0
+    unknown: float = 16.0
     handful: int = HANDFUL
 
 

@@ -247,7 +247,7 @@ def test_without_a_collection_the_method_that_is_best_on_the_others_is_chosen(fo
 
 def test_each_constant_is_halved_and_doubled() -> None:
     names = [method.name for method in halved_and_doubled(Recipe())]
-    assert names[:4] == ["least 0.15", "least 0.6", "power 5", "power 20"]
+    assert names[:4] == ["least 0.135", "least 0.54", "power 5.5", "power 22"]
     assert len(names) == 10
     assert all(isinstance(method, Method) for method in halved_and_doubled(Recipe()))
 
@@ -258,7 +258,7 @@ def test_the_command_prints_tables_and_writes_a_report_in_one_file(
     report = tmp_path / "report.html"
     assert main(["evaluate", str(folder), "--methods", "auto,profile", "--report", str(report), "--quiet"]) == 0
     printed = capsys.readouterr().out
-    assert "| auto | 0.30 | 1.000 (1.00/1.00) |" in printed
+    assert "| auto | 0.27 | 1.000 (1.00/1.00) |" in printed
     html = report.read_text()
     assert html.count("<svg") == 3
     assert "src=" not in html
