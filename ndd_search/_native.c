@@ -852,16 +852,30 @@ static int64_t clean_text(Cleaner *cleaner, const uint32_t *codes, int64_t lengt
     }
     cleaner->count = cleaner->before = cleaner->base = 0;
     cleaner->marks = 0;
+    const uint32_t *table = cleaner->table; /* these are not read from memory again at each step */
+    uint32_t base = 0, *points = cleaner->points;
+    int64_t count = 0;
     for (int64_t i = 0; i < length; i++) {
-        uint32_t entry = cleaner->table[codes[i]] & ~ignored;
-        if (entry < COMPOSES && !(cleaner->base & SINGLE)) { /* nearly all */
-            cleaner->points[cleaner->count++] = entry & POINT;
+        uint32_t entry = table[codes[i]] & ~ignored, point = entry & POINT;
+        if (!(entry & (COMPOSES | MARK | SPECIAL))) { /* nearly all */
+            if ((entry | base) & SINGLE && point && base)
+                points[count++] = 0;
+            points[count++] = point;
+            base = point ? entry : 0;
             cleaner->before = entry;
-            cleaner->base = entry & POINT ? entry : 0;
             cleaner->marks = 0;
-        } else if (!(entry & SPECIAL ? add_special(cleaner, entry, length - i) : add_entry(cleaner, entry)))
-            return -1;
+        } else if ((entry & (COMPOSES | MARK | SPECIAL)) == MARK && !rank_of(entry)) { /* most vowel signs */
+            points[count++] = base ? point : 0;
+            cleaner->before = entry;
+            cleaner->marks = 0;
+        } else {
+            cleaner->count = count, cleaner->base = base;
+            if (!(entry & SPECIAL ? add_special(cleaner, entry, length - i) : add_entry(cleaner, entry)))
+                return -1;
+            points = cleaner->points, count = cleaner->count, base = cleaner->base;
+        }
     }
+    cleaner->count = count;
     return cleaner->count;
 }
 
@@ -939,8 +953,10 @@ static void settle(Smallest *smallest)
         starts[i + 1] += starts[i];
     for (int64_t i = 0; i < count; i++)
         spare[starts[(uint64_t)values[i] * scale >> 32]++] = values[i];
+    int32_t later = count ? spare[0] : 0; /* of two neighbours: most of what is out of order, without a branch */
     for (int64_t i = 0; i < count; i++) {
-        int32_t value = spare[i];
+        int32_t next = i + 1 < count ? spare[i + 1] : INT32_MAX, value = later < next ? later : next;
+        later = later < next ? next : later;
         if (!kept || value > values[kept - 1]) {
             if (kept >= k && (uint64_t)value * scale >> 32 > (uint64_t)values[k - 1] * scale >> 32)
                 break;
@@ -957,7 +973,7 @@ static void settle(Smallest *smallest)
         }
         if (steps > PATIENCE * count) { /* not what hashes do, but somebody may choose texts for it */
             qsort(spare, (size_t)count, sizeof *spare, compare);
-            i = -1, kept = steps = 0;
+            i = -1, kept = steps = 0, later = spare[0];
         }
     }
     smallest->count = kept < k ? kept : k;
