@@ -13,8 +13,6 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
-import numpy as np
-
 from ndd_search.cache import cache_key
 from ndd_search.config import CollapseOptions, Strategy, collapse_options
 from ndd_search.engines.answers import (
@@ -43,7 +41,7 @@ from ndd_search.engines.request import (
     widened,
 )
 from ndd_search.engines.response import block_of, hits_of, total_of
-from ndd_search.engines.rounds import Seen, own_part, sketches_only, strategy_of, stretches
+from ndd_search.engines.rounds import DoesNotFit, Seen, documents_of, own_part, sketches_only, strategy_of, stretches
 from ndd_search.engines.settings import Settings
 from ndd_search.engines.state import State
 from ndd_search.engines.trips import Trips, trouble
@@ -65,10 +63,6 @@ _NO_DOCUMENTS = "the documents to show could not be fetched, the page is the eng
 
 Flow = Generator[Request, Answer, Answer]
 Rounds = Generator[Request, Answer, State | Answer]
-
-
-class _DoesNotFit(Exception):
-    """A search that was taken apart: refused, failed in part, or two requests do not speak of the same hits."""
 
 
 def conversation(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Conversation | None:
@@ -135,7 +129,7 @@ class Conversation:
         known: State | None = self.settings.recall(self._stream_key)
         try:
             return (yield from self._page(known or State()))
-        except _DoesNotFit:
+        except DoesNotFit:
             self.strategy = "one_phase"
             if known is None:  # else it is just older than the index
                 self._learn(whole_until=self.settings.clock() + self.settings.plain_for)
@@ -175,7 +169,7 @@ class Conversation:
         refusals = {HTTPStatus.BAD_REQUEST} if self.strategy == "one_phase" else _REFUSED
         answers = yield from self._trips.first(self._requests(wish, first=True), refusals)
         if self.strategy != "one_phase" and not all(one.whole for one in answers):
-            raise _DoesNotFit
+            raise DoesNotFit
         if not answers[0].has_hits:
             return (yield from self._as_asked(answers[0]))
         if answers[0].refusals and (instead := (yield from self._refused_in_part(answers[0]))):
@@ -318,25 +312,15 @@ class Conversation:
         for wish, answer in zip(wishes, answers, strict=True):
             documents.update(self._documents(state.stream, wish.start, answer.hits))
         if len({(one["_index"], one["_id"]) for rank, one in documents.items() if rank in ranks}) < len(ranks):
-            raise _DoesNotFit
+            raise DoesNotFit
         return replace(state, documents=documents, envelope=after(state.envelope or {}, answers))
 
     def _documents(self, stream: Stream, start: int, hits: list[Hit]) -> dict[int, Hit]:
-        """Documents by place, ranked and scored as their sketches were. Raises _DoesNotFit if those are others."""
-        first = int(np.searchsorted(stream.ranks, start))
-        if stream.ranks[first : first + len(hits)].tolist() != list(range(start, start + len(hits))):
-            raise _DoesNotFit
-        for at, (hit, sketch) in enumerate(zip(hits, self._sketches(hits), strict=True), first):
-            before, lacking = stream.hits[at], stream.lacking[at]
-            if isinstance(sketch, str):
-                same = sketch == lacking and all(hit.get(name) == before.get(name) for name in ("_score", "sort"))
-            else:
-                same = sketch.tobytes() == stream.sketches[at].tobytes()
-            if not same or hit["_index"] != before["_index"]:
-                raise _DoesNotFit
+        """Documents by place, without their sketches."""
+        found = documents_of(stream, start, hits, self._sketches(hits))
+        for hit in hits:
             drop_fields(hit, self._sketch_fields)
-            hit.update({name: before[name] for name in ("_score", "sort") if name in before})
-        return dict(enumerate(hits, start))
+        return found
 
     def _learn_from(self, state: State, gap: bool) -> None:
         """What helps to decide how the next searches are fetched."""

@@ -12,15 +12,20 @@ one_trip:   both in one `_msearch`: the user's own request, a little wider than 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
+import numpy as np
+
 from ndd_search.config import CollapseOptions, Strategy
+from ndd_search.engines.answers import Hit
 from ndd_search.engines.request import Reading, Request, Search, widened
 from ndd_search.field import SketchField
 from ndd_search.page import Fetch
+from ndd_search.sketches import Sketch
+from ndd_search.stream import Stream
 
 # Parts of a body: what decides which hits there are, what is said of all of them together, what is said of each.
 _WHICH = ("query", "sort", "post_filter", "min_score", "indices_boost", "runtime_mappings", "track_scores", "stats")
@@ -53,6 +58,10 @@ _QUERY = 0.5  # of what an engine takes for the sketches of a window; the rest i
 _ENOUGH = 8  # searches of an index before anything is concluded from them
 _REMEMBERED = 20  # searches
 _MANY_GAPS = 0.5  # share of searches from which the second trip is planned
+
+
+class DoesNotFit(Exception):
+    """A search that was taken apart: refused, failed in part, or two requests do not speak of the same hits."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,28 @@ def stretches(ranks: Iterable[int]) -> list[Fetch]:
         gap *= 2
     ends = [*heads[1:], len(ordered)]
     return [Fetch(ordered[at], ordered[end - 1] - ordered[at] + 1) for at, end in zip(heads, ends, strict=True)]
+
+
+def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence[Sketch | str]) -> dict[int, Hit]:
+    """Documents by place, the first at `start`, with the scores and sort values that their sketches came with.
+
+    sketches: those that came with the documents. Raises DoesNotFit if they are others than those of the stream.
+    """
+    first = int(np.searchsorted(stream.ranks, start))
+    if stream.ranks[first : first + len(hits)].tolist() != list(range(start, start + len(hits))):
+        raise DoesNotFit
+    for at, (hit, sketch) in enumerate(zip(hits, sketches, strict=True), first):
+        before = stream.hits[at]
+        if isinstance(sketch, str):
+            same = sketch == stream.lacking[at] and all(
+                hit.get(name) == before.get(name) for name in ("_score", "sort")
+            )
+        else:
+            same = sketch.tobytes() == stream.sketches[at].tobytes()
+        if not same or hit["_index"] != before["_index"]:
+            raise DoesNotFit
+        hit.update({name: before[name] for name in ("_score", "sort") if name in before})
+    return dict(enumerate(hits, start))
 
 
 def together(requests: list[Request]) -> Request:
