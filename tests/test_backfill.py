@@ -285,6 +285,23 @@ def test_an_index_that_would_suffer_is_left_alone(engine: Engine, index: str, ma
             backfill(client, index, ["text"])
 
 
+def test_fields_that_are_none_are_told_before_every_document_counts_as_done(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        fill(client, index, [{"id": "1", "text": TEXT, "author": {"name": "Ann"}}])
+        with pytest.raises(
+            IndexUnusable, match=r"has none of the fields txet, author\.nam, and no document of 1 looked at"
+        ):
+            backfill(client, index, ["txet", "author.nam"])
+        assert "ndd" not in stored(client, index)["1"]["_source"]
+        report = backfill(client, index, ["text", "txet", "author.name"])
+        assert report.notes == (f"the mapping of {index} has no field txet: is that the right name?",)
+        client.indices.put_mapping(index=index, body={"dynamic": False})
+        fill(client, index, [{"id": "2", "headline": TEXT}])  # in _source alone
+        report = backfill(client, index, ["headline"])
+        assert (report.remaining, report.notes) == (0, ())
+        assert len(stored(client, index)["2"]["_source"]["ndd"]["sketch"]) > 5
+
+
 def test_documents_the_server_will_not_take_are_counted_and_do_not_keep_it_running(engine: Engine, index: str) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": {"day": {"type": "date"}}}})

@@ -19,19 +19,21 @@ from typing import Any
 
 from ndd_search.config import Recipe
 from ndd_search.documents import text_of
+from ndd_search.engines.hook import options
 from ndd_search.errors import IndexUnusable
 from ndd_search.field import SketchField
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.patience import Patience, status_of
 from ndd_search.indexing.rewrite import Job, Rewriter, Tally
 from ndd_search.indexing.scan import Hits
-from ndd_search.indexing.templates import check_mapping, kept_out_of_source, properties
+from ndd_search.indexing.templates import check_mapping, is_mapped, kept_out_of_source, properties
 from ndd_search.numbers import numbers_value
 from ndd_search.sketches import Sketch, sketch_many
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # of an index's average documents
 _PAGE_SECONDS = 1.0  # at a rate: no bursts
+_LOOKED_AT = 100  # documents, for text
 _ROUNDS = 5  # of looking for what others changed meanwhile
 
 Progress = Callable[[int, int], None]
@@ -149,6 +151,7 @@ class Backfill:
     def _plan(self, client: Any, facts: IndexFacts) -> Work:
         problem = self._problem(facts)
         waiting = 0 if problem else self._count(client, facts)
+        problem = problem or (self._problem_with_fields(client, facts) if waiting else "")
         return Work(index=facts.name, documents=facts.documents, waiting=waiting, problem=problem, facts=facts)
 
     def _problem(self, facts: IndexFacts) -> str:
@@ -160,6 +163,18 @@ class Backfill:
             return ""
         mapping = {**facts.mapping, "properties": {**self._missing(facts), **facts.mapping.get("properties", {})}}
         return next((str(one) for one in check_mapping(mapping, self.field) if one.level == "error"), "")
+
+    def _problem_with_fields(self, client: Any, facts: IndexFacts) -> str:
+        """Where the fields are none: every document would get an empty sketch, and so count as done ever after."""
+        if self.remove or any(is_mapped(facts.mapping, path) for path in self.fields):
+            return ""
+        body = {"query": self.waiting(facts), "size": _LOOKED_AT, "_source": list(self.fields)}
+        with options(enabled=False):
+            hits = client.search(index=facts.name, body=body)["hits"]["hits"]
+        if not hits or any(text_of(hit.get("_source", {}), self.fields) for hit in hits):
+            return ""
+        names = ", ".join(self.fields)
+        return f"its mapping has none of the fields {names}, and no document of {len(hits)} looked at has text there"
 
     def _missing(self, facts: IndexFacts) -> dict[str, Any]:
         """What of our mapping the index does not have."""
@@ -176,6 +191,10 @@ class Backfill:
 
     def _notes(self, work: Sequence[Work]) -> list[str]:
         notes = [f"{one.index} was left as it is: {one.problem}" for one in work if one.problem]
+        for one in work if not self.remove else ():
+            unknown = [path for path in self.fields if not is_mapped(one.facts.mapping, path)]
+            if unknown and not one.problem and one.facts.mapping.get("dynamic", "true") not in (False, "false"):
+                notes.append(f"the mapping of {one.index} has no field {', '.join(unknown)}: is that the right name?")
         streams = {one.facts.data_stream for one in work if one.facts.data_stream and self._missing(one.facts)}
         if self.remove:
             notes.append(f"the mapping of {self.field} stays: the engine cannot take a field out of a mapping")

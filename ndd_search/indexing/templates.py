@@ -167,6 +167,13 @@ def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
         )
 
 
+def is_mapped(mapping: Mapping[str, Any], path: str) -> bool:
+    """Whether a mapping has a field, or an object, of this name."""
+    head, _, rest = path.partition(".")
+    found = mapping.get("properties", {}).get(head)
+    return found is not None and (not rest or is_mapped(found, rest))
+
+
 def kept_out_of_source(mapping: Mapping[str, Any], field: str = "ndd") -> list[str]:
     """What the mapping keeps out of _source, other than our own fields."""
     source = mapping.get("_source", {})
