@@ -197,10 +197,10 @@ static const double ROUNDING = 1e-9; /* as in decision.py and counting.py */
 static const double SURE = 1e-12;
 
 typedef struct {
-    int32_t first, second; /* hits, first < second */
-    int32_t shared;        /* values that both hold */
-    int32_t left, right;   /* values of each up to the smaller limit of the two */
-    uint64_t weights[3];   /* of all these values: shared, left, right */
+    int32_t hits[2];     /* the first before the second */
+    int32_t within[2];   /* values of each up to the smaller limit of the two */
+    int32_t shared;      /* values that both hold */
+    uint64_t weights[3]; /* of all these values: of the first, of the second, shared */
 } Pair;
 
 enum { NO, YES, UNSURE = -1 };
@@ -216,22 +216,23 @@ static double bar_of(const Rule *rule, double shingles)
 /* Resemblance, in its KMV form (see similarity.py). */
 static double resemblance_of(const Pair *pair)
 {
-    return (double)pair->shared / (double)(pair->left + pair->right - pair->shared);
+    return (double)pair->shared / (double)(pair->within[0] + pair->within[1] - pair->shared);
 }
 
-/* What is rare of a number of values: pair->shared and so on. */
+/* What is rare of a number of values that weigh so much. */
 static double rare(int32_t number, uint64_t weight) { return number - (double)weight / UNIT; }
 
 /* Whether a pair that resembles each other by its bar still does without what common values pretend. margin: as a share
  * of the shorter document. */
 static int counts(const Rule *rule, const Pair *pair, double bar, double margin)
 {
-    double shared = rare(pair->shared, pair->weights[0]);
-    double own_left = rare(pair->left, pair->weights[1]) - shared, own_right = rare(pair->right, pair->weights[2]) - shared;
+    double shared = rare(pair->shared, pair->weights[2]);
+    double own_left = rare(pair->within[0], pair->weights[0]) - shared;
+    double own_right = rare(pair->within[1], pair->weights[1]) - shared;
     double own = own_left + own_right > ROUNDING ? own_left + own_right : ROUNDING;
     double smaller = own_left < own_right ? own_left : own_right;
-    int32_t apart = pair->left + pair->right - 2 * pair->shared;
-    if (!apart || !pair->weights[0] || rule->power == 0)
+    int32_t apart = pair->within[0] + pair->within[1] - 2 * pair->shared;
+    if (!apart || !pair->weights[2] || rule->power == 0)
         return YES;
     double specificity = shared / pair->shared * (apart / own), mutuality = 2 * (smaller > 0 ? smaller : 0) / own;
     double resemblance = resemblance_of(pair), different = 1 - resemblance + margin;
@@ -257,6 +258,7 @@ static void ask(Asked *asked, const Page *page, const Rule *rule)
 {
     double bar = bar_of(rule, rule->known);
     for (int64_t hit = 0; hit < page->count; hit++) {
+        asked[hit].margin = 0;
         if (rule->asked > 0 || rule->power > 0) {
             double shingles = shingles_of(page, hit);
             bar = bar_of(rule, shingles);
@@ -300,7 +302,8 @@ static void add_where(uint32_t *sums, const uint64_t *mask, int64_t hits, uint32
         uint32_t added[LANES]; /* first all of them, as a compiler cannot know that the two do not overlap */
         for (int j = 0; j < LANES; j++)
             added[j] = sums[hit + j] + (lane[j] & number);
-        memcpy(sums + hit, added, sizeof added);
+        for (int j = 0; j < LANES; j++)
+            sums[hit + j] = added[j];
     }
 }
 
@@ -560,10 +563,10 @@ static void end_search(Search *search)
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
-/* The bar of a pair, less ROUNDING. */
-static double bar_for(const Search *search, const Pair *pair)
+/* The bar of two hits, less ROUNDING. */
+static double bar_for(const Search *search, int64_t first, int64_t second)
 {
-    return larger(search->asked[pair->first].bar, search->asked[pair->second].bar);
+    return larger(search->asked[first].bar, search->asked[second].bar);
 }
 
 /* How many values the hit counted last shares with an earlier one, which it has met among the smallest of both. */
@@ -627,14 +630,14 @@ static int64_t find_resembling(const Search *search, int64_t hit, const int32_t 
     const Page *page = search->page;
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++) {
-        int64_t other = others[i], other_first = search->asked[other].limit < search->asked[hit].limit;
-        int64_t narrow = other_first ? other : hit, wide = other + hit - narrow;
-        int32_t all = (int32_t)length_of(page, narrow);
-        int32_t some = (int32_t)rank_in(values_of(page, wide), length_of(page, wide), search->asked[narrow].limit);
+        int64_t other = others[i], hit_ends_first = search->asked[hit].limit <= search->asked[other].limit;
+        int64_t narrow = hit_ends_first ? hit : other, wide = other + hit - narrow;
+        int64_t all = length_of(page, narrow); /* its values all count, of the other one these: */
+        int64_t some = rank_in(values_of(page, wide), length_of(page, wide), search->asked[narrow].limit);
         int64_t shared = search->index->all ? search->index->shared[other] : shared_in_all(search, other, hit);
-        pairs[found] = (Pair){(int32_t)other, (int32_t)hit, (int32_t)shared, other_first ? all : some,
-                              other_first ? some : all, {0}};
-        found += resemblance_of(pairs + found) >= bar_for(search, pairs + found);
+        pairs[found] = (Pair){{(int32_t)other, (int32_t)hit}, {(int32_t)(hit_ends_first ? some : all),
+                              (int32_t)(hit_ends_first ? all : some)}, (int32_t)shared, {0}};
+        found += (double)shared / (double)(all + some - shared) >= bar_for(search, other, hit);
     }
     return found;
 }
@@ -643,17 +646,19 @@ static int64_t find_resembling(const Search *search, int64_t hit, const int32_t 
 static int judge(const Search *search, Pair *pair)
 {
     const Page *page = search->page;
-    int64_t first = pair->first, second = pair->second, shortest = search->rule->shortest;
+    Weights *weights = search->weights;
+    int64_t first = pair->hits[0], second = pair->hits[1], shortest = search->rule->shortest;
     if ((length_of(page, first) < shortest || length_of(page, second) < shortest) && resemblance_of(pair) < 1)
         return NO;
-    if (!search->weights)
+    if (!weights)
         return YES;
-    pair->weights[0] = search->index->weights ? search->index->weighed[first] :
-                       weigh_common(search->weights, page, first, second);
-    pair->weights[1] = sums_of(search->weights, page, first)[pair->left - 1]; /* both have values: they share one */
-    pair->weights[2] = sums_of(search->weights, page, second)[pair->right - 1];
+    pair->weights[0] = sums_of(weights, page, first)[pair->within[0] - 1]; /* both have values: they share one */
+    pair->weights[1] = sums_of(weights, page, second)[pair->within[1] - 1];
+    if (pair->weights[0] && pair->weights[1])
+        pair->weights[2] = search->index->weights ? search->index->weighed[first] :
+                           weigh_common(weights, page, first, second);
     double margin = larger(search->asked[first].margin, search->asked[second].margin);
-    return counts(search->rule, pair, bar_for(search, pair), margin);
+    return counts(search->rule, pair, bar_for(search, first, second), margin);
 }
 
 /* The leader of each hit and the similarity to it, 1 for leaders. The first `old` are leaders whatever they share.
@@ -674,7 +679,7 @@ static int find_leaders(const Page *page, const Rule *rule, Weights *weights, in
             count = find_resembling(&search, hit, search.met + i, count, pairs);
             for (int64_t j = 0; j < count && verdict == NO; j++)
                 if ((verdict = judge(&search, pairs + j)) == YES) {
-                    leaders[hit] = pairs[j].first;
+                    leaders[hit] = pairs[j].hits[0];
                     similarities[hit] = resemblance_of(pairs + j);
                 }
         }
@@ -1395,19 +1400,19 @@ enum {
 
 static void write_pair(const Page *page, const Pair *pair, int64_t at, int columns, int64_t **whole, double **real)
 {
-    whole[FIRST_HIT][at] = pair->first;
-    whole[SECOND_HIT][at] = pair->second;
+    whole[FIRST_HIT][at] = pair->hits[0];
+    whole[SECOND_HIT][at] = pair->hits[1];
     real[SIMILARITY][at] = resemblance_of(pair);
     if (columns == BRIEF)
         return;
-    double first = shingles_of(page, pair->first), second = shingles_of(page, pair->second);
+    double first = shingles_of(page, pair->hits[0]), second = shingles_of(page, pair->hits[1]);
     whole[SHARED][at] = pair->shared;
-    whole[LEFT][at] = pair->left;
-    whole[RIGHT][at] = pair->right;
+    whole[LEFT][at] = pair->within[0];
+    whole[RIGHT][at] = pair->within[1];
     real[SHORTER][at] = first < second ? first : second;
-    real[RARE_SHARED][at] = rare(pair->shared, pair->weights[0]);
-    real[RARE_LEFT][at] = rare(pair->left, pair->weights[1]);
-    real[RARE_RIGHT][at] = rare(pair->right, pair->weights[2]);
+    real[RARE_SHARED][at] = rare(pair->shared, pair->weights[2]);
+    real[RARE_LEFT][at] = rare(pair->within[0], pair->weights[0]);
+    real[RARE_RIGHT][at] = rare(pair->within[1], pair->weights[1]);
 }
 
 /* Pairs as columns, ordered by the first, then the second. NULL: no memory. */
@@ -1427,11 +1432,11 @@ static PyObject *columns_of(const Page *page, const Pair *pairs, int64_t count, 
     }
     if (next && result) {
         for (int64_t i = 0; i < count; i++)
-            next[pairs[i].first + 1]++;
+            next[pairs[i].hits[0] + 1]++;
         for (int64_t hit = 0; hit < page->count; hit++)
             next[hit + 1] += next[hit];
         for (int64_t i = 0; i < count; i++)
-            write_pair(page, pairs + i, next[pairs[i].first]++, columns, whole, real);
+            write_pair(page, pairs + i, next[pairs[i].hits[0]]++, columns, whole, real);
     } else
         Py_CLEAR(result);
     free(next);
