@@ -115,11 +115,11 @@ def compare(table: Table, codes: Numbers, floor: float) -> Counts:
     """Those of some pairs that resemble each other by `floor`. codes: first * rows + second."""
     found = []
     for start in range(0, len(codes), _BLOCK):
-        first, second = np.divmod(codes[start : start + _BLOCK].astype(np.int64), len(table))
-        both = np.concatenate((table.take(first, axis=0), table.take(second, axis=0)), axis=1)
-        sides = both.reshape(len(both), 2, -1)
+        first, second = rows = np.array(np.divmod(codes[start : start + _BLOCK], len(table)), np.int64)
+        sides = table.take(rows.T, axis=0)
         limits = np.minimum(np.minimum(sides[:, 0, -1], sides[:, 1, -1]), _LAST)
         left, right = _how_many(sides <= limits[:, None, None]).T
+        both = sides.reshape(len(sides), -1)
         both.sort(axis=1)
         shared = _how_many(both[:, 1:] == both[:, :-1])
         reach = _reach(floor, shared, left + right)
@@ -129,8 +129,9 @@ def compare(table: Table, codes: Numbers, floor: float) -> Counts:
 
 
 def _how_many(marked: npt.NDArray[np.bool_]) -> Ranks:
-    """How many are True along the last axis; the sum of bool takes twice as long."""
-    counted: npt.NDArray[np.uint32] = np.add.reduce(marked.view(np.uint8), axis=-1, dtype=np.uint32)
+    """How many are True along the last axis; the sum of bool takes twice as long, and wider numbers longer."""
+    wide = np.uint16 if marked.shape[-1] < 2**16 else np.uint32
+    counted: npt.NDArray[Any] = np.add.reduce(marked.view(np.uint8), axis=-1, dtype=wide)
     return counted.astype(np.int64)
 
 
