@@ -112,7 +112,7 @@ def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
     if found := _native_pairs(rows, decision.rule, decision, brief=True):
         return Pairs(*found)
     counts = counting.count_shared(rows.table, decision.floor)
-    pairs, (_, asked, known, _) = _pairs(counts), decision.rule
+    pairs, (_, asked, known, *_) = _pairs(counts), decision.rule
     if not len(pairs) or not (asked or decision.common):
         return pairs
     if not decision.common and rows.lengths[np.concatenate((pairs.first, pairs.second))].min() >= known + 1:
