@@ -91,6 +91,12 @@ def test_a_csv_file_of_any_separator_and_with_long_fields_is_read_and_an_open_qu
     assert json.loads(done.stdout)["text"] == ["title", "body"]
     assert "line 4 is left out, it is no CSV: unexpected end of data" in done.stderr
     assert "hat; red" in ndd("search", tmp_path / "idx", "hat").stdout
+    (tmp_path / "one.tsv").write_text("id\tname\n1\tan apple, green\n")
+    assert "1 document added" in ndd("index", tmp_path / "one.tsv", tmp_path / "tsv.idx").stdout
+    assert (
+        "1 hit examined, 0 of them shown under another; 1 different one in all"
+        in ndd("search", tmp_path / "tsv.idx", "green").stdout
+    )
 
 
 def test_a_folder_of_texts_is_read_and_markup_is_stripped(tmp_path: Path) -> None:
@@ -243,6 +249,7 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
         (["index", "{tmp}/absent.jsonl", "{tmp}/idx"], "there is no such file"),
         (["index", "{tmp}/articles.jsonl", "{tmp}/articles.jsonl"], "it is no index of ndd-search"),
         (["index", "{tmp}/photo.jpg", "{tmp}/idx"], "expected .jsonl, .ndjson, .csv"),
+        (["index", "{tmp}/list.json", "{tmp}/idx"], "a list in one .json becomes lines with: jq -c"),
         (["compare", "{tmp}/photo.jpg", "{tmp}/photo.jpg"], "it is no UTF-8 text"),
         (["compare", "{tmp}/absent", "{tmp}/absent"], "No such file"),
         (["compare", "-", "{tmp}/articles.jsonl", "--min-similarity", "2"], "min_similarity must be in 0..1"),
@@ -254,6 +261,7 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(
     tmp_path: Path, articles: Path, words: list[str], sentence: str
 ) -> None:
     (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8\xff")
+    (tmp_path / "list.json").write_text("[]")
     done = ndd(*(word.replace("{tmp}", str(tmp_path)) for word in words), code=2)
     assert sentence.replace("{tmp}", str(tmp_path)) in done.stderr
     assert done.stdout == ""

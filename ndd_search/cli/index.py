@@ -17,7 +17,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ndd_search.cli import DONE, PARTLY
-from ndd_search.cli.output import add_json, add_preset, add_recipe, comma_list, counted, print_json, progress, warn
+from ndd_search.cli.output import (
+    add_json,
+    add_preset,
+    add_recipe,
+    comma_list,
+    counted,
+    many,
+    print_json,
+    progress,
+    warn,
+)
 from ndd_search.cli.sources import Document, read_documents, text_fields
 from ndd_search.documents import text_of
 from ndd_search.errors import IndexUnusable
@@ -25,7 +35,9 @@ from ndd_search.presets import preset
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", type=Path, help=".jsonl, .ndjson, .csv (also .gz), or a folder of .txt, .md, .html")
+    parser.add_argument(
+        "source", type=Path, help=".jsonl, .ndjson, .csv, .tsv (also .gz), or a folder of .txt, .md, .html"
+    )
     parser.add_argument("folder", type=Path, help="the index")
     parser.add_argument(
         "--text", type=comma_list, help="fields to search and compare, with commas (those that usually hold text)"
@@ -67,7 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
         facts = {"added": added, "left_out": left_out["lines"], "without_text": empty, "documents": total, "text": text}
         print_json(facts)
     else:
-        print(f"{added:,} documents added to {arguments.folder}, which holds {total:,} now; text: {', '.join(text)}")
+        print(
+            f"{many(added, 'document')} added to {arguments.folder}, which holds {total:,} now; text: {', '.join(text)}"
+        )
     return PARTLY if left_out else DONE
 
 

@@ -151,6 +151,11 @@ def progress(what: str, total: int | None, quiet: bool) -> Iterator[Any]:
         yield move
 
 
+def many(count: int, what: str) -> str:
+    """A count with the noun it counts."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def shorten(text: str, length: int = 100) -> str:
     """The beginning of a text, on one line, without what a terminal would act upon."""
     line = safe(text[: 4 * length])

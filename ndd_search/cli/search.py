@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import DONE, NO
-from ndd_search.cli.output import add_json, add_page, console, page_settings, print_json, shorten, table, warn
+from ndd_search.cli.output import add_json, add_page, console, many, page_settings, print_json, shorten, table, warn
 from ndd_search.documents import text_of
 from ndd_search.engines.folder import read_meta
 from ndd_search.errors import IndexUnusable
@@ -68,14 +68,14 @@ def show(response: dict[str, Any], fields: tuple[str, ...], start: int = 0) -> N
         found.add_row(str(place), safe(hit["_id"]), f"{hit['_score']:.2f}", text, "\n".join(also(hit)))
     console().print(found)
     print(
-        f"{ndd['examined']:,} hits examined, {ndd['hidden']:,} of them shown under another; "
+        f"{many(ndd['examined'], 'hit')} examined, {ndd['hidden']:,} of them shown under another; "
         f"{_different(ndd)} ({response['took']} ms)"
     )
 
 
 def _different(ndd: dict[str, Any]) -> str:
     about = "" if ndd["unique"]["relation"] == "eq" else "about "
-    return f"{about}{ndd['unique']['value']:,} different ones in all"
+    return f"{about}{many(ndd['unique']['value'], 'different one')} in all"
 
 
 def also(hit: dict[str, Any]) -> list[str]:

@@ -29,17 +29,18 @@ _FOLDER_TYPES = (".txt", ".md", ".html", ".htm")
 def read_documents(source: Path, report: Report, number: bool) -> Iterator[Document]:
     """The documents of a source, in its order.
 
-    source: .jsonl, .ndjson or .csv, also with .gz, or a folder, whose .txt, .md and .html files are taken with their
-    path as id, their name as title and their text as body.
+    source: .jsonl, .ndjson, .csv or .tsv, also with .gz, or a folder, whose .txt, .md and .html files are taken with
+    their path as id, their name as title and their text as body.
     report: told a sentence for every line or file that cannot be taken.
     number: give a document without an id the number of its line.
     """
     if source.is_dir():
         return _possible(_folder(source, report), report)
     kind = source.name.removesuffix(".gz").rpartition(".")[2].lower()
-    readers = {"jsonl": json_lines, "ndjson": json_lines, "csv": _csv}
+    readers = {"jsonl": json_lines, "ndjson": json_lines, "csv": _csv, "tsv": _csv}
     if kind not in readers:
-        raise ValueError(f"{source}: expected .jsonl, .ndjson, .csv (also with .gz) or a folder")
+        hint = "; a list in one .json becomes lines with: jq -c '.[]'" if kind == "json" else ""
+        raise ValueError(f"{source}: expected .jsonl, .ndjson, .csv, .tsv (also with .gz) or a folder{hint}")
     return _possible(_with_ids(_opened(source, readers[kind], report), report, number), report)
 
 
