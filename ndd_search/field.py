@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.config import Recipe
-from ndd_search.sketches import Sketch
+from ndd_search.sketches import VALUES, Sketch
 
 STALE = "stale"  # stands where the recipe id does, when the text has changed without the sketch; no recipe has this id
 
@@ -33,6 +33,10 @@ class SketchField:
     """Where in a document the sketch is. name: of the object; another name holds sketches of a second recipe."""
 
     name: str = "ndd"
+
+    def __post_init__(self) -> None:
+        if not self.name or not isinstance(self.name, str):
+            raise ValueError(f"the object that holds the sketch needs a name, got {self.name!r}")
 
     @property
     def sketch(self) -> str:
@@ -101,9 +105,11 @@ class SketchField:
         ]
 
     def numbers_in(self, fields: Mapping[str, Any]) -> int | None:
-        """The stored numbers of a hit out of its doc values, None where there are none."""
-        stored = fields.get(self.numbers)
-        return stored[0] if isinstance(stored, list) and len(stored) == 1 and isinstance(stored[0], int) else None
+        """The stored numbers of a hit out of its doc values, None where there are none, or none that we stored."""
+        match fields.get(self.numbers):
+            case [int(number)] if 0 <= number < VALUES:
+                return int(number)
+        return None
 
 
 def keys_of(values: Iterable[int], count: int) -> list[str]:

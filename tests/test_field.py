@@ -66,3 +66,17 @@ def test_a_sketch_that_no_longer_fits_its_text_is_read_as_foreign_by_every_recip
     assert FIELD.decode([{"ndd.recipe": [stored["ndd"]["recipe"]]}], RECIPE) == ["foreign"]
     with pytest.raises(ValueError, match="no recipe id"):
         Recipe.parse("stale")
+
+
+@pytest.mark.parametrize(
+    ("stored", "number"),
+    [([7], 7), ([0], 0), ([], None), (None, None), (7, None), ([1, 2], None), (["7"], None), ([1.5], None)]
+    + [([wrong], None) for wrong in (-1, 2**31, 2**70, None)],
+)
+def test_numbers_are_read_only_as_they_were_stored(stored: object, number: int | None) -> None:
+    assert SketchField().numbers_in({"ndd.numbers": stored}) == number
+
+
+def test_the_object_needs_a_name() -> None:
+    with pytest.raises(ValueError, match="the object that holds the sketch needs a name, got ''"):
+        SketchField("")
