@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from operator import index
+from typing import Any, ClassVar, Literal, Self, SupportsIndex
 
 Kind = Literal["words", "characters", "lines", "sentences"]
 Mode = Literal["group", "drop", "demote", "annotate"]
@@ -220,6 +221,15 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
             hint = f" (did you mean {near[0]}?)" if near else ""
             raise TypeError(f"unknown option {name!r}{hint}: the options are {', '.join(known)}")
     return replace(base or CollapseOptions(), **changes)
+
+
+def check_page(size: int, from_: int) -> None:
+    """Raise TypeError or ValueError unless both are whole numbers, of any kind, of at least 0."""
+    for name, value in (("size", size), ("from_", from_)):
+        if not isinstance(value, SupportsIndex):
+            raise TypeError(f"{name} must be a whole number, got {value!r}")
+        if index(value) < 0:
+            raise ValueError(f"{name} must be at least 0, got {value}")
 
 
 def _one_of(name: str, value: object, allowed: Collection[str]) -> None:

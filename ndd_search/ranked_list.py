@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.common_values import CommonValues
-from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.config import CollapseOptions, Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.numbers import numbers_value
@@ -48,8 +48,7 @@ def collapse(
     began = perf_counter()
     if isinstance(hits, str | bytes | Mapping):
         raise TypeError(f"hits must be a list of hits, got one {type(hits).__name__}")
-    if size < 0 or from_ < 0:
-        raise ValueError(f"size and from_ must be at least 0, got {size} and {from_}")
+    check_page(size, from_)
     ranked, options = list(hits), collapse_options(options, **changes)
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")

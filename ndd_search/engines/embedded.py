@@ -22,7 +22,7 @@ import numpy as np
 from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
 from ndd_search.census import count_common_values
 from ndd_search.common_values import SAMPLE, CommonValues
-from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.config import CollapseOptions, Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
 from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, read_meta, state_of, told, write_meta
 from ndd_search.engines.response import block_of, hits_of, total_of
@@ -175,8 +175,7 @@ class Index:
         different words the first 1,024 count.
         """
         began = perf_counter()
-        if size < 0 or from_ < 0:
-            raise ValueError(f"size and from_ must be at least 0, got {size} and {from_}")
+        check_page(size, from_)
         if not isinstance(query, str):
             raise TypeError(f"query must be a text, got {type(query).__name__}")
         options = collapse_options(options or self.options, **changes)

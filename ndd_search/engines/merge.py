@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from ndd_search.common_values import CommonValues
-from ndd_search.config import Recipe, collapse_options
+from ndd_search.config import Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
 from ndd_search.engines.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
 from ndd_search.field import SketchField
@@ -69,8 +69,7 @@ def merge(
             raise TypeError(f"responses must be a list of search responses, with hits.hits; one is {str(one)[:80]}")
     if by not in ("score", "reciprocal_rank", "round_robin"):
         raise ValueError(f"by must be one of score, reciprocal_rank, round_robin, got {by!r}")
-    if size < 0 or from_ < 0:
-        raise ValueError(f"size and from_ must be at least 0, got {size} and {from_}")
+    check_page(size, from_)
     chosen = collapse_options(**changes)
     reader = _Reader(recipe or Recipe(), common, SketchField(field), text)
     hits = _ranked([one["hits"]["hits"] for one in bodies], by)
