@@ -138,6 +138,19 @@ def test_the_command_line_finds_them_for_a_document_for_a_text_and_in_the_whole_
         assert "no document d" in run(engine.url, "duplicates", index, "--of", "d", code=2).stderr
 
 
+def test_the_command_line_says_when_there_are_more_and_leaves_nothing_open(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        create(client, index)
+        copies = [{"_id": f"again{number}", "body": TEXT} for number in range(3)]
+        store(client, index, ndd.with_sketches(copies, "body", keys=8))
+        client.indices.refresh(index=index)
+        done = run(engine.url, "duplicates", index, "--size", 1)
+        assert "there are more: --size shows them" in done.stdout
+        assert done.stderr == ""
+        assert "there are more" not in run(engine.url, "duplicates", index, "--size", 10).stdout
+        assert "--size must be at least 1" in run(engine.url, "duplicates", index, "--size", 0, code=2).stderr
+
+
 def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index: str) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": properties()}})

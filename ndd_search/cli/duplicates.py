@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
@@ -28,6 +29,8 @@ from ndd_search.indexing.candidates import Candidate, CandidateSearch, all_dupli
 from ndd_search.indexing.indexes import look_up
 from ndd_search.sketches import Sketch
 from ndd_search.tuning.marked import safe
+
+Pairs = Generator[tuple[str, Candidate], None, None]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +48,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.size < 1:
+        raise ValueError(f"--size must be at least 1, got {arguments.size}")
     search = CandidateSearch(
         recipe=arguments.recipe or Recipe(),
         field=arguments.field,
@@ -53,12 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
     )
     with connected(arguments, arguments.url) as client:
         _check_keys(client, arguments.index, search)
-        found = _found(client, arguments, search)
-        shown = found if arguments.json else islice(found, arguments.size)
-        return _json(shown) if arguments.json else _table(shown)
+        # Closed before the client is: it keeps a view of the index open on the server.
+        with closing(_found(client, arguments, search)) as found:
+            return _json(found) if arguments.json else _table(found, arguments.size)
 
 
-def _found(client: Any, arguments: argparse.Namespace, search: CandidateSearch) -> Iterator[tuple[str, Candidate]]:
+def _found(client: Any, arguments: argparse.Namespace, search: CandidateSearch) -> Pairs:
     if arguments.text is None and arguments.of is None:
         yield from all_duplicates(client, arguments.index, search)
         return
@@ -98,7 +103,7 @@ def _stored(client: Any, index: str, identity: str, search: CandidateSearch) -> 
     return sketch
 
 
-def _json(found: Iterator[tuple[str, Candidate]]) -> int:
+def _json(found: Pairs) -> int:
     any_found = False
     for of, one in found:
         any_found = True
@@ -106,12 +111,14 @@ def _json(found: Iterator[tuple[str, Candidate]]) -> int:
     return DONE if any_found else NO
 
 
-def _table(found: Iterator[tuple[str, Candidate]]) -> int:
+def _table(found: Pairs, size: int) -> int:
     shown = table("document", "resembles", "in", ">similarity")
-    for of, one in found:
+    for of, one in islice(found, size):
         shown.add_row(safe(of), safe(one.id), one.index, f"{one.similarity:.3f}")
     if not shown.row_count:
         print("nothing found")
         return NO
     console().print(shown)
+    if next(found, None):
+        print("there are more: --size shows them, --json all")
     return DONE
