@@ -57,6 +57,12 @@ class Answer:
         return [str(one.get("reason")) for one in reasons if one.get("type") == "illegal_argument_exception"]
 
     @property
+    def clusters(self) -> dict[str, int]:
+        """Of a search over several clusters, how many answered, were skipped, ..."""
+        counts = self.body.get("_clusters") or {}
+        return {name: count for name, count in counts.items() if isinstance(count, int)}
+
+    @property
     def cut_short(self) -> bool:
         """Whether a search looked at no more documents than its user allowed (`terminate_after`)."""
         return bool(self.body.get("terminated_early"))

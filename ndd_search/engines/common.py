@@ -34,7 +34,7 @@ def count_common(
         found = settings.sketch_field.decode([hit.get("fields") or {} for hit in sampled.hits], settings.recipe)
         common = count_common_values([one for one in found if not isinstance(one, str)], settings.recipe)
         settings.known.learn(search.target, count_again=now + _AGAIN, common=common)
-    elif trouble([sampled]) != LATE:
+    elif trouble([sampled], like=sampled) != LATE:
         settings.known.learn(search.target, count_again=now + _AFTER_A_FAILURE)
 
 

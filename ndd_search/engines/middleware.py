@@ -168,7 +168,7 @@ class Conversation:
     def _first(self, wish: Fetch) -> Rounds:
         refusals = {HTTPStatus.BAD_REQUEST} if self.strategy == "one_phase" else _REFUSED
         answers = yield from self._trips.first(self._requests(wish, first=True), refusals)
-        if self.strategy != "one_phase" and not all(one.whole for one in answers):
+        if self.strategy != "one_phase" and trouble(answers, like=answers[0]):
             raise DoesNotFit
         if not answers[0].has_hits:
             return (yield from self._as_asked(answers[0]))
@@ -186,7 +186,7 @@ class Conversation:
         if state.partial:  # the ranks of another answer, a whole one perhaps, are not its ranks
             return replace(state, stopped=_PARTIAL)
         answers = yield from self._trips.later(self._requests(wish, first=False))
-        if reason := trouble(answers):
+        if reason := trouble(answers, like=Answer(state.envelope)):
             return replace(state, stopped=reason, lasting=False)
         return self._extended(state, answers, wish)
 
@@ -306,7 +306,7 @@ class Conversation:
         read = self._sketch_reading
         asked = [widened(self.search, wish.start, wish.size, self._field, read, first=False) for wish in wishes]
         answers = yield from self._trips.later(asked)
-        if reason := trouble(answers):
+        if reason := trouble(answers, like=Answer(state.envelope)):
             return replace(state, stopped=reason, lasting=False)
         documents = dict(state.documents)
         for wish, answer in zip(wishes, answers, strict=True):

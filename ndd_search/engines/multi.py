@@ -20,6 +20,7 @@ from ndd_search.engines.settings import Settings
 _PATH = re.compile(r"(?P<index>/[^/]+)?/_msearch")
 
 Line = dict[str, Any]
+Wishes = dict[int, Request]
 
 
 @dataclass
@@ -44,18 +45,10 @@ class MultiConversation:
             one.flow() if one else _as_it_is(search)
             for one, search in zip(self.conversations, self.searches, strict=True)
         ]
-        done: dict[int, Any] = {}
-        wishes: dict[int, Request] = {}
+        done: dict[int, Line] = {}
         told: dict[int, Answer | Exception | None] = dict.fromkeys(range(len(flows)))
         took, raw = 0, None
-        while True:
-            for place, given in told.items():
-                try:
-                    wishes[place] = _tell(flows[place], given)
-                except StopIteration as finished:
-                    done[place] = finished.value.body
-            if not wishes:
-                break
+        while wishes := _wishes(flows, told, done):
             lines, which = self._lines(wishes)
             try:
                 answer = yield self._round(lines, wishes)
@@ -76,7 +69,6 @@ class MultiConversation:
                 else:
                     told = dict.fromkeys(wishes, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
                 raw = raw or answer.raw or answer
-            wishes = {}
         return Answer(self._made(took, done), raw=None if isinstance(raw, Answer) else raw)
 
     def _as_asked(self) -> Request:
@@ -166,6 +158,32 @@ def _told(wishes: Mapping[int, Request], responses: list[Line], which: Mapping[i
         one = mine[0]
         told[place] = Answer({"responses": mine}) if wish.parts else Answer(one, one.get("status", 200), raw=one)
     return told
+
+
+def _wishes(flows: list[Flow], told: Mapping[int, Answer | Exception | None], done: dict[int, Line]) -> Wishes:
+    """What the flows want after they were told something; those that end go into `done`."""
+    wishes: dict[int, Request] = {}
+    for place, given in told.items():
+        try:
+            wishes[place] = _tell(flows[place], given)
+        except StopIteration as finished:
+            done[place] = _one_of_many(finished.value)
+        except Exception as error:
+            if error is not given:
+                raise
+            done[place] = _one_of_many(error)  # the others have theirs
+    return wishes
+
+
+def _one_of_many(answer: Answer | Exception) -> Line:
+    """What stands for a search among the others; where the engine gave no JSON of its own, an error in its shape."""
+    if isinstance(answer, Exception):
+        status = getattr(answer, "status_code", None)
+        answer = Answer(answer, status if isinstance(status, int) else HTTPStatus.SERVICE_UNAVAILABLE)
+    elif isinstance(answer.body, dict) and (answer.ok or "error" in answer.body):
+        return {"status": int(answer.status), **answer.body}
+    reason = {"type": type(answer.body).__name__, "reason": str(answer.body)}
+    return {"error": {"root_cause": [reason], **reason}, "status": int(answer.status)}
 
 
 def _tell(flow: Flow, given: Answer | Exception | None) -> Request:

@@ -58,8 +58,8 @@ class Trips:
         return [answer] if len(requests) == 1 else answer.apart(len(requests))
 
 
-def trouble(answers: Sequence[Answer]) -> str:
-    """Why later answers are of no use, "" where they are."""
-    if all(one.whole for one in answers):
+def trouble(answers: Sequence[Answer], like: Answer) -> str:
+    """Why answers are of no use beside an earlier one, `like`, "" where they are: of other clusters, ranks differ."""
+    if all(one.whole and one.clusters == like.clusters for one in answers):
         return ""
     return LATE if any(one.status == HTTPStatus.REQUEST_TIMEOUT for one in answers) else FAILED

@@ -117,6 +117,25 @@ def test_msearch_fails_open_for_each_search(library: Library, connect: Connect, 
         assert long["ndd"]["degraded"]
 
 
+def test_msearch_gives_what_it_has_where_one_search_gets_nothing_at_all(
+    library: Library, engine: Engine, index: str, connect: Connect, proxy: Proxy
+) -> None:
+    made = mapping(engine)
+    made["mappings"]["properties"]["ndd"]["properties"]["sketch"] = {"type": "integer", "doc_values": False}
+    with engine.client() as client:
+        client.indices.create(index=index, body=made)  # refuses to read sketches, so its search needs a second round
+        bulk(engine, client, actions(index, engine))
+    caller = connect(proxy.url, common=False, strategy="one_phase", client={"max_retries": 0})
+    lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}, {"index": index}, {"query": MATCH}]
+    for harm in (Harm(cut=True), Harm(status=503), Harm(status=200, body=b'"upstream connect error"')):
+        proxy.reset(after_the_first(harm))
+        good, bad = caller.msearch(body=lines)["responses"]
+        assert (len(ids(good)), good["status"], good["ndd"]["degraded"]) == (5, 200, None)
+        assert (bad["status"], "hits" in bad) == (503, False)
+    proxy.reset()
+    assert len(ids(caller.msearch(body=lines)["responses"][1])) == 10
+
+
 def outcome(caller: Any, index: str, body: Any) -> Any:
     with pytest.raises(Exception) as raised:  # noqa: PT011 - compared with the plain client's
         caller.search(index=index, body=body)
@@ -206,6 +225,20 @@ def test_a_first_answer_that_is_partial_is_not_mixed_with_a_later_one(
         assert answer["ndd"]["degraded"] == "the engine's answer is partial, the page is made of it"
         assert answer["hits"]["total"] == partial["hits"]["total"]
         assert not answer["ndd"]["exhausted"]
+
+
+def test_a_round_that_another_cluster_answers_is_not_mixed_with_the_first(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    asked = {**LONG, "size": 80, "docvalue_fields": ["ndd.*"]}
+    both = connect(wrapped=False).search(index=library.news, body=asked)
+    clusters = {"total": 2, "successful": 2, "skipped": 0, "details": {"far": {"took": 3}}}
+    body = json.dumps({**both, "_clusters": clusters}).encode()
+    proxy.reset(lambda number, _: None if number else Harm(status=200, body=body))
+    answer = connect(proxy.url, strategy="one_phase", common=False).search(index=library.news, body=LONG)
+    assert answer["_clusters"] == clusters
+    assert answer["ndd"]["degraded"] == "a later round failed, the page is made of the first hits"
+    assert answer["ndd"]["examined"] == 80
 
 
 def test_a_limit_on_the_documents_looked_at_is_no_trouble(library: Library, connect: Connect) -> None:
