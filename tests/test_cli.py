@@ -46,6 +46,11 @@ def test_without_a_command_it_says_which_there_are() -> None:
     assert re.fullmatch(r"ndd-search [\d.]+, with (the native core|numpy \(.+\))\n", ndd("--version").stdout)
 
 
+def test_the_package_is_a_program_too() -> None:
+    done = subprocess.run([sys.executable, "-m", "ndd_search", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == ndd("--version").stdout
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_examples(command: str) -> None:
     assert f"ndd-search {command}" in ndd(command, "--help").stdout.partition("examples:")[2]
