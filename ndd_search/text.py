@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
-from unicodedata import is_normalized
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -201,10 +201,13 @@ def _look_up_short(text: str) -> tuple[Numbers, bytes]:
         points = table.take(code_points(f" {spelt} "))
         flags = int(np.bitwise_or.reduce(points))
     pairs = _pairs_of_kinds(points)
-    if (flags & COMPOSES or b"\1" in pairs.translate(_UNORDERED)) and not _is_composed(points):
-        points = table.take(code_points(f" {fold(text)} "))
-        flags = int(np.bitwise_or.reduce(points))
-        pairs = _pairs_of_kinds(points)
+    if flags & COMPOSES or b"\1" in pairs.translate(_UNORDERED):
+        looked_up = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
+        composed = _compose_short(looked_up, text)
+        if composed != looked_up:
+            points = table.take(code_points(composed))
+            flags = int(np.bitwise_or.reduce(points))
+            pairs = _pairs_of_kinds(points)
     if flags & MARK and b"\1" in pairs.translate(_UNSETTLED):
         _settle_marks(points)
         pairs = _pairs_of_kinds(points)
@@ -220,10 +223,11 @@ def _spelling(char: str) -> str:
     return points.astype("<u4").tobytes().decode("utf-32-le")
 
 
-def _is_composed(points: Numbers) -> bool:
-    """Whether folded code points are as NFC would have them, and `fold`."""
-    text = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
-    return not _changes.search(text) and is_normalized("NFC", text) and not has_many_marks(text)
+def _compose_short(looked_up: str, text: str) -> str:
+    """A folded text with its marks in order and composed, out of its folded code points."""
+    if _changes.search(looked_up) or has_many_marks(looked_up):
+        return f" {fold(text)} "
+    return normalize("NFC", looked_up)
 
 
 def join_short(text: str) -> Points:
