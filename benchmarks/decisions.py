@@ -1,4 +1,4 @@
-"""What the default decision costs on a page, beside a plain bar: a page of 100 hits checked, k = 64.
+"""What the default decision costs on a page, beside a plain bar: the leaders of 100 hits from their sketches, k = 64.
 
     python -m benchmarks.decisions [--rounds 9]
 
