@@ -141,13 +141,14 @@ class Stream:
             end = min(start + _PIECE, len(hits))
             old = np.flatnonzero(leader[:start] == np.arange(start))
             where = np.concatenate((old, np.arange(start, end)))
-            page, k = [sketches[i] for i in where], reader.recipe.k
+            members, k = where.tolist(), reader.recipe.k
+            page = [sketches[i] for i in members]
             found = None if reads_hits(options) else leaders_of(page, k, decision, len(old), options.min_shingles)
             if found is None:
                 rows = rows_of(page, k)
                 pairs = find(rows, decision)
                 pairs = pairs.where(pairs.second >= len(old))
-                verdicts = allowed(pairs, rows, [hits[i] for i in where], reader, options)
+                verdicts = allowed(pairs, rows, [hits[i] for i in members], reader, options)
                 found = choose_leaders(len(where), pairs.where(np.logical_and.reduce(list(verdicts.values()))))
             leader[start:end], similarity[start:end] = where[found[0][len(old) :]], found[1][len(old) :]
         return leader, similarity
