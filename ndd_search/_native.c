@@ -1,5 +1,5 @@
-/* The native core: what counting.py, groups.py and sketches.py compute with numpy, bit for bit the same, several times
- * faster.
+/* The native core: what sketches.py, counting.py, decision.py and groups.py compute with numpy, bit for bit the same,
+ * several times faster.
  *
  * Plain C on Python's stable ABI (3.11): a compiler is all it takes to build it, one wheel serves every later Python,
  * and without it the package works the same. Only the regular case is here: a function returns None for anything else
@@ -203,7 +203,7 @@ typedef struct {
     uint64_t weights[3]; /* of all these values: of the first, of the second, shared */
 } Pair;
 
-enum { NO, YES, UNSURE = -1 };
+enum { NO, YES, UNSURE = -1 }; /* whether a pair counts; unsure without memory, too */
 
 /* The bar of a pair whose shorter document has so many shingles. */
 static double bar_of(const Rule *rule, double shingles)
@@ -278,8 +278,8 @@ static void ask(Asked *asked, const Page *page, const Rule *rule)
  * in a mask, so that values shared by a whole page (boilerplate, edits of one text) cost no more than others: the masks
  * of a hit's values are added up 64 hits at a time, as numbers written vertically in `planes`, one bit a plane.
  *
- * A slot is as small as can be, a place in page->values, and most values find theirs free and are done: hardly any value
- * of a page is another one's. So the table stays within the nearest cache.
+ * A slot is as small as can be, a place in page->values, and most values find theirs free and are done: hardly any
+ * value of a page is another one's. So the table stays within the nearest cache.
  */
 
 enum { LANES = 8 }; /* hits that are added up at a time */
@@ -529,7 +529,7 @@ static void insert(Index *index)
  * looked up, which counts what is shared with all hits at once.
  */
 
-enum { FEW_COPIES = 4 };
+enum { FEW_COPIES = 4, AT_ONCE = 64 }; /* pairs looked at, on a page where many are met; else the first may well do */
 
 typedef struct {
     const Page *page;
@@ -622,9 +622,9 @@ static int64_t meet(Search *search, int64_t hit, const int64_t *leaders)
     return count_shared(search->index, hit) ? list_met(search, hit) : 0;
 }
 
-/* Those of `count` earlier hits that resemble the one counted last by their bars, as pairs. Returns how many. What falls
-   out is overwritten by the next: which ones do cannot be foreseen, and a processor that guesses wrong waits longer
-   than all of this takes. */
+/* Those of `count` earlier hits that resemble the one counted last by their bars, as pairs. Returns how many. What
+   falls out is overwritten by the next: which ones do cannot be foreseen, and a processor that guesses wrong waits
+   longer than all of this takes. */
 static int64_t find_resembling(const Search *search, int64_t hit, const int32_t *others, int64_t count, Pair *pairs)
 {
     const Page *page = search->page;
@@ -667,12 +667,12 @@ static int find_leaders(const Page *page, const Rule *rule, Weights *weights, in
                         double *similarities)
 {
     Search search;
-    Pair pairs[64];
+    Pair pairs[AT_ONCE];
     int verdict = start_search(&search, page, rule, weights) ? NO : UNSURE;
     for (int64_t hit = 0; hit < page->count && verdict != UNSURE; hit++) {
         leaders[hit] = hit;
         similarities[hit] = 1;
-        int64_t met = meet(&search, hit, leaders), size = search.index->all ? 64 : 1;
+        int64_t met = meet(&search, hit, leaders), size = search.index->all ? AT_ONCE : 1;
         verdict = met < 0 ? UNSURE : NO;
         for (int64_t i = 0; i < met && hit >= old && verdict == NO; i += size) {
             int64_t count = size < met - i ? size : met - i;
@@ -1371,8 +1371,8 @@ static PyObject *answer(Question *question, PyObject *result)
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(leaders_doc, "leaders(sketches, offsets, k, rule, common, old) -> (leaders, similarities) as bytes of int64\n"
-                          "and float64, or None.");
+PyDoc_STRVAR(leaders_doc, "leaders(sketches, offsets, k, rule, common, old) -> (leaders, similarities), or None.\n\n"
+                          "They are bytes of int64 and float64.");
 
 static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -1444,8 +1444,9 @@ static PyObject *columns_of(const Page *page, const Pair *pairs, int64_t count, 
 }
 
 PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, rule, common, brief) -> (first, second, similarity) and, unless\n"
-                        "brief, (shared, left, right, shorter, rare_shared, rare_left, rare_right), see pairs.Pairs and\n"
-                        "decision.Overlaps; bytes of int64 and float64, ordered by the first, then the second; or None.");
+                        "brief, (shared, left, right, shorter, rare_shared, rare_left, rare_right), or None.\n\n"
+                        "See pairs.Pairs and decision.Overlaps; they are bytes of int64 and float64, ordered by the\n"
+                        "first, then the second.");
 
 static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
