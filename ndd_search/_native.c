@@ -154,15 +154,20 @@ static uint32_t weight_of(const Weights *weights, int32_t value)
     return slot->value == value ? slot->weight : 0;
 }
 
+static void sum_up(const Weights *weights, const Page *page, int64_t hit)
+{
+    uint64_t sum = 0, *sums = weights->sums + page->offsets[hit];
+    for (int64_t i = 0; i < length_of(page, hit); i++)
+        sums[i] = sum += weight_of(weights, values_of(page, hit)[i]);
+    weights->summed[hit] = 1;
+}
+
 /* What the values of a hit weigh, looked up when somebody asks first. */
 static const uint64_t *sums_of(const Weights *weights, const Page *page, int64_t hit)
 {
-    uint64_t sum = 0, *sums = weights->sums + page->offsets[hit];
     if (!weights->summed[hit])
-        for (int64_t i = 0; i < length_of(page, hit); i++)
-            sums[i] = sum += weight_of(weights, values_of(page, hit)[i]);
-    weights->summed[hit] = 1;
-    return sums;
+        sum_up(weights, page, hit);
+    return weights->sums + page->offsets[hit];
 }
 
 static uint32_t weight_at(const uint64_t *sums, int64_t i) { return (uint32_t)(sums[i] - (i ? sums[i - 1] : 0)); }
