@@ -211,11 +211,14 @@ def test_output_that_standard_output_has_no_letters_for_is_escaped(
     assert answer["hits"]["hits"][0]["_source"]["body"] == "alpha déjà 😀"
 
 
-@pytest.mark.parametrize("words", ["search {tmp}/idx final", "dedupe", "sketch", "search {tmp}/idx final --json"])
+@pytest.mark.parametrize(
+    "words", ["search {tmp}/idx final", "dedupe", "sketch", "search {tmp}/idx final --json", "dedupe < {tmp}/words"]
+)
 def test_closed_standard_streams_are_no_crash(tmp_path: Path, articles: Path, words: str) -> None:
     ndd("index", articles, tmp_path / "idx")
+    (tmp_path / "words").write_text("one line\n")
     code = "import sys; from ndd_search.cli import main; sys.exit(main())"
-    line = f"'{sys.executable}' -c '{code}' {words.replace('{tmp}', str(tmp_path))} <&- >&-"
+    line = f"'{sys.executable}' -c '{code}' <&- {words.replace('{tmp}', str(tmp_path))} >&-"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, timeout=60)
     assert done.stderr == ""
     assert done.returncode in (0, 1)

@@ -131,8 +131,9 @@ def input_lines() -> list[str]:
 
 def print_line(line: str) -> None:
     """Write a line of input_lines as it came."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape") + b"\n")
+    if sys.stdout:  # there is none where the caller has closed it
+        sys.stdout.flush()
+        sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape") + b"\n")
 
 
 def _legible(lines: Iterable[str], where: str) -> Iterator[str]:
