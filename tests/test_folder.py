@@ -1,0 +1,155 @@
+"""The folder of an embedded index when something is wrong with it: damaged, foreign, full, locked, not ours."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.errors import IndexUnusable
+from tests.test_embedded import documents, ids
+
+pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> ndd.Index:
+    made = ndd.Index.open(tmp_path / "news", text=["title", "body"])
+    made.add(documents())
+    return made
+
+
+def test_a_second_writer_gets_a_sentence(tmp_path: Path, index: ndd.Index) -> None:
+    def slow() -> Any:
+        yield {"id": "slow", "body": "x"}
+        with pytest.raises(IndexUnusable, match="another writer is at work"):
+            ndd.Index.open(tmp_path / "news").add([{"id": "second", "body": "y"}])
+
+    assert index.add(slow()) == 1
+
+
+def test_what_is_no_index_of_ours_is_refused(tmp_path: Path, index: ndd.Index) -> None:
+    with pytest.raises(IndexUnusable, match="there is no index here"):
+        ndd.Index.open(tmp_path / "nowhere")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
+    with pytest.raises(IndexUnusable, match="it is no index of ndd-search"):
+        ndd.Index.open(tmp_path / "photos", text="body")
+    with pytest.raises(IndexUnusable, match="it is no index of ndd-search"):
+        ndd.Index.open(tmp_path / "photos" / "cat.jpg", text="body")
+    with pytest.raises(IndexUnusable, match="it was made with text"):
+        ndd.Index.open(tmp_path / "news", text="summary")
+    with pytest.raises(IndexUnusable, match="it was made with language 'english'"):
+        ndd.Index.open(tmp_path / "news", language="german")
+    with pytest.raises(ndd.RecipeMismatch, match="holds sketches of recipe"):
+        ndd.Index.open(tmp_path / "news", recipe=ndd.Recipe.words(size=7))
+    with pytest.raises(ValueError, match="language must be one"):
+        ndd.Index.open(tmp_path / "other", text="body", language="klingon")
+    with pytest.raises(ValueError, match="text must name fields, each of them once"):
+        ndd.Index.open(tmp_path / "other", text=["body", "body"])
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"format": 99}, "written by a version with index format 99.*update ndd-search"),
+        ({"recipe": "w3-k64-v9"}, "written by a version with recipe w3-k64-v9.*update ndd-search"),
+        ({"text": None}, "it is no index of ndd-search"),
+        ("[" * 100_000, "it is no index of ndd-search"),
+    ],
+)
+def test_what_another_version_wrote_is_refused(index: ndd.Index, change: dict[str, Any] | str, problem: str) -> None:
+    meta = json.loads((index.path / "ndd.json").read_text())
+    (index.path / "ndd.json").write_text(change if isinstance(change, str) else json.dumps({**meta, **change}))
+    with pytest.raises(IndexUnusable, match=problem):
+        ndd.Index.open(index.path)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("meta.json", "its meta.json is gone"), ("*.store", "engine failed"), ("*.pos", "engine failed")],
+)
+def test_an_index_that_lost_a_file_is_told(index: ndd.Index, name: str, problem: str) -> None:
+    for path in index.path.glob(name):
+        path.unlink()
+    with pytest.raises(IndexUnusable, match=problem):
+        ndd.Index.open(index.path).search("climate")
+
+
+@pytest.mark.parametrize("kind", ["store", "fast"])  # a plain error of the engine, and a panic
+def test_an_index_with_nonsense_inside_a_file_is_told_whatever_the_engine_raises(index: ndd.Index, kind: str) -> None:
+    (path,) = index.path.glob(f"*.{kind}")
+    written = bytearray(path.read_bytes())
+    written[2:32] = b"\xff" * 30  # the footer, which is read first, stays whole
+    path.write_bytes(written)
+    with pytest.raises(IndexUnusable, match=r"the engine failed.*make the index anew"):
+        ndd.Index.open(index.path).search("climate")
+
+
+@pytest.mark.parametrize("written", ["", "[]", "null", "[" * 100_000, '{"version": 1}', "of another recipe"])
+def test_an_index_whose_table_of_common_values_cannot_be_read_does_without(index: ndd.Index, written: str) -> None:
+    assert index.common is not None
+    if written == "of another recipe":
+        written = (index.path / "common.json").read_text().replace(index.recipe.id, "w5-k64-v1")
+    (index.path / "common.json").write_text(written)
+    assert ndd.Index.open(index.path).common is None
+    assert ids(ndd.Index.open(index.path).search("climate"))
+    assert index.add(documents(60)) == 240
+    assert index.common is not None
+
+
+def test_an_index_whose_folder_is_removed_meanwhile_is_told(index: ndd.Index) -> None:
+    shutil.rmtree(index.path)
+    for use in (lambda: index.search("climate"), lambda: len(index), lambda: index.add([{"id": 1}])):
+        with pytest.raises(IndexUnusable):
+            use()
+
+
+def test_a_full_disk_is_told_and_what_was_there_stays(index: ndd.Index) -> None:
+    code = """
+import resource, signal, sys, ndd_search as ndd
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+index = ndd.Index.open(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    index.add({"id": f"big-{i}", "title": "", "body": f"{i} " + "filler word " * 200} for i in range(3000))
+except ndd.NDDError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, index.path], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "see to the disk" in done.stdout or "no space left" in done.stdout, done.stderr
+    assert len(ndd.Index.open(index.path)) == 120
+
+
+def test_who_may_not_write_is_told(index: ndd.Index) -> None:
+    index.path.chmod(0o555)
+    for path in index.path.iterdir():
+        path.chmod(0o444)
+    for path in (index.path.parent, index.path.parent.parent, index.path.parent.parent.parent):
+        path.chmod(0o755)
+    code = """
+import os, sys
+import ndd_search as ndd
+from ndd_search.engines import embedded
+if os.getuid() == 0:
+    os.setuid(65534)
+for use in (lambda index: index.add([{"id": 1}]), lambda index: index.search("climate")):
+    try:
+        use(ndd.Index.open(sys.argv[1]))
+    except ndd.NDDError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code, index.path], capture_output=True, text=True, check=True)
+    told = [line for line in done.stdout.splitlines() if "this user may not write there; readers lock it" in line]
+    assert len(told) == 2, done.stdout
+
+
+def test_a_folder_that_cannot_be_written_is_told() -> None:
+    with pytest.raises(IndexUnusable, match="it cannot be used"):
+        ndd.Index.open("/proc/news", text="body")  # not even the superuser may make a folder there
