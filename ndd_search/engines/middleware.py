@@ -35,7 +35,6 @@ from ndd_search.engines.request import (
     Search,
     any_sketch,
     asked_for,
-    caller_of,
     read_search,
     sketch_reading,
     widened,
@@ -94,7 +93,6 @@ class Conversation:
     def __init__(self, search: Search, options: CollapseOptions, settings: Settings, remember: bool) -> None:
         self.search, self.options, self.settings = search, options, settings
         self._trips = Trips(settings.time_budget)
-        self._choose()
         self._remember = remember and settings.cache is not None
         self.key: bytes | None = None
         if self._remember and not any(map(callable, options.keep)):
@@ -126,6 +124,7 @@ class Conversation:
 
     def flow(self) -> Flow:
         """Ask for hits until the page is full; the generator's value is the answer for the caller."""
+        self._choose()
         known: State | None = self.settings.recall(self._stream_key)
         try:
             return (yield from self._page(known or State()))
@@ -253,7 +252,6 @@ class Conversation:
     def _with_text(self) -> Flow:
         """Once more, with recipes read out of the documents."""
         self._learn(text_until=self.settings.clock() + _MAPPED)
-        self._choose()
         return (yield from self.flow())
 
     def _as_it_came(self, reason: str) -> Flow:
@@ -371,7 +369,7 @@ class Conversation:
         body = {key: value for key, value in self.search.body.items() if key not in ("from", "size")}
         params = {name: value for name, value in request.params.items() if name not in ("from", "size")}
         settings = (self.settings.scope, self.settings.recipe.id, self.settings.sketch_field.name)
-        return cache_key(settings, caller_of(request), request.path, params, body, repr(parts))
+        return cache_key(settings, self.search.caller, request.path, params, body, repr(parts))
 
     @cached_property
     def _stream_key(self) -> bytes | None:

@@ -80,7 +80,12 @@ class Search:
     @cached_property
     def target_of_caller(self) -> bytes:
         """The same for one caller, who may see less of it than others."""
-        return cache_key(self.request.path, caller_of(self.request))
+        return cache_key(self.request.path, self.caller)
+
+    @cached_property
+    def caller(self) -> dict[str, str]:
+        """The headers that may say who asks: all but those that trace a request."""
+        return {name: value for given, value in self.request.headers.items() if (name := given.lower()) not in _TRACING}
 
 
 @dataclass(frozen=True)
@@ -122,11 +127,6 @@ def read_search(request: Request) -> Search | None:
         return None  # the engine says what is wrong with it
     plain = replace(request, body={key: value for key, value in body.items() if key != "ndd"} if body else request.body)
     return Search(plain, start, size, changes, limit_of(body), is_bounded(body))
-
-
-def caller_of(request: Request) -> dict[str, str]:
-    """The headers that may say who asks: all but those that trace a request."""
-    return {name.lower(): value for name, value in request.headers.items() if name.lower() not in _TRACING}
 
 
 def stripped(request: Request) -> Request:
