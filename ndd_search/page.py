@@ -222,7 +222,7 @@ def cut(stream: Stream, start: int, size: int, reader: Reader, options: Collapse
         recipe=reader.recipe.id,
         lacking=dict(Counter(reason for reason in stream.lacking[:examined] if reason)),
         unique=_unique(len(plan.members), examined, stream.total, over),
-        late=plan.late(before, start) if start and kept < examined else (),
+        late=plan.late(before, start, reader) if start and kept < examined else (),
         took=perf_counter() - began,
     )
     return Page(groups, info, stream, reader, options)
@@ -294,13 +294,16 @@ class _Plan:
         hits, keep = self.stream.hits, self.options.keep
         return order_of_preference(members, hits, lambda i: self._shingles(i, reader.recipe.k), reader.value, keep)
 
-    def late(self, before: int, start: int) -> tuple[tuple[int, int, float], ...]:
+    def late(self, before: int, start: int, reader: Reader) -> tuple[tuple[int, int, float], ...]:
         """Hidden hits beyond the first `before` whose group stands at one of the first `start` places."""
-        earlier, shown = {self.leader[place] for place in self.slots[:start]}, set(self.slots)
+        found = []
+        for leader in {self.leader[place] for place in self.slots[:start]}:
+            members = self.members[leader]
+            if members[-1] >= before:
+                chosen = self._chosen(members, reader)
+                found += [(index, leader) for index in members if index >= before and index not in chosen]
         return tuple(
-            (self._rank(index), self._rank(leader), float(self.stream.similarity[index]))
-            for index, leader in enumerate(self.leader)
-            if index >= before and leader in earlier and index not in shown
+            (self._rank(i), self._rank(leader), float(self.stream.similarity[i])) for i, leader in sorted(found)
         )
 
     def _single(self, index: int) -> Group:

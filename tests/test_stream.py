@@ -209,6 +209,10 @@ def test_what_keep_chose_for_one_page_no_other_page_shows_and_nothing_is_lost(
     listed = {copy.hit["id"] for group in whole.groups for copy in group.duplicates}
     assert set(shown) | listed == set(range(whole.info.examined))
     assert not listed & set(shown)
+    if mode == "group" and pages:  # page by page as well, where what is found late is told
+        told = [copy.hit["id"] for page in pages for group in page.groups for copy in group.duplicates]
+        told += [rank for page in pages for rank, _, _ in page.info.late]
+        assert sorted(shown + told) == list(range(max(page.info.examined for page in pages)))
 
 
 @given(engines(), option_sets(), st.integers(0, 59))
