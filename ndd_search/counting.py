@@ -11,7 +11,6 @@ counted at once, as a list of meetings or as the product of a small 0/1 matrix w
 
 from __future__ import annotations
 
-from functools import cache
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.common_values import CommonValues
+from ndd_search.memory import keep_freed
 from ndd_search.sketches import VALUES, Sketch
 
 Ranks = npt.NDArray[np.int64]
@@ -136,18 +136,9 @@ def _how_many(marked: npt.NDArray[np.bool_]) -> Ranks:
     return counted.astype(np.int64)
 
 
-@cache
-def _keep_memory() -> None:
-    """Let glibc keep for the next page what one takes: it does once a piece has come and gone that is larger by far.
-
-    Else it hands back and fetches a hundred pages of memory each time, which takes longer than all the rest.
-    """
-    np.empty(2**21, np.uint8)
-
-
 def _all_at_once(table: Table, floor: float) -> Counts:
     """Those of all pairs that resemble each other by `floor`."""
-    _keep_memory()
+    keep_freed()
     count = len(table)
     keys = _sort(table, np.uint64)
     owner, starts = _owners(keys, count).astype(np.int64), _starts(keys, count)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import chain, compress, islice
 from operator import not_
 from typing import TypeVar, overload
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.config import Recipe
+from ndd_search.memory import keep_freed
 from ndd_search.native import Core, Plan
 from ndd_search.shingles import Hashed, hash_shingles, hash_short
 from ndd_search.text import prepare
@@ -185,18 +185,9 @@ def _by_core(core: Core, texts: Sequence[str], recipe: Recipe, plan: Plan) -> Sk
     return _merge(by_core, Sketches(sketches.values, offsets_by_core), others)
 
 
-@cache
-def _keep_memory() -> None:
-    """Have glibc keep what a batch frees for the next one, which else waits for fresh pages half of its time.
-
-    It gives free memory back to the system from twice the size of the largest block on that it ever did without.
-    """
-    np.empty(1 << 24, np.uint8)
-
-
 def _by_numpy(texts: Sequence[str], recipe: Recipe) -> Sketches:
     """The sketches of texts that are at best all ASCII, or all not."""
-    _keep_memory()
+    keep_freed()
     spare = 3.0 if recipe.kind == "characters" else 1.5  # a text repeats its runs of characters
     return smallest(hash_shingles(texts, recipe), recipe.k, spare)
 

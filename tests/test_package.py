@@ -13,6 +13,7 @@ PACKAGE = Path(ndd_search.__file__).parent
 # Data flows one way: a module imports only modules of this list that stand before it.
 FLOW = [
     "errors",
+    "memory",
     "native",
     "config",
     "presets",
@@ -31,6 +32,8 @@ FLOW = [
     "counting",
     "pairs",
     "groups",
+    "overlaps",
+    "census",
     "guards",
     "keep",
     "stream",
