@@ -41,7 +41,8 @@ def collapse(
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
     sketches: of the hits, where they are at hand already; `text` is read then only for numbers_must_match.
     recipe:   how texts are sketched, or how `sketches` were made.
-    common:   the table of values that many documents of the collection hold; "auto" decides better with it.
+    common:   the table of values that many documents of the collection hold, as census.count_common_values makes it;
+              "auto" decides better with it.
     options, changes: CollapseOptions, or single options of it by name (min_similarity=0.8).
     Raises InvalidDocument when no hit at all has the text, ValueError or TypeError for a setting that cannot be.
     """
