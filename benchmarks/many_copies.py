@@ -1,6 +1,6 @@
 """Labelled collections in which a text has many copies: one story on up to fifty sites, each with its own frame.
 
-    python -m benchmarks.many_copies base.jsonl.gz out    # base: see benchmarks.language_collections
+    python -m benchmarks.many_copies base.jsonl.gz out [--seed 1]    # base: see benchmarks.language_collections
 
 syndicated:       720 texts; a few are printed by 50, 20, 8 and 3 sites, the others by one.
 syndicated_small: the same with 80 documents: five stories on ten sites each, and thirty others.
@@ -72,9 +72,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    syndicated(arguments.base, PRINTED, None, random.Random(1)).write(arguments.out / "syndicated")
-    small = syndicated(arguments.base, PRINTED_IN_SMALL, SINGLES_IN_SMALL, random.Random(2))
+    syndicated(arguments.base, PRINTED, None, random.Random(arguments.seed)).write(arguments.out / "syndicated")
+    small = syndicated(arguments.base, PRINTED_IN_SMALL, SINGLES_IN_SMALL, random.Random(arguments.seed + 1))
     small.write(arguments.out / "syndicated_small")
 
 

@@ -16,6 +16,7 @@ own. So the work grows with the sample, not with its square, however many docume
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -39,12 +40,10 @@ def count_common_values(
 ) -> CommonValues:
     """Count the values of some sketches, at best a random sample of `common_values.SAMPLE` documents of an index.
 
-    Empty sketches do not count. Raises InvalidSketch for one that is none.
+    Equal sketches count once, empty ones not at all. Raises InvalidSketch naming the place of one that is none.
     """
     constants = constants or Constants()
-    different = dict.fromkeys(np.asarray(one, np.int32).tobytes() for one in sketches)
-    different.pop(b"", None)
-    rows = rows_of([np.frombuffer(one, np.int32) for one in different], recipe.k)
+    rows = _different(rows_of(sketches, recipe.k))
     pairs = _pairs_with_the_first(rows, constants.least)
     sizes = estimated_shingles(rows.lengths, rows.largest, recipe.k)
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
@@ -54,6 +53,13 @@ def count_common_values(
     decision = Decision(None, recipe.size, common if common.telling else None, constants)
     copies = decision.accepts(overlaps(rows, pairs.first, pairs.second, decision.common))
     return _count(rows, _connected(len(rows.lengths), pairs.where(copies)), recipe, constants)
+
+
+def _different(rows: Rows) -> Rows:
+    """One of each, without the empty one."""
+    different = dict.fromkeys(rows.values[start:end].tobytes() for start, end in pairwise(rows.offsets.tolist()))
+    different.pop(b"", None)
+    return rows_of([np.frombuffer(one, np.int32) for one in different], rows.k)
 
 
 def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> CommonValues:

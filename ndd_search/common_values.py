@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from math import log
+from math import isfinite, log
 from typing import Any, Self
 
 import numpy as np
@@ -122,9 +122,9 @@ class CommonValues:
             raise ValueError(f"a table of common values has version {cls.version}, got {stored.get('version')!r}")
         values, counts = np.asarray(stored["values"], np.int64), np.asarray(stored["counts"], np.float64)
         documents, handful = stored["documents"], stored["handful"]
-        whole = values.shape == counts.shape == (len(values),) and isinstance(documents, int | float)
+        whole = values.shape == counts.shape == (len(values),) and isfinite(documents)
         if not whole or (np.diff(values, prepend=-1) <= 0).any() or (values >= VALUES).any():
             raise ValueError("the table of common values is damaged: count it again")
-        if ((counts <= handful) | (counts > documents)).any():
+        if not ((counts > handful) & (counts <= documents)).all():
             raise ValueError("the table of common values is damaged: a count is out of range; count it again")
         return cls(documents, values.astype(np.int32), counts, str(stored["recipe"]), handful)

@@ -1,6 +1,7 @@
 """What counts as common: what different documents share, not what copies of one share."""
 
 import random
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ndd_search.census import count_common_values
 from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
 from ndd_search.decision import Decision
+from ndd_search.errors import InvalidSketch
 from ndd_search.groups import choose_leaders
 from ndd_search.pairs import rows_of, similar_pairs
 from ndd_search.sketches import VALUES, Sketch, sketch_many
@@ -46,6 +48,11 @@ def test_equal_sketches_count_once_and_empty_ones_not_at_all() -> None:
     others = [[2, *range(100 * i, 100 * i + 10)] for i in range(1, 4)]
     counted = count_common_values([[1, 2]] * 50 + [[]] * 3 + others, RECIPE)
     assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (4, [2], [4])
+
+
+def test_a_sketch_that_is_none_is_named() -> None:
+    with pytest.raises(InvalidSketch, match="hit 2"):
+        count_common_values([[1, 2], [1, 2], [2, 1]], RECIPE)
 
 
 @pytest.mark.parametrize("sketches", [[], [[]], [[5]], [[5]] * 9])
@@ -90,10 +97,16 @@ def test_a_small_index_with_many_copies_of_few_stories_shows_each_story_once(tmp
     assert [hit["inner_hits"]["near_duplicates"]["hits"]["total"]["value"] for hit in hits] == [7] * 6
 
 
-def test_the_work_grows_with_the_sample_not_with_its_square() -> None:
+def test_a_frame_of_thousands_of_documents_is_counted_without_all_their_pairs() -> None:
     rng = np.random.default_rng(0)
     frame = rng.integers(0, VALUES, 44, np.int32)
     sketches = [np.unique(np.concatenate((frame, rng.integers(0, VALUES, 20, np.int32)))) for _ in range(8000)]
-    counted = count_common_values(sketches, RECIPE)  # all pairs of this frame would be 32 million
+    tracemalloc.start()
+    try:
+        counted = count_common_values(sketches, RECIPE)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100e6  # bytes; two numbers for each of these 32 million pairs would be five times as much
     assert np.isin(frame, counted.values).all()
     assert counted.documents == 8000

@@ -58,6 +58,8 @@ def test_a_table_survives_being_written_and_read() -> None:
         ({"values": [7, 2**31]}, "damaged"),
         ({"values": [7]}, "damaged"),
         ({"counts": [3, 400]}, "out of range"),
+        ({"counts": [float("nan"), 400]}, "out of range"),
+        ({"documents": float("inf")}, "damaged"),
         ({"documents": 100}, "out of range"),
     ],
 )

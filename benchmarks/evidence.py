@@ -1,0 +1,67 @@
+"""What the default decision goes by, on labelled pairs: how mutual their difference is, how specific what they share.
+
+    python -m benchmarks.evidence FOLDER...    # as `ndd-search evaluate` takes them
+
+Medians over the pairs that resemble by LEAST, and the F1 with a table of all documents and of SMALL of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from ndd_search.census import count_common_values
+from ndd_search.common_values import SAMPLE, CommonValues
+from ndd_search.config import Recipe
+from ndd_search.decision import Decision, Overlaps
+from ndd_search.evaluation.collection import LabelledPairs, read_collection
+from ndd_search.evaluation.measures import quality
+from ndd_search.overlaps import overlaps
+from ndd_search.pairs import rows_of
+from ndd_search.sketches import sketch_many
+
+RECIPE = Recipe()
+LEAST = 0.3
+SMALL = 1000
+
+
+def row(folder: Path) -> list[str]:
+    """The cells of one collection."""
+    collection = read_collection(folder)
+    if collection.pairs is None:
+        raise SystemExit(f"{folder} has no labelled pairs")
+    sketches = sketch_many(collection.texts, RECIPE)
+    rows, chosen = rows_of(sketches, RECIPE.k), np.random.default_rng(0).permutation(len(sketches)).tolist()
+    tables = [count_common_values([sketches[i] for i in chosen[:most]], RECIPE) for most in (SAMPLE, SMALL)]
+    given = [(table, overlaps(rows, collection.pairs.first, collection.pairs.second, table)) for table in tables]
+    return [collection.name, *_medians(given[0][1], collection.pairs), *(_f1(*one, collection.pairs) for one in given)]
+
+
+def _medians(shared: Overlaps, pairs: LabelledPairs) -> list[str]:
+    alike = shared.resemblance >= LEAST
+    of_label = [alike & (pairs.label == label) for label in (0, 1)]
+    return [
+        f"{np.median(one[which]):.2f}" if which.any() else ""
+        for one in (shared.mutuality, shared.specificity)
+        for which in of_label
+    ]
+
+
+def _f1(table: CommonValues, shared: Overlaps, pairs: LabelledPairs) -> str:
+    decision = Decision.of("auto", RECIPE, table)
+    return f"{quality(decision.accepts(shared), pairs.label).f1:.3f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    heads = ["", "m, different", "m, copies", "s / d, different", "s / d, copies", "F1", f"F1, table of {SMALL:,}"]
+    print("| " + " | ".join(heads) + " |\n| --- |" + " ---: |" * (len(heads) - 1))
+    for folder in parser.parse_args().folders:
+        print("| " + " | ".join(row(folder)) + " |")
+
+
+if __name__ == "__main__":
+    main()
