@@ -19,7 +19,8 @@ from typing import Any, Protocol
 from cachetools import LRUCache, TTLCache
 
 from ndd_search.decision import Decision
-from ndd_search.pairs import Pairs, Rows, similar_pairs
+from ndd_search.estimators import similar_pairs
+from ndd_search.pairs import Pairs, Rows
 
 _OVERHEAD = 200  # bytes an entry costs beside its key and value: two objects, a link, a time
 

@@ -40,8 +40,11 @@ def count_common_values(
 ) -> CommonValues:
     """Count the values of some sketches, at best a random sample of `common_values.SAMPLE` documents of an index.
 
-    Equal sketches count once, empty ones not at all. Raises InvalidSketch naming the place of one that is none.
+    Equal sketches count once, empty ones not at all. Of a recipe whose measure is not "kmv", where nobody asks for it,
+    the table is empty. Raises InvalidSketch naming the place of one that is none.
     """
+    if recipe.measure != "kmv":
+        return CommonValues(0, np.empty(0, np.int32), np.empty(0), recipe.id)
     constants = constants or Constants()
     rows = _different(rows_of(sketches, recipe.k))
     pairs = _pairs_with_the_first(rows, constants.least)

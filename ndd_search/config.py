@@ -8,14 +8,26 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from operator import index
-from typing import Any, ClassVar, Literal, Self, SupportsIndex
+from typing import Any, ClassVar, Literal, Self, SupportsIndex, cast
 
 Kind = Literal["words", "characters", "lines", "sentences"]
+Method = Literal["min-k", "min-hash", "super-shingles", "frequent", "simhash", "profile"]
+Estimator = Literal["kmv", "broder", "overlap"]
+Measure = Literal["kmv", "broder", "overlap", "cosine"]
 Mode = Literal["group", "drop", "demote", "annotate"]
 Keep = str | Callable[[Any], Any]
 Strategy = Literal["auto", "one_phase", "two_phase", "one_trip"]
 
 _LETTER: dict[Kind, str] = {"words": "w", "characters": "c", "lines": "l", "sentences": "s"}
+_SUFFIX: dict[Method, str] = {  # of an id
+    "min-k": "",
+    "min-hash": "minhash",
+    "super-shingles": "super",
+    "frequent": "frequent",
+    "simhash": "simhash",
+    "profile": "profile",
+}
+_FIXED_K: dict[Method, int] = {"simhash": 4, "profile": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +44,11 @@ class Recipe:
     markup:   "keep" takes the text as it is, "html" strips tags, scripts and styles and resolves entities.
     urls:     "keep", or "drop" to leave them out before shingling.
     language: whose Snowball stemmer sentences use; None does not stem. None for every other kind.
+    method:   what of its shingles stands for a text. "min-k", the default, takes the k smallest hashes; the others are
+              in `signatures`: "min-hash" (k permutations), "super-shingles" (k of them), "frequent" (the k most
+              frequent shingles), "simhash" (k is 4), "profile" (k is 2). Only of min-K sketches "auto" asks how rare
+              the values are; for the others it is the bar of their source (see `decision`).
+    estimator: how alike two min-K sketches are: "kmv" (see `similarity`), "broder", or "overlap" (see `estimators`).
     """
 
     version: ClassVar[int] = 1  # of normalisation, tokens and hashes: raised when any of them would change a value
@@ -44,12 +61,16 @@ class Recipe:
     markup: Literal["keep", "html"] = "keep"
     urls: Literal["keep", "drop"] = "keep"
     language: str | None = None
+    method: Method = "min-k"
+    estimator: Estimator = "kmv"
 
     def __post_init__(self) -> None:
         _one_of("kind", self.kind, _LETTER)
         _one_of("hash", self.hash, ("mix64", "crc32"))
         _one_of("markup", self.markup, ("keep", "html"))
         _one_of("urls", self.urls, ("keep", "drop"))
+        _one_of("method", self.method, _SUFFIX)
+        _one_of("estimator", self.estimator, ("kmv", "broder", "overlap"))
         _whole("size", self.size, 1, 64)
         _whole("k", self.k, 1, 4096)
         _whole("seed", self.seed, 0, 2**64 - 1)
@@ -62,6 +83,17 @@ class Recipe:
             raise ValueError(f"seed must be 0 with crc32, got {self.seed}: CRC-32 has no seed")
         if self.language is not None and (self.kind != "sentences" or not re.fullmatch("[a-z]+", self.language)):
             raise ValueError(f"language is the name of a Snowball stemmer, for sentences only, got {self.language!r}")
+        self._check_method()
+
+    def _check_method(self) -> None:
+        if self.method != "min-k" and self.estimator != "kmv":
+            raise ValueError(f'estimator is of "min-k" only, got {self.estimator} with {self.method}')
+        if self.k != (fixed := _FIXED_K.get(self.method, self.k)):
+            raise ValueError(f"k must be {fixed} for {self.method}, got {self.k}: a sketch has so many values")
+        if self.method in _FIXED_K and self.seed:
+            raise ValueError(f"seed must be 0 for {self.method}, got {self.seed}: its hash has no seed")
+        if self.method == "profile" and (self.kind, self.size) != ("words", 1):
+            raise ValueError(f"a profile counts single words, got {self.kind} of size {self.size}")
 
     @classmethod
     def words(cls, size: int = 3, k: int = 64, **others: Any) -> Self:
@@ -83,10 +115,37 @@ class Recipe:
         """Every sentence is one shingle, as Smith described (2008); needs the extra "stem" unless language is None."""
         return cls(kind="sentences", size=1, k=k, language=language, **others)
 
+    @classmethod
+    def min_hash(cls, size: int = 3, k: int = 64, **others: Any) -> Self:
+        """The smallest shingle under each of `k` independent permutations (Broder et al. 1998)."""
+        return cls(size=size, k=k, method="min-hash", **others)
+
+    @classmethod
+    def super_shingles(cls, size: int = 3, k: int = 6, **others: Any) -> Self:
+        """`k` hashes of 14 min-hashes each, near-duplicates share two (Broder 2000): for copies with few edits."""
+        return cls(size=size, k=k, method="super-shingles", **others)
+
+    @classmethod
+    def frequent(cls, size: int = 5, k: int = 64, kind: Kind = "characters", **others: Any) -> Self:
+        """The `k` most frequent runs of `size` characters (Basu 2011)."""
+        return cls(kind=kind, size=size, k=k, method="frequent", **others)
+
+    @classmethod
+    def simhash(cls, size: int = 1, **others: Any) -> Self:
+        """64 bits, words weighed by their count (Charikar 2002; Manku, Jain and Das Sarma 2007), in four values."""
+        return cls(size=size, k=4, method="simhash", **others)
+
+    @classmethod
+    def profile(cls, **others: Any) -> Self:
+        """A signature of the frequent words: equal or not (Nutch and Solr's TextProfileSignature), in two values."""
+        return cls(size=1, k=2, method="profile", **others)
+
     @property
     def id(self) -> str:
-        """A short name, stored beside every sketch: w3-k64-v1, c5-k128-v1-html-nourls-seed7, s1-k64-v1-english."""
+        """A short name, stored beside every sketch: w3-k64-v1, c5-k128-v1-html-nourls-seed7, w1-k4-v1-simhash."""
         extras = {
+            _SUFFIX[self.method]: self.method != "min-k",
+            self.estimator: self.estimator != "kmv",
             "html": self.markup == "html",
             "nourls": self.urls == "drop",
             f"seed{self.seed}": self.seed != 0,
@@ -96,10 +155,19 @@ class Recipe:
         parts = [f"{_LETTER[self.kind]}{self.size}", f"k{self.k}", f"v{self.version}"]
         return "-".join(parts + [name for name, given in extras.items() if given])
 
+    @property
+    def measure(self) -> Measure:
+        """What two sketches are compared by."""
+        if self.method == "min-k":
+            return self.estimator
+        return "cosine" if self.method == "simhash" else "overlap"
+
     @cached_property
     def plan(self) -> tuple[bool, int, int, int] | None:
-        """For the native core: whether of words, else of characters; size, seed, k. None for lines and sentences."""
-        return (self.kind == "words", self.size, self.seed, self.k) if self.kind in ("words", "characters") else None
+        """For the native core: whether of words, else of characters; size, seed, k. None for what it does not make."""
+        if self.method != "min-k" or self.kind not in ("words", "characters"):
+            return None
+        return self.kind == "words", self.size, self.seed, self.k
 
     @cached_property
     def keeps_all(self) -> bool:
@@ -109,12 +177,16 @@ class Recipe:
     @classmethod
     def parse(cls, name: str) -> Self:
         """The recipe of an id. Raises ValueError for an id this version did not make."""
+        methods = "|".join(filter(None, _SUFFIX.values()))
         found = re.fullmatch(
-            r"([wcls])(\d+)-k(\d+)-v(\d+)(-html)?(-nourls)?(?:-seed(\d+))?(-crc32)?(?:-([a-z]+))?", name, re.ASCII
+            rf"([wcls])(\d+)-k(\d+)-v(\d+)(?:-({methods}))?(?:-(broder|overlap))?"
+            r"(-html)?(-nourls)?(?:-seed(\d+))?(-crc32)?(?:-([a-z]+))?",
+            name,
+            re.ASCII,
         )
         if not found or int(found[4]) != cls.version:
             raise ValueError(f"{name!r} is no recipe id of this version; one looks like {cls().id}")
-        letter, size, k, _, html, nourls, seed, crc32, language = found.groups()
+        letter, size, k, _, method, estimator, html, nourls, seed, crc32, language = found.groups()
         recipe = cls(
             kind=next(kind for kind, sign in _LETTER.items() if sign == letter),
             size=int(size),
@@ -124,6 +196,8 @@ class Recipe:
             markup="html" if html else "keep",
             urls="drop" if nourls else "keep",
             language=language,
+            method=next(known for known, suffix in _SUFFIX.items() if suffix == (method or "")),
+            estimator=cast(Estimator, estimator or "kmv"),
         )
         if recipe.id != name:
             raise ValueError(f"{name!r} is no recipe id, the nearest is {recipe.id}")
@@ -221,6 +295,17 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
             hint = f" (did you mean {near[0]}?)" if near else ""
             raise TypeError(f"unknown option {name!r}{hint}: the options are {', '.join(known)}")
     return replace(base or CollapseOptions(), **changes)
+
+
+def check_fit(options: CollapseOptions, recipe: Recipe) -> None:
+    """Raise ValueError for options that ask how many shingles a text has where the recipe's sketches do not say."""
+    if recipe.method != "min-k":
+        for name, asked, remedy in (
+            ("keep", "longest" in options.keep, 'name a field, "longest:FIELD"'),
+            ("min_length_ratio", options.min_length_ratio > 0, "leave it at 0"),
+        ):
+            if asked:
+                raise ValueError(f"{name} asks how long texts are, which sketches of {recipe.id} do not tell: {remedy}")
 
 
 def check_page(size: int, from_: int) -> None:

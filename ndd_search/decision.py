@@ -27,19 +27,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import cos, pi
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ndd_search.common_values import HANDFUL, CommonValues, Shares
-from ndd_search.config import Recipe
+from ndd_search.config import Measure, Recipe
 from ndd_search.errors import RecipeMismatch
 
 Rule = tuple[float, float, float, float, float]
 Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1
 PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on plain resemblance
-_ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the rounding
+ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the rounding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +108,7 @@ class Overlaps:
 
     @cached_property
     def _rare_apart(self) -> Shares:
-        return np.maximum(self._own[0] + self._own[1], _ROUNDING)
+        return np.maximum(self._own[0] + self._own[1], ROUNDING)
 
 
 @dataclass(frozen=True)
@@ -118,33 +119,37 @@ class Decision:
     size:      tokens in a shingle of the recipe.
     common:    the table of the index, or None.
     constants: of "auto".
+    measure:   of the recipe; a bar is of this measure, and "auto" of "kmv".
     """
 
     bar: float | None
     size: int
     common: CommonValues | None = None
     constants: Constants = Constants()
+    measure: Measure = "kmv"
 
     @classmethod
     def of(cls, setting: Setting, recipe: Recipe, common: CommonValues | None = None) -> Self:
         """Read a setting. Raises ValueError for an unknown one, RecipeMismatch for a table of another recipe."""
         if common is not None and common.recipe != recipe.id:
             raise RecipeMismatch("the table of common values", common.recipe, recipe.id)
-        if setting == "auto":
+        if setting == "auto" and recipe.measure == "kmv":
             return cls(None, recipe.size, common if common and common.telling else None)
+        if setting == "auto":
+            return cls(_usual(recipe), recipe.size, measure=recipe.measure)
         if isinstance(setting, str):
             if setting not in PLAIN:
                 names = ", ".join(["auto", *PLAIN])
                 raise ValueError(f"min_similarity is one of {names} or a number above 0, at most 1, got {setting!r}")
-            return cls(PLAIN[setting], recipe.size)
-        if isinstance(setting, bool) or not 0 < setting <= 1:
+            setting = PLAIN[setting]
+        elif isinstance(setting, bool) or not 0 < setting <= 1:
             raise ValueError(f"min_similarity must be above 0 and at most 1, got {setting!r}")
-        return cls(float(setting), recipe.size)
+        return cls(float(setting), recipe.size, measure=recipe.measure)
 
     @property
-    def key(self) -> tuple[float | None, int, str]:
+    def key(self) -> tuple[float | None, int, Measure, str]:
         """What tells this decision from another one, in a few bytes."""
-        return self.bar, self.size, self.common.digest if self.common else ""
+        return self.bar, self.size, self.measure, self.common.digest if self.common else ""
 
     @property
     def rule(self) -> Rule:
@@ -180,5 +185,16 @@ class Decision:
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
         """Whether each pair counts."""
-        accepted: npt.NDArray[np.bool_] = self.similarity(pairs) >= self.bars(pairs) - _ROUNDING
+        accepted: npt.NDArray[np.bool_] = self.similarity(pairs) >= self.bars(pairs) - ROUNDING
         return accepted
+
+
+def _usual(recipe: Recipe) -> float:
+    """The bar that the source of a recipe's method sets, of the recipe's measure."""
+    if recipe.method == "super-shingles":
+        return min(2 / recipe.k, 1.0)  # two of six
+    if recipe.method == "simhash":
+        return cos(3 * pi / 64)  # three bits: Manku, Jain and Das Sarma 2007
+    if recipe.method == "profile":
+        return 1.0
+    return 0.85 if recipe.estimator == "overlap" else 0.5  # Sycamore's dedup; Broder, and for want of one Basu

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ndd_search.config import CollapseOptions
 from ndd_search.decision import Decision
+from ndd_search.estimators import estimate, judged_pairs
 from ndd_search.guards import allowed
-from ndd_search.pairs import overlapping_pairs, rows_of
-from ndd_search.similarity import estimate_resemblance
+from ndd_search.pairs import rows_of
 from ndd_search.stream import Reader, Stream
 
 
@@ -19,7 +19,7 @@ class Explanation:
     rank:           its place in the engine's list.
     leader:         the rank of the hit that stands for it, its own rank when it stands for itself.
     nearest:        the rank of the most similar leader before it, None when there is none it could be compared with.
-    similarity:     resemblance to that leader, or to `nearest` when the hit stands for itself; 0..1.
+    similarity:     to that leader, by the recipe's measure, or to `nearest` when the hit stands for itself; 0..1.
     standard_error: of that figure; 0 when it is exact.
     rule:           what decided, in words.
     """
@@ -45,7 +45,7 @@ def explain(stream: Stream, rank: int, reader: Reader, options: CollapseOptions)
     above = [i for i in range(index) if stream.leader[i] == i and len(stream.sketches[i])]
     if not above:
         return Explanation(rank, rank, None, 0.0, 0.0, "no leader with a sketch comes before it")
-    estimates = {i: estimate_resemblance(stream.sketches[i], stream.sketches[index], reader.recipe.k) for i in above}
+    estimates = {i: estimate(stream.sketches[i], stream.sketches[index], reader.recipe) for i in above}
     nearest = leader if leader != index else max(above, key=lambda i: (estimates[i].value, -i))
     found, other = estimates[nearest], int(stream.ranks[nearest])
     held, bar, keeps_apart = _verdict(stream, nearest, index, reader, options)
@@ -69,9 +69,9 @@ def _verdict(
     """What was held against the bar, the bar, and the guards that keep the two apart."""
     decision = Decision.of(options.min_similarity, reader.recipe, reader.common)
     rows = rows_of([stream.sketches[first], stream.sketches[second]], reader.recipe.k)
-    pairs, overlaps = overlapping_pairs(rows, decision, floor=0.0)
+    pairs, held, bars = judged_pairs(rows, decision, least=0.0)
     if not len(pairs):
         return 0.0, decision.floor, ""
     verdicts = allowed(pairs, rows, [stream.hits[first], stream.hits[second]], reader, options)
     refusing = ", ".join(name for name, verdict in verdicts.items() if not verdict.all())
-    return float(decision.similarity(overlaps)[0]), float(decision.bars(overlaps)[0]), refusing
+    return float(held[0]), float(bars[0]), refusing

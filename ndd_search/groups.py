@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ndd_search.counting import Ranks
 from ndd_search.decision import Decision
-from ndd_search.pairs import Pairs, leaders_of, rows_of, similar_pairs
+from ndd_search.pairs import Pairs, leaders_of, resembling_pairs, rows_of
 
 
 def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: int = 64) -> Ranks:
@@ -31,7 +31,7 @@ def lead(sketches: Sequence[npt.ArrayLike], k: int, decision: Decision) -> tuple
     if (found := leaders_of(sketches, k, decision)) is not None:
         return found
     rows = rows_of(sketches, k)
-    return choose_leaders(len(rows.lengths), similar_pairs(rows, decision))
+    return choose_leaders(len(rows.lengths), resembling_pairs(rows, decision))
 
 
 def choose_leaders(count: int, pairs: Pairs) -> tuple[Ranks, npt.NDArray[np.float64]]:

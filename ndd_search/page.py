@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from ndd_search.config import CollapseOptions
+from ndd_search.estimators import similar_pairs
 from ndd_search.explain import Explanation, explain
 from ndd_search.keep import order_of_preference
-from ndd_search.pairs import similar_pairs
 from ndd_search.similarity import estimated_shingles
 from ndd_search.stream import Find, Reader, Stream
 

@@ -102,15 +102,15 @@ def leaders_of(
 
     The first `old` hits are leaders whatever they share. min_shingles: as in CollapseOptions.
     """
-    if not native.core or k < 1:
+    if not native.core or k < 1 or decision.measure != "kmv":
         return None
     keep_freed()
     found = native.core.leaders(*_arrays(sketches), k, (*decision.rule, min(min_shingles, k)), _weights(decision), old)
     return (np.frombuffer(found[0], np.int64), np.frombuffer(found[1])) if found else None
 
 
-def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
-    """All pairs of a page that a decision accepts."""
+def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
+    """All pairs of a page whose resemblance a decision accepts; see `estimators` for other measures."""
     if found := _native_pairs(rows, decision.rule, decision, brief=True):
         return Pairs(*found)
     counts = counting.count_shared(rows.table, decision.floor)

@@ -8,10 +8,11 @@ more blocks than bits may differ leave some blocks equal, so each choice of bloc
     prints = fingerprints(texts, weight=weights)
     near, distances = Tables(prints).near(prints[0])       # online, one query
     first, second = Tables(prints).pairs()                 # batch, all pairs
-    similar_prints(prints[:100])                           # on a page, ready for groups.choose_leaders
+    collapse(hits, sketches=as_sketches(prints), recipe=Recipe.simhash())           # on a page
 
-In an index a fingerprint is stored as its block tokens (a keyword field): a terms query over them finds every document
-within distance 3, and the tokens themselves hold the fingerprint.
+In an index a fingerprint is stored as a sketch of four values, its blocks of 16 bits (`Recipe.simhash()` makes them of
+plain counts), or, in a keyword field of your own, as its block tokens. A terms query over either finds every document
+within distance 3, and the blocks themselves hold the fingerprint.
 """
 
 from __future__ import annotations
@@ -28,15 +29,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.config import Recipe
-from ndd_search.pairs import Pairs
-from ndd_search.text import tokens
+from ndd_search.shingles import shingle_texts
 
 Prints = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
+Blocks = npt.NDArray[np.int32]
 Weight = Callable[[str, int], float]
 
 BITS = 64
 WORDS = Recipe.words(size=1)
+_PLACES = np.arange(4, dtype=np.uint64)  # of the blocks of a sketch, the highest bits first
+_BLOCK = np.uint64(16)
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,10 @@ class Rarity:
 
     @classmethod
     def count(cls, texts: Iterable[str], recipe: Recipe = WORDS) -> Self:
-        """Count the words of some texts."""
+        """Count the words of some texts, or other shingles."""
         counted, holding = 0, Counter[str]()
         for counted, text in enumerate(texts, 1):  # noqa: B007
-            holding.update(set(tokens(text, recipe)))
+            holding.update(set(shingle_texts(text, recipe)))
         return cls(counted, holding)
 
     def __call__(self, feature: str, count: int) -> float:
@@ -62,12 +65,12 @@ class Rarity:
 
 
 def fingerprints(texts: Iterable[str], recipe: Recipe = WORDS, weight: Weight | None = None) -> Prints:
-    """The fingerprints of some texts by their tokens; uint64, shape (n,). A text without tokens has 0.
+    """The fingerprints of some texts by their words, or other shingles; uint64, shape (n,). A text without any has 0.
 
-    weight: of a token that a text has `count` times, its count by default.
+    weight: of a word that a text has `count` times, its count by default.
     """
     hashes: dict[str, int] = {}
-    return np.array([_fingerprint(Counter(tokens(text, recipe)), weight, hashes) for text in texts], np.uint64)
+    return np.array([_fingerprint(Counter(shingle_texts(text, recipe)), weight, hashes) for text in texts], np.uint64)
 
 
 def fingerprint(features: Mapping[str, float]) -> int:
@@ -82,12 +85,17 @@ def distance(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     return differing
 
 
-def similar_prints(prints: npt.ArrayLike, most: int = 3) -> Pairs:
-    """The pairs of a page that differ in at most `most` bits; similarity is the share of equal bits, 0..1."""
-    rows = np.asarray(prints, np.uint64)
-    first, second = np.triu_indices(len(rows), 1)
-    differing = distance(rows[first], rows[second])
-    return Pairs(first, second, 1 - differing / BITS).where(differing <= most)
+def as_sketches(prints: npt.ArrayLike) -> Blocks:
+    """Fingerprints as sketches of Recipe.simhash(): int32, shape (n, 4), place * 2**16 + 16 bits, the highest first."""
+    bits = np.asarray(prints, np.uint64)[:, None] >> (_BLOCK * _PLACES[::-1])
+    return (_PLACES << _BLOCK | bits & np.uint64(0xFFFF)).astype(np.int32)
+
+
+def from_sketches(blocks: npt.NDArray[np.integer]) -> tuple[Prints, npt.NDArray[np.bool_]]:
+    """The fingerprints of sketches, shape (n, 4), and which of them are fingerprints at all."""
+    values = blocks.astype(np.uint64)
+    parts = (values & np.uint64(0xFFFF)) << (_BLOCK * _PLACES[::-1])
+    return np.bitwise_or.reduce(parts, axis=1), (values >> _BLOCK == _PLACES).all(axis=1)
 
 
 def block_tokens(fingerprint: int, blocks: int = 4) -> list[str]:

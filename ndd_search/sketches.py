@@ -1,4 +1,4 @@
-"""Shingle hashes to min-K sketches: the K smallest distinct hashes of a document, 31 bits each, ascending."""
+"""Texts to sketches. Of min-K here: the K smallest distinct hashes of a document, 31 bits each, ascending."""
 
 from __future__ import annotations
 
@@ -75,6 +75,8 @@ def sketch(text: str, recipe: Recipe | None = None) -> Sketch:
     recipe = recipe or DEFAULT
     if not isinstance(text, str):
         raise TypeError(f"a text is {type(text).__name__}, not str: decode bytes, give sketch_many() a list of texts")
+    if recipe.method != "min-k":
+        return sketch_batch([text], recipe)[0]
     plain = text.isascii()
     if native.core and recipe.keeps_all and (plan := recipe.plan):
         found = native.core.sketch_text(text, plan, None if plain else native_table())
@@ -156,6 +158,10 @@ def _in_threads(batches: Iterator[list[str]], recipe: Recipe, threads: int | Non
 
 def sketch_batch(texts: Sequence[str], recipe: Recipe) -> Sketches:
     """The sketches of a few texts, all worked on at the same time."""
+    if recipe.method != "min-k":
+        from ndd_search.signatures import sign  # few need them
+
+        return Sketches(*sign(texts, recipe))
     core, plan = native.core, recipe.plan
     if core and plan and (found := _by_core(core, texts, recipe, plan)) is not None:
         return found

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.common_values import CommonValues
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.config import CollapseOptions, Recipe, check_fit
 from ndd_search.counting import Ranks
 from ndd_search.decision import Decision
+from ndd_search.estimators import similar_pairs
 from ndd_search.groups import choose_leaders
 from ndd_search.guards import Reader as FieldReader
 from ndd_search.guards import allowed, reads_hits
-from ndd_search.pairs import Pairs, Rows, leaders_of, rows_of, similar_pairs
+from ndd_search.pairs import Pairs, Rows, leaders_of, rows_of
 from ndd_search.sketches import Sketch
 
 Find = Callable[[Rows, Decision], Pairs]
@@ -133,6 +134,7 @@ class Stream:
         Piece by piece, for it is the same: thousands of copies of one text make millions of pairs among themselves,
         of which only those with their leader say anything.
         """
+        check_fit(options, reader.recipe)
         decision = Decision.of(options.min_similarity, reader.recipe, reader.common)
         hits, sketches = (*self.hits, *fresh), (*self.sketches, *sketches)
         leader, similarity = np.arange(len(hits)), np.ones(len(hits))

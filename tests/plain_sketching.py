@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 import zlib
+from collections import Counter
+from hashlib import blake2b
 
 import Stemmer
 
@@ -109,6 +111,50 @@ def hash_of(shingle: list[str], recipe: Recipe) -> int:
 
 def hashes(text: str, recipe: Recipe) -> list[int]:
     return [hash_of(shingle, recipe) for shingle in shingles(text, recipe)]
+
+
+def permuted(number: int, place: int) -> int:
+    x = (number + (place + 1) * R) % 2**64
+    x = (x ^ x >> 33) * A % 2**64
+    x = (x ^ x >> 29) * B % 2**64
+    return x ^ x >> 32
+
+
+def min_hash(text: str, recipe: Recipe, place: int) -> int:
+    return min(permuted(one, place) for one in hashes(text, recipe))
+
+
+def super_shingle(text: str, recipe: Recipe, place: int) -> int:
+    mixed = 0
+    for one in range(14 * place, 14 * place + 14):
+        mixed = permuted((mixed + min_hash(text, recipe, one)) % 2**64, 0)
+    return mixed
+
+
+def frequent(text: str, recipe: Recipe) -> list[int]:
+    counts = Counter(one >> 33 for one in hashes(text, recipe))
+    return sorted(sorted(counts, key=lambda one: (-counts[one], one))[: recipe.k])
+
+
+def simhash(text: str, recipe: Recipe) -> list[int]:
+    sums = [0] * 64
+    for words in shingles(text, recipe):
+        name = " ".join(words).encode("utf-8", "surrogatepass")
+        feature = int.from_bytes(blake2b(name, digest_size=8).digest(), "big")
+        sums = [total + (1 if feature >> bit & 1 else -1) for bit, total in enumerate(sums)]
+    fingerprint = sum(1 << bit for bit, total in enumerate(sums) if total > 0)
+    return [place << 16 | fingerprint >> 48 - 16 * place & 0xFFFF for place in range(4)]
+
+
+def by_method(text: str, recipe: Recipe) -> list[int]:
+    """The sketch by a method that compares place by place, or counts."""
+    if not shingles(text, recipe):
+        return []
+    if recipe.method in ("frequent", "simhash"):
+        return frequent(text, recipe) if recipe.method == "frequent" else simhash(text, recipe)
+    bits = 31 - len(f"{recipe.k - 1:b}") if recipe.k > 1 else 31
+    number = min_hash if recipe.method == "min-hash" else super_shingle
+    return [place << bits | number(text, recipe, place) >> 64 - bits for place in range(recipe.k)]
 
 
 def sketch(text: str, recipe: Recipe) -> list[int]:

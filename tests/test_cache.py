@@ -8,7 +8,8 @@ import pytest
 
 from ndd_search.cache import Flights, MemoryCache, PairCache, cache_key
 from ndd_search.decision import Decision
-from ndd_search.pairs import rows_of, similar_pairs
+from ndd_search.estimators import similar_pairs
+from ndd_search.pairs import rows_of
 
 
 class Clock:

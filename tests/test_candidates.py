@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.decision import Decision
 from ndd_search.errors import IndexUnusable
+from ndd_search.estimators import similar_pairs
 from ndd_search.indexing.candidates import CandidateSearch, all_duplicates, shared_keys
 from ndd_search.indexing.templates import properties
-from ndd_search.pairs import rows_of, similar_pairs
+from ndd_search.pairs import rows_of
 from tests.collections import read
 from tests.engines.find import Engine
 from tests.test_backfill import run

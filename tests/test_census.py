@@ -15,7 +15,7 @@ from ndd_search.config import Recipe
 from ndd_search.decision import Decision
 from ndd_search.errors import InvalidSketch
 from ndd_search.groups import choose_leaders
-from ndd_search.pairs import rows_of, similar_pairs
+from ndd_search.pairs import resembling_pairs, rows_of
 from ndd_search.sketches import VALUES, Sketch, sketch_many
 
 RECIPE = Recipe()
@@ -34,7 +34,7 @@ def edited(text: str, seed: int, share: float = 0.02) -> str:
 
 
 def leaders_by_default(sketches: Sequence[Sketch], common: CommonValues) -> set[int]:
-    pairs = similar_pairs(rows_of(sketches, RECIPE.k), Decision.of("auto", RECIPE, common))
+    pairs = resembling_pairs(rows_of(sketches, RECIPE.k), Decision.of("auto", RECIPE, common))
     return set(choose_leaders(len(sketches), pairs)[0].tolist())
 
 

@@ -283,7 +283,7 @@ def test_two_texts_are_compared(tmp_path: Path) -> None:
     assert "ministers agreed on" in shown
     facts = json.loads(ndd("compare", tmp_path / "a", "-", "--json", stdin=FOOTBALL, code=1).stdout)
     assert facts["near_duplicates"] is False
-    assert facts["resemblance"] == facts["exact_resemblance"] < 0.1
+    assert facts["similarity"] == facts["exact_resemblance"] < 0.1
 
 
 def test_two_documents_of_an_index_are_compared_as_a_search_there_does(tmp_path: Path) -> None:

@@ -18,7 +18,13 @@ recipes = st.one_of(
         markup=st.sampled_from(["keep", "html"]),
         urls=st.sampled_from(["keep", "drop"]),
     ),
-    st.builds(Recipe.lines, seed=st.integers(0, 9)),
+    st.builds(Recipe.lines, seed=st.integers(0, 9), estimator=st.sampled_from(["kmv", "broder", "overlap"])),
+    *(
+        st.builds(make, k=st.integers(1, 4096), seed=st.integers(0, 9), urls=st.sampled_from(["keep", "drop"]))
+        for make in (Recipe.min_hash, Recipe.super_shingles, Recipe.frequent)
+    ),
+    st.builds(Recipe.simhash, size=st.integers(1, 64)),
+    st.just(Recipe.profile()),
     st.builds(Recipe.sentences, language=st.sampled_from([None, "english", "german"]), hash=st.just("crc32")),
 )
 
@@ -50,6 +56,12 @@ def test_what_is_no_id_is_refused(name: str) -> None:
         ({"hash": "crc32"}, 'hash must be "mix64" for words'),
         ({"kind": "lines", "size": 1, "hash": "crc32", "seed": 1}, "seed must be 0 with crc32"),
         ({"language": "english"}, "language is the name of a Snowball stemmer"),
+        ({"method": "lsh"}, "method must be one of min-k, min-hash, super-shingles"),
+        ({"estimator": "exact"}, "estimator must be one of kmv, broder, overlap"),
+        ({"method": "min-hash", "estimator": "broder"}, 'estimator is of "min-k" only, got broder with min-hash'),
+        ({"method": "simhash"}, "k must be 4 for simhash, got 64"),
+        ({"method": "simhash", "k": 4, "seed": 1}, "seed must be 0 for simhash, got 1"),
+        ({"method": "profile", "k": 2}, "a profile counts single words, got words of size 3"),
     ],
 )
 def test_an_impossible_recipe_is_refused(settings: dict[str, Any], problem: str) -> None:

@@ -17,7 +17,6 @@ from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
 from ndd_search.decision import Decision
 from ndd_search.errors import InvalidDocument
-from ndd_search.evaluation.classics import profile
 from ndd_search.evaluation.collection import read_collection
 from ndd_search.evaluation.measures import best_common_bar, curve, quality
 from ndd_search.evaluation.methods import Method
@@ -28,8 +27,6 @@ from ndd_search.evaluation.study import all_methods, halved_and_doubled, study
 from ndd_search.evaluation.tables import tables
 from ndd_search.overlaps import overlaps, shared_sums
 from ndd_search.pairs import overlapping_pairs, rows_of
-from ndd_search.similarity import broder_resemblance
-from ndd_search.sketches import sketch_many
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "ta", "lo", "mi")]
 FRAME = "home news world politics business opinion sport culture science weather video photos local jobs archive"
@@ -134,19 +131,6 @@ def test_the_estimates_of_resemblance_are_near_the_resemblance(name: str) -> Non
     truth = [len(sets[i] & sets[j]) / len(sets[i] | sets[j]) for i, j in pairwise((0, 1, 2))]
     scores = all_methods()[name].prepare(texts).scores(np.array([0, 1]), np.array([1, 2]))
     assert scores == pytest.approx(truth, abs=1e-9 if name == "exact" else 0.2)
-
-
-def test_broders_estimate_is_the_one_of_the_package() -> None:
-    texts = [text(1), text(1, 90) + text(2, 60), text(3), text(1, 30)]
-    sketches = sketch_many(texts, Recipe())
-    first, second = np.triu_indices(4, 1)
-    expected = [broder_resemblance(sketches[i], sketches[j], 64) for i, j in zip(first, second, strict=True)]
-    assert all_methods()["broder"].prepare(texts).scores(first, second) == pytest.approx(expected)
-
-
-def test_a_profile_holds_the_words_that_are_frequent_enough_the_most_frequent_first() -> None:
-    assert profile("The cat and the dog and the bird a a a") == "and 2 the 2"
-    assert profile("one two three") == "one 1 three 1 two 1"
 
 
 def test_a_folder_is_read_with_its_labels_clusters_and_pages(folder: Path) -> None:

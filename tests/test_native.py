@@ -25,7 +25,7 @@ from ndd_search.decision import Constants, Decision, Overlaps
 from ndd_search.errors import InvalidSketch
 from ndd_search.groups import lead, leaders
 from ndd_search.native import Core
-from ndd_search.pairs import Pairs, Rows, overlapping_pairs, rows_of, similar_pairs
+from ndd_search.pairs import Pairs, Rows, overlapping_pairs, resembling_pairs, rows_of
 from ndd_search.ranked_list import collapse
 from ndd_search.shingles import shingle_hashes
 from ndd_search.sketches import sketch, sketch_many
@@ -81,7 +81,7 @@ def same_answers(page: list[np.ndarray], k: int, floor: float) -> None:
 
 
 def same_decisions(page: list[np.ndarray], rows: Rows, decision: Decision) -> None:
-    same_fields(*both(lambda: similar_pairs(rows, decision)))
+    same_fields(*both(lambda: resembling_pairs(rows, decision)))
     for one, other in zip(*both(lambda: lead(page, rows.k, decision)), strict=True):
         assert one.dtype == other.dtype
         assert one.tolist() == other.tolist()
@@ -134,7 +134,7 @@ def test_a_pair_closer_to_its_bar_than_powers_are_exact_is_left_to_numpy(core: C
         found = core.pairs(rows.values, rows.offsets, 64, (*decision.rule, 0), common.native_table, True)
         assert (found is not None) == told
         same_decisions(page, rows, decision)
-        assert len(similar_pairs(rows, decision)) == (off <= 0)
+        assert len(resembling_pairs(rows, decision)) == (off <= 0)
 
 
 @given(
@@ -288,7 +288,7 @@ def test_a_page_leaves_nothing_behind(core: Core) -> None:
 
     def check() -> None:
         leaders(page, 0.5, 128)
-        similar_pairs(rows, Decision(0.3, 3))
+        resembling_pairs(rows, Decision(0.3, 3))
         core.leaders([*page, "no sketch"], None, 128, (0.5, 0.0, 1.0, 0.0, 0.0, 0), None, 0)
 
     check()

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.groups import choose_leaders
 from ndd_search.simhash import (
     Rarity,
     Tables,
@@ -14,7 +13,6 @@ from ndd_search.simhash import (
     fingerprint,
     fingerprints,
     from_block_tokens,
-    similar_prints,
 )
 
 prints = st.lists(st.integers(0, 2**64 - 1), max_size=12)
@@ -60,17 +58,6 @@ def test_a_table_of_many_fingerprints_finds_planted_neighbours_online_and_in_one
     assert set(zip(first.tolist(), second.tolist(), strict=True)) >= {(i, 50_000 + i) for i in range(200)}
     assert (distance(tables.prints[first], tables.prints[second]) <= 3).all()
     assert all(50_000 + i in tables.near(many[i])[0] for i in range(200))
-
-
-@given(prints, flips)
-def test_a_page_of_fingerprints_gives_the_pairs_within_the_distance(
-    originals: list[int], changes: list[tuple[int, set[int]]]
-) -> None:
-    values = with_neighbours(originals, changes)
-    pairs = similar_prints(np.array(values, np.uint64))
-    assert list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)) == brute_force(values, 3)
-    leader, _ = choose_leaders(len(values), pairs)
-    assert all(leader[i] <= i for i in range(len(values)))
 
 
 @given(st.integers(0, 2**64 - 1), st.sampled_from([1, 2, 4, 8, 16]))

@@ -36,9 +36,10 @@ from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
+from ndd_search.estimators import estimate
 from ndd_search.ranked_list import collapse
 from ndd_search.shingles import shingle_texts
-from ndd_search.similarity import estimate_containment, estimate_resemblance
+from ndd_search.similarity import estimate_containment
 from ndd_search.sketches import sketch_many
 
 if TYPE_CHECKING:
@@ -89,15 +90,16 @@ def _stored(index: Index, *ids: str) -> list[str]:
 def _figures(texts: Sequence[str], recipe: Recipe, most: int) -> dict[str, Any]:
     """What the sketches of two texts estimate, and what is true of all their shingles. most: shared ones to list."""
     a, b = sketch_many(texts, recipe)
-    resemblance, containment = estimate_resemblance(a, b, recipe.k), estimate_containment(a, b, recipe.k)
+    alike = estimate(a, b, recipe)
     first, second = (dict.fromkeys(shingle_texts(text, recipe)) for text in texts)
     shared = [shingle for shingle in first if shingle in second]
     union, smaller = len(first) + len(second) - len(shared), min(len(first), len(second))
     return {
-        "resemblance": resemblance.value,
-        "standard_error": resemblance.standard_error,
+        "measure": recipe.measure,
+        "similarity": alike.value,
+        "standard_error": alike.standard_error,
         "exact_resemblance": len(shared) / union if union else 0.0,
-        "containment": containment.value,
+        "containment": estimate_containment(a, b, recipe.k).value if recipe.measure == "kmv" else None,
         "exact_containment": len(shared) / smaller if smaller else 0.0,
         "shingles": [len(first), len(second)],
         "shared": len(shared),
@@ -107,12 +109,13 @@ def _figures(texts: Sequence[str], recipe: Recipe, most: int) -> dict[str, Any]:
 
 def _show(facts: dict[str, Any]) -> None:
     figures = table("", ">from the sketches", ">from all shingles")
-    figures.add_row(
-        "resemblance",
-        f"{facts['resemblance']:.3f} ± {facts['standard_error']:.3f}",
-        f"{facts['exact_resemblance']:.3f}",
-    )
-    figures.add_row("containment", f"{facts['containment']:.3f}", f"{facts['exact_containment']:.3f}")
+    similarity = f"{facts['similarity']:.3f} ± {facts['standard_error']:.3f}"
+    if facts["measure"] == "kmv":
+        figures.add_row("resemblance", similarity, f"{facts['exact_resemblance']:.3f}")
+        figures.add_row("containment", f"{facts['containment']:.3f}", f"{facts['exact_containment']:.3f}")
+    else:
+        figures.add_row(facts["measure"], similarity, "")
+        figures.add_row("resemblance", "", f"{facts['exact_resemblance']:.3f}")
     console().print(figures)
     verdict = "near-duplicates" if facts["near_duplicates"] else "no near-duplicates"
     sizes = " and ".join(map(str, facts["shingles"]))

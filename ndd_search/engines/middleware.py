@@ -174,7 +174,7 @@ class Conversation:
         if answers[0].refusals and (instead := (yield from self._refused_in_part(answers[0]))):
             return instead
         sketched = any(self._field.sketch in (hit.get("fields") or {}) for hit in answers[-1].hits)
-        if sketched and self.options.min_similarity == "auto" and self.settings.common is True:
+        if sketched and self.options.min_similarity == "auto" and self.settings.counts_common:
             yield from count_common(self.search, self.settings, self._sketch_reading, self._trips)
         state = self._extended(State(), answers, wish)
         if state.stream.lacking and set(state.stream.lacking) == {"missing"}:

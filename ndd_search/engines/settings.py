@@ -52,6 +52,11 @@ class Settings:
         self.known = Knowledge()
         self._said = Said()
 
+    @property
+    def counts_common(self) -> bool:
+        """Whether common values are counted by a request of our own; only "kmv" weighs them."""
+        return self.common is True and self.recipe.measure == "kmv"
+
     def recall(self, key: bytes | None) -> Any:
         """What is remembered under a key, None for nothing; a copy."""
         with self._cache_may_fail():

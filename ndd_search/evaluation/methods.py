@@ -1,7 +1,6 @@
-"""The methods of this package on given pairs: sketches with both estimators, the default decision, simhash.
+"""The methods of the field on given pairs: recipes by their measure, the default decision, exact references.
 
-A method makes something of the texts of a collection once, then answers for any pairs. The methods of others are in
-`classics`.
+A method makes something of the texts of a collection once, then answers for any pairs.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import cos, pi
 from typing import Protocol
 
 import numpy as np
@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from ndd_search.census import count_common_values
 from ndd_search.common_values import SAMPLE, Shares
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.config import CollapseOptions, Measure, Recipe
 from ndd_search.decision import PLAIN, Constants, Decision
+from ndd_search.estimators import similarities
 from ndd_search.evaluation.collection import Places
 from ndd_search.evaluation.sets import interned, rows_of_sets
 from ndd_search.guards import long_enough
@@ -26,8 +27,11 @@ from ndd_search.overlaps import overlaps, shared_sums, shared_values
 from ndd_search.pairs import Pairs, Rows, rows_of
 from ndd_search.presets import PRESETS
 from ndd_search.shingles import shingle_texts
-from ndd_search.simhash import BITS, Rarity, Weight, distance, fingerprints
+from ndd_search.simhash import BITS, Rarity, as_sketches, fingerprints
 from ndd_search.sketches import sketch_many
+
+SIMHASH = Recipe.simhash()
+Judge = Callable[[Rows, Places, Places], Shares]
 
 
 class Prepared(Protocol):
@@ -56,7 +60,7 @@ class Sketched:
     """Sketches, and how to judge pairs of them."""
 
     rows: Rows
-    judge: Callable[[Rows, Places, Places], Shares]
+    judge: Judge
     bytes: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,27 +70,13 @@ class Sketched:
         return self.judge(self.rows, first, second)
 
 
-def sketched(judge: Callable[[Rows, Places, Places], Shares], recipe: Recipe) -> Callable[[Sequence[str]], Prepared]:
-    """Prepare by sketching with a recipe."""
-    return lambda texts: Sketched(rows_of(sketch_many(texts, recipe), recipe.k), judge)
+def sketched(recipe: Recipe) -> Callable[[Sequence[str]], Sketched]:
+    """Prepare by sketching with a recipe, to judge by its measure."""
+    return lambda texts: Sketched(rows_of(sketch_many(texts, recipe), recipe.k), _by(recipe.measure))
 
 
-def kmv(rows: Rows, first: Places, second: Places) -> Shares:
-    """Resemblance in its KMV form."""
-    return overlaps(rows, first, second, None).resemblance
-
-
-def broder(rows: Rows, first: Places, second: Places) -> Shares:
-    """Broder's estimate: of the k smallest values of the union, the share that both hold."""
-    shares = np.empty(len(first))
-    for i, (one, other) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        a, b = (rows.values[rows.offsets[row] : rows.offsets[row + 1]] for row in (one, other))
-        both = np.sort(np.concatenate((a, b)))
-        repeats = np.flatnonzero(both[1:] == both[:-1])
-        union = np.delete(both, repeats)[: rows.k]
-        shared = int(np.searchsorted(both[repeats], union[-1], side="right")) if len(union) else 0
-        shares[i] = shared / max(len(union), 1)
-    return shares
+def _by(measure: Measure) -> Judge:
+    return lambda rows, first, second: similarities(rows, first, second, measure)
 
 
 def automatic(
@@ -125,7 +115,7 @@ class Guarded:
 
     def scores(self, first: Places, second: Places) -> Shares:
         rows = self.inner.rows
-        apart = ~long_enough(Pairs(first, second, kmv(rows, first, second)), rows, self.min_shingles)
+        apart = ~long_enough(Pairs(first, second, similarities(rows, first, second, "kmv")), rows, self.min_shingles)
         if self.numbers is not None:
             apart |= self.numbers[first] != self.numbers[second]
         return np.where(apart, 0.0, self.inner.scores(first, second))
@@ -188,24 +178,10 @@ def exact(recipe: Recipe, cosine: bool = False) -> Callable[[Sequence[str]], Pre
     return prepare
 
 
-@dataclass(frozen=True)
-class Printed:
-    """Simhash fingerprints; the score is the share of equal bits."""
-
-    prints: np.ndarray[tuple[int], np.dtype[np.uint64]]
-    bytes: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bytes", self.prints.nbytes)
-
-    def scores(self, first: Places, second: Places) -> Shares:
-        equal: Shares = 1 - distance(self.prints[first], self.prints[second]) / BITS
-        return equal
-
-
-def printed(weight: Callable[[Sequence[str]], Weight | None]) -> Callable[[Sequence[str]], Prepared]:
-    """Prepare simhash with the weights that `weight` makes of the texts."""
-    return lambda texts: Printed(fingerprints(texts, weight=weight(texts)))
+def printed(texts: Sequence[str]) -> Sketched:
+    """Prepare simhash with words weighed by tf-idf."""
+    sketches = as_sketches(fingerprints(texts, weight=Rarity.count(texts)))
+    return Sketched(rows_of(list(sketches), SIMHASH.k), _by(SIMHASH.measure))
 
 
 @dataclass(frozen=True)
@@ -230,13 +206,13 @@ def one_after_the_other(first: Method, then: Method) -> Callable[[Sequence[str]]
     return lambda texts: Both(first.prepare(texts), first.bar, then.prepare(texts))
 
 
-def own_methods() -> list[Method]:
-    """The methods of this package."""
-    words = Recipe.words()
+def methods() -> list[Method]:
+    """Those of this package and those of the field, with the bars that their sources set or we would."""
+    words, sycamore = Recipe.words(), Recipe.characters(17, k=16, estimator="overlap")
     about = f'resemblance in its KMV form, {words.id}; at 0.5 min_similarity="moderate"'
-    resembling = Method("min-k", about, PLAIN["moderate"], sketched(kmv, words))
-    counted = Method("simhash", "64 bits, words weighed by their count", 1 - 3 / BITS, printed(lambda texts: None))
-    rare = Method("simhash-tfidf", "64 bits, words weighed by tf-idf", 1 - 3 / BITS, printed(Rarity.count))
+    resembling = _of_recipe("min-k", about, words, PLAIN["moderate"])
+    counted = _of_recipe("simhash", "64 bits, words weighed by their count, three bits (Manku et al. 2007)", SIMHASH)
+    smith = Recipe.sentences("english", hash="crc32", estimator="broder")
     return [
         Method("auto", "the default, with the table of common values", Constants.least, automatic(words)),
         Method("auto-128", "the same from 128 values a document", Constants.least, automatic(Recipe.words(k=128))),
@@ -249,15 +225,26 @@ def own_methods() -> list[Method]:
         resembling,
         replace(resembling, name="high", about='min_similarity="high": the same at 0.8', bar=PLAIN["high"]),
         replace(resembling, name="identical", about='min_similarity="identical": equal sketches', bar=1.0),
-        Method("min-k-128", "the same from 128 values a document", 0.5, sketched(kmv, Recipe.words(k=128))),
-        Method("broder", f"Broder's estimate, {words.id}", 0.5, sketched(broder, words)),
-        Method("characters", "5-character shingles, c5-k64", 0.5, sketched(kmv, Recipe.characters())),
+        _of_recipe("min-k-128", "the same from 128 values a document", Recipe.words(k=128), 0.5),
+        _of_recipe("broder", "Broder's estimate", Recipe.words(estimator="broder")),
+        _of_recipe("characters", "5-character shingles, c5-k64", Recipe.characters(), 0.5),
         counted,
-        rare,
+        Method("simhash-tfidf", "64 bits, words weighed by tf-idf, three bits", counted.bar, printed),
         Method(
             "min-k+simhash",
-            "simhash of what min-k lets through",
-            56 / BITS,
+            "simhash, eight bits, of what min-k lets through",
+            cos(8 * pi / BITS),
             one_after_the_other(resembling, counted),
         ),
+        _of_recipe("min-hash", "64 independent permutations (Broder et al. 1998)", Recipe.min_hash()),
+        _of_recipe("super-shingles", "two of six super-shingles (Broder 2000)", Recipe.super_shingles()),
+        _of_recipe("sentences", "CRC-32 of stemmed sentences (Smith 2008)", smith),
+        _of_recipe("frequent", "the 64 most frequent 5-grams of characters (Basu 2011)", Recipe.frequent()),
+        _of_recipe("bottom-16", "16 values of 17 characters, common / 16 (Sycamore)", sycamore),
+        _of_recipe("profile", "one signature of the frequent words (Solr)", Recipe.profile()),
     ]
+
+
+def _of_recipe(name: str, about: str, recipe: Recipe, bar: float | None = None) -> Method:
+    """A recipe at a bar, None for that of its source."""
+    return Method(name, about, Decision.of("auto", recipe).floor if bar is None else bar, sketched(recipe))

@@ -10,12 +10,13 @@ import numpy as np
 from ndd_search.census import count_common_values
 from ndd_search.common_values import Shares
 from ndd_search.config import Recipe
-from ndd_search.decision import Decision
+from ndd_search.decision import ROUNDING, Decision
+from ndd_search.estimators import judged_pairs
 from ndd_search.evaluation.collection import Collection
 from ndd_search.evaluation.plots import histogram, lines
 from ndd_search.evaluation.study import Result, Study
 from ndd_search.evaluation.tables import tables
-from ndd_search.pairs import overlapping_pairs, rows_of
+from ndd_search.pairs import rows_of
 from ndd_search.sketches import sketch_many
 
 MOST_UNLABELLED = 3000  # documents of a collection without labels whose pairs are all looked at
@@ -56,9 +57,9 @@ def unlabelled(collection: Collection, recipe: Recipe | None = None) -> Iterator
     rows = rows_of(sketch_many(collection.texts[:MOST_UNLABELLED], recipe), recipe.k)
     sketches = [rows.values[start:end] for start, end in zip(rows.offsets[:-1], rows.offsets[1:], strict=True)]
     decision = Decision.of("auto", recipe, count_common_values(sketches, recipe))
-    pairs, overlaps = overlapping_pairs(rows, decision, 0.1)
-    left = decision.similarity(overlaps) - decision.bars(overlaps)
-    accepted = decision.accepts(overlaps)
+    pairs, held, bars = judged_pairs(rows, decision, 0.1)
+    left = held - bars
+    accepted = left >= -ROUNDING
     yield f"<h2>{escape(collection.name)}, without labels</h2>"
     counted = int(accepted.sum())
     yield f"<p>{len(sketches)} documents; {len(pairs)} pairs resemble by 0.1 or more, {counted} of them count.</p>"

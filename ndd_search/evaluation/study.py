@@ -10,14 +10,12 @@ import numpy as np
 
 from ndd_search.common_values import Shares
 from ndd_search.config import Recipe
-from ndd_search.decision import Constants
-from ndd_search.evaluation.classics import classic_methods
+from ndd_search.decision import ROUNDING, Constants
 from ndd_search.evaluation.collection import Collection, LabelledPairs
 from ndd_search.evaluation.measures import Curve, Flags, Quality, best_common_bar, curve, quality
-from ndd_search.evaluation.methods import Method, Prepared, automatic, own_methods
+from ndd_search.evaluation.methods import Method, Prepared, automatic, methods
 from ndd_search.evaluation.pages import PageQuality, page_quality
 
-_ROUNDING = 1e-9
 Tell = Callable[[str], None]
 
 
@@ -96,7 +94,7 @@ class Study:
 
 def all_methods() -> dict[str, Method]:
     """By name, the default first."""
-    return {method.name: method for method in (*own_methods(), *classic_methods())}
+    return {method.name: method for method in methods()}
 
 
 def halved_and_doubled(recipe: Recipe) -> Iterator[Method]:
@@ -146,7 +144,7 @@ def _result(method: Method, collection: Collection, pairs: LabelledPairs) -> Res
 
 def accepted(scores: Shares, method: Method) -> Flags:
     """Which scores reach the method's bar."""
-    reached: Flags = scores >= method.bar - _ROUNDING
+    reached: Flags = scores >= method.bar - ROUNDING
     return reached
 
 

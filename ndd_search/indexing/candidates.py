@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.config import CollapseOptions, Measure, Recipe
 from ndd_search.decision import Decision
 from ndd_search.engines.answers import reason_of
 from ndd_search.engines.hook import options
 from ndd_search.errors import IndexUnusable
+from ndd_search.estimators import similar_pairs
 from ndd_search.field import SketchField, keys_of
 from ndd_search.guards import long_enough
 from ndd_search.indexing.patience import BUSY, Busy, Patience
 from ndd_search.indexing.scan import snapshot
-from ndd_search.pairs import rows_of, similar_pairs
+from ndd_search.pairs import rows_of
 from ndd_search.sketches import Sketch, sketch
 
 _MISSED = 0.01  # of the documents exactly at the bar, the share that may share too few keys to be looked at
@@ -34,7 +35,7 @@ _AT_ONCE = 100  # searches in a request
 
 @dataclass(frozen=True)
 class Candidate:
-    """A document that resembles the one asked about. similarity: resemblance, 0..1."""
+    """A document that resembles the one asked about. similarity: by the recipe's measure, 0..1."""
 
     id: str
     index: str
@@ -95,7 +96,10 @@ class CandidateSearch:
 
     def needed(self, keys: int) -> int:
         """How many of a document's keys another one must have to be worth comparing."""
-        return shared_keys(keys, self._decision.floor)
+        decision = self._decision
+        if decision.measure == "cosine":
+            return 1  # block, for at most three bits; farther ones are found as far as they share one
+        return shared_keys(keys, decision.floor, self.recipe.measure)
 
     def verified(self, wanted: Sketch, hits: Sequence[dict[str, Any]]) -> list[Candidate]:
         """Those of the engine's hits whose sketches resemble the wanted one, most similar first."""
@@ -176,13 +180,14 @@ def _responses(client: Any, index: str, lines: list[dict[str, Any]]) -> list[dic
     return responses
 
 
-def shared_keys(keys: int, min_similarity: float) -> int:
+def shared_keys(keys: int, min_similarity: float, measure: Measure = "kmv") -> int:
     """How many of its keys a document must share with another to be worth comparing, 1..keys.
 
-    Two documents of resemblance J have each of their smallest values in common with probability 2J / (1 + J); the
-    number returned is the largest that at most 1 % of the documents at the bar fall short of.
+    Two documents of resemblance J have each of their smallest values in common with probability 2J / (1 + J), and of
+    overlap b with probability b; the number returned is the largest that at most 1 % of the documents at the bar fall
+    short of.
     """
-    share = 2 * min_similarity / (1 + min_similarity)
+    share = min_similarity if measure == "overlap" else 2 * min_similarity / (1 + min_similarity)
     short = 0.0
     for needed in range(1, keys + 1):
         short += comb(keys, needed - 1) * share ** (needed - 1) * (1 - share) ** (keys - needed + 1)

@@ -14,11 +14,12 @@ from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import Decision, Setting
 from ndd_search.documents import text_of
 from ndd_search.engines.hook import options
+from ndd_search.estimators import similar_pairs
 from ndd_search.field import STALE, SketchField
 from ndd_search.groups import choose_leaders
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.templates import Finding, check_mapping
-from ndd_search.pairs import rows_of, similar_pairs
+from ndd_search.pairs import rows_of
 from ndd_search.sketches import Sketch, sketch_many
 
 BARS: tuple[Setting, ...] = ("auto", 0.5, 0.7, 0.8, 0.9)

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.counting import Ranks
-from ndd_search.decision import PLAIN, Decision, Setting
+from ndd_search.decision import PLAIN, ROUNDING, Decision, Setting
 from ndd_search.documents import value_of
+from ndd_search.estimators import judged_pairs
 from ndd_search.groups import choose_leaders
 from ndd_search.guards import allowed
-from ndd_search.pairs import Pairs, overlapping_pairs, rows_of
+from ndd_search.pairs import Pairs, rows_of
 from ndd_search.sketches import Sketch
 
 Shares = npt.NDArray[np.float64]
@@ -30,7 +31,6 @@ BARS: Shares = np.round(np.arange(LEAST, 1 + STEP / 2, STEP), 2)
 SETTINGS: tuple[Setting, ...] = ("auto", *BARS.tolist())
 NAMED = {"auto": 0, **{name: SETTINGS.index(bar) for name, bar in PLAIN.items()}}
 
-_ROUNDING = 1e-9
 _NO_VALUES = np.empty(0, np.int32)
 
 
@@ -123,7 +123,7 @@ class Pages:
 
 def step_of(similarity: float) -> int:
     """The place in BARS of the highest bar that a resemblance of at least LEAST reaches."""
-    return int(np.searchsorted(BARS, similarity + _ROUNDING, side="right")) - 1
+    return int(np.searchsorted(BARS, similarity + ROUNDING, side="right")) - 1
 
 
 class _Reader:
@@ -148,7 +148,7 @@ def look_at(
     hidden = [np.empty((len(SETTINGS), 0), bool)]
     for page in pages:
         pairs, joined = _compared(page, recipe, decision, options)
-        chosen = [joined, *(pairs.similarity >= bar - _ROUNDING for bar in BARS.tolist())]
+        chosen = [joined, *(pairs.similarity >= bar - ROUNDING for bar in BARS.tolist())]
         hidden.append(_hidden(len(page.hits), pairs, chosen))
         for one in _nearest(page, pairs, joined):
             known = found.setdefault(one.key, replace(one, count=0))
@@ -161,10 +161,10 @@ def _compared(page: ResultPage, recipe: Recipe, decision: Decision, options: Col
     """The pairs of a page that the guards leave to the settings, and whether "auto" joins them."""
     sketches = [_NO_VALUES if isinstance(hit.sketch, str) else hit.sketch for hit in page.hits]
     rows = rows_of(sketches, recipe.k)
-    pairs, overlaps = overlapping_pairs(rows, decision, LEAST)
+    pairs, held, bars = judged_pairs(rows, decision, LEAST)
     guards = allowed(pairs, rows, page.hits, _Reader(), options)
     may = np.logical_and.reduce(list(guards.values()))
-    return pairs.where(may), decision.accepts(overlaps)[may]
+    return pairs.where(may), (held >= bars - ROUNDING)[may]
 
 
 def _hidden(count: int, pairs: Pairs, chosen: Sequence[Flags]) -> Flags:
