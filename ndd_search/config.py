@@ -175,6 +175,17 @@ class Recipe:
         return self.markup == self.urls == "keep"
 
     @classmethod
+    def of(cls, given: Recipe | str | None) -> Recipe:
+        """A recipe, or that of an id; the default for None. Raises TypeError for anything else, ValueError as parse."""
+        if isinstance(given, Recipe):
+            return given
+        if given is None:
+            return _DEFAULT
+        if isinstance(given, str):
+            return cls.parse(given)
+        raise TypeError(f"a recipe is a Recipe, or an id like {_DEFAULT.id}, got {given!r}")
+
+    @classmethod
     def parse(cls, name: str) -> Self:
         """The recipe of an id. Raises ValueError for an id this version did not make."""
         methods = "|".join(filter(None, _SUFFIX.values()))
@@ -334,3 +345,6 @@ def _share(name: str, value: object) -> None:
         raise TypeError(f"{name} must be a number in 0..1, got {value!r}")
     if not 0 <= value <= 1:
         raise ValueError(f"{name} must be in 0..1, got {value}")
+
+
+_DEFAULT = Recipe()

@@ -29,7 +29,7 @@ def collapse(
     from_: int = 0,
     text: Text | None = None,
     sketches: Sequence[npt.ArrayLike] | None = None,
-    recipe: Recipe | None = None,
+    recipe: Recipe | str | None = None,
     common: CommonValues | None = None,
     options: CollapseOptions | None = None,
     **changes: Any,
@@ -40,7 +40,7 @@ def collapse(
     size, from_: the page, as positions in the deduplicated list.
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
     sketches: of the hits, where they are at hand already; `text` is read then only for numbers_must_match.
-    recipe:   how texts are sketched, or how `sketches` were made.
+    recipe:   how texts are sketched, or how `sketches` were made; or its id, as for every recipe.
     common:   the table of values that many documents of the collection hold, as census.count_common_values makes it;
               "auto" decides better with it.
     options, changes: CollapseOptions, or single options of it by name (min_similarity=0.8).
@@ -53,7 +53,7 @@ def collapse(
     ranked, options = list(hits), collapse_options(options, **changes)
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
-    reader = _ListReader(recipe or Recipe(), text, sketches, common)
+    reader = _ListReader(Recipe.of(recipe), text, sketches, common)
 
     def fetch(wish: Fetch) -> Fetched:
         return Fetched(ranked[wish.start : wish.start + wish.size], len(ranked))

@@ -25,7 +25,6 @@ BATCH = 1 << 18  # characters that numpy works on at a time
 CORE_BATCH = 1 << 20  # the same for the native core, which goes text by text
 MOST_AHEAD = 64  # texts read without looking how long they are
 SHORT = 8000  # ASCII characters, or half as many others; below, what numpy does before it starts counts most
-DEFAULT = Recipe()
 _CUT = np.array(33, np.uint64)
 _INT32 = np.dtype(np.int32)
 VALUES = 2**31  # a sketch holds values in 0..VALUES-1: what fits a signed 32-bit integer field
@@ -67,12 +66,13 @@ class Sketches(Sequence[Sketch]):
         return f"Sketches(n={len(self)}, values={len(self.values)})"
 
 
-def sketch(text: str, recipe: Recipe | None = None) -> Sketch:
+def sketch(text: str, recipe: Recipe | str | None = None) -> Sketch:
     """The sketch of a text: int32, ascending, distinct, at most k values, each 0..2**31-1.
 
+    recipe: or its id.
     Raises TypeError if `text` is no str.
     """
-    recipe = recipe or DEFAULT
+    recipe = Recipe.of(recipe)
     if not isinstance(text, str):
         raise TypeError(f"a text is {type(text).__name__}, not str: decode bytes, give sketch_many() a list of texts")
     if recipe.method != "min-k":
@@ -89,15 +89,16 @@ def sketch(text: str, recipe: Recipe | None = None) -> Sketch:
     return _distinct(values)[: recipe.k]
 
 
-def sketch_many(texts: Iterable[str], recipe: Recipe | None = None, threads: int | None = None) -> Sketches:
+def sketch_many(texts: Iterable[str], recipe: Recipe | str | None = None, threads: int | None = None) -> Sketches:
     """The sketches of many texts in their order, the same as `sketch` of each, and much faster.
 
+    recipe:  or its id.
     texts:   read once, a few batches at a time, so a generator over a large collection is welcome.
     threads: how many batches are worked on at a time. By default one for each processor, or 1 where Python or numpy do
              the work (lines, sentences, markup, no native core), which threads do not speed up.
     Raises TypeError that names the place of anything that is no str, ValueError for less than one thread.
     """
-    recipe = recipe or DEFAULT
+    recipe = Recipe.of(recipe)
     if isinstance(texts, str | bytes):
         raise TypeError(f"texts must be a list of texts, got one {type(texts).__name__}: use sketch() for one text")
     if threads is not None and threads < 1:

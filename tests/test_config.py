@@ -1,12 +1,18 @@
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ndd_search as ndd
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.engines.settings import settings_of
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSketch, MissingExtra, RecipeMismatch
+from ndd_search.indexing.candidates import CandidateSearch
+from ndd_search.indexing.doctor import Doctor
+from ndd_search.sketches import sketch
 
 recipes = st.one_of(
     st.builds(
@@ -37,6 +43,27 @@ def test_a_recipe_comes_back_from_its_id(recipe: Recipe) -> None:
 @given(recipes, recipes)
 def test_two_recipes_share_an_id_only_when_they_are_one(a: Recipe, b: Recipe) -> None:
     assert (a.id == b.id) == (a == b)
+
+
+def test_a_recipe_may_be_given_by_its_id_everywhere(tmp_path: Path) -> None:
+    name, texts = "c5-k32-v1", ["A bridge over the river", "A bridge over a river", "Goals in the last minute"]
+    assert sketch(texts[0], name).tolist() == sketch(texts[0], Recipe.parse(name)).tolist()
+    assert ndd.collapse(texts, recipe=name).info.recipe == name
+    assert ndd.sketch_fields({"body": texts[0]}, "body", recipe=name)["ndd"]["recipe"] == name
+    assert settings_of(recipe=name).recipe == CandidateSearch(recipe=name).recipe == Recipe.parse(name)  # type: ignore[arg-type]
+    assert ndd.Backfill(index="news", fields=["body"], recipe=name).recipe == Recipe.parse(name)  # type: ignore[arg-type]
+    assert Doctor(index="news", recipe=name).recipe == Recipe.parse(name)  # type: ignore[arg-type]
+    with ndd.Index.open(tmp_path / "news", text="body", recipe=name) as made:
+        assert made.recipe == Recipe.parse(name)
+    with pytest.raises(RecipeMismatch, match="w3-k64-v1"):
+        ndd.Index.open(tmp_path / "news", recipe="w3-k64-v1")
+
+
+def test_what_is_no_recipe_is_told() -> None:
+    with pytest.raises(TypeError, match="a recipe is a Recipe, or an id like w3-k64-v1, got 64"):
+        sketch("some text", 64)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'w3' is no recipe id of this version"):
+        ndd.collapse(["some text"], recipe="w3")
 
 
 @pytest.mark.parametrize("name", ["", "w3", "w3-k64-v0", "w03-k64-v1", "x3-k64-v1", "w3-k64-v1-", "w3-k64-v1-english"])

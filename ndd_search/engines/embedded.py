@@ -69,7 +69,7 @@ class Index:
         text: str | Sequence[str] | None = None,
         *,
         language: str | None = None,
-        recipe: Recipe | None = None,
+        recipe: Recipe | str | None = None,
         cache: Cache | None = None,
         settings: str | os.PathLike[str] | None = None,
     ) -> Self:
@@ -90,14 +90,14 @@ class Index:
         if (meta := read_meta(folder)) is None:
             if not fields:
                 raise IndexUnusable(folder, "there is no index here", 'name its text fields to make one: text=["body"]')
-            meta = Meta(FORMAT, fields, language or "english", (recipe or Recipe()).id)
+            meta = Meta(FORMAT, fields, language or "english", Recipe.of(recipe).id)
             _analyzer(meta.language)
             write_meta(folder, meta)
         for name, wanted, stored in (("text", fields, meta.text), ("language", language, meta.language)):
             if wanted is not None and wanted != stored:
                 raise IndexUnusable(folder, f"it was made with {name} {stored!r}, not {wanted!r}", "use another folder")
-        if recipe is not None and recipe.id != meta.recipe:
-            raise RecipeMismatch(f"index {str(folder)!r}", meta.recipe, recipe.id)
+        if recipe is not None and (given := Recipe.of(recipe).id) != meta.recipe:
+            raise RecipeMismatch(f"index {str(folder)!r}", meta.recipe, given)
         options = None if settings is None else read_settings(settings, Recipe.parse(meta.recipe)).options
         return cls(folder, meta, MemoryCache() if cache is None else cache, options)
 

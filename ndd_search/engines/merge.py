@@ -39,7 +39,7 @@ def merge(
     size: int = 10,
     from_: int = 0,
     text: Text | None = None,
-    recipe: Recipe | None = None,
+    recipe: Recipe | str | None = None,
     field: str = "ndd",
     common: CommonValues | None = None,
     **changes: Any,
@@ -71,7 +71,7 @@ def merge(
         raise ValueError(f"by must be one of score, reciprocal_rank, round_robin, got {by!r}")
     check_page(size, from_)
     chosen = collapse_options(**changes)
-    reader = _Reader(recipe or Recipe(), common, SketchField(field), text)
+    reader = _Reader(Recipe.of(recipe), common, SketchField(field), text)
     hits = _ranked([one["hits"]["hits"] for one in bodies], by)
     stream = Stream().extend(hits, len(hits) + 1, reader, chosen)
     every = replace(chosen, window=max(len(hits), 1), max_window=max(len(hits), 1))  # all of them are there already

@@ -97,7 +97,7 @@ class Settings:
 
 def settings_of(
     *,
-    recipe: Recipe | None = None,
+    recipe: Recipe | str | None = None,
     field: str = "ndd",
     cache: Cache | bool = True,
     time_budget: float | None = None,
@@ -112,10 +112,11 @@ def settings_of(
         raise ValueError(f"time_budget must be above 0 seconds, got {time_budget}")
     if not plain_for >= 0:
         raise ValueError(f"plain_for must be at least 0 seconds, got {plain_for}")
+    recipe = None if recipe is None else Recipe.of(recipe)
     stored = StoredSettings() if settings is None else read_settings(settings, recipe)
     return Settings(
         options=collapse_options(options or stored.options, **changes),
-        recipe=recipe or stored.recipe or Recipe(),
+        recipe=recipe or Recipe.of(stored.recipe),
         sketch_field=SketchField(field),
         cache=MemoryCache() if cache is True else cache or None,
         time_budget=time_budget,

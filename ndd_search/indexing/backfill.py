@@ -95,6 +95,7 @@ class Backfill:
     recheck: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "recipe", Recipe.of(self.recipe))
         if isinstance(self.fields, str):
             raise TypeError(f"fields must be a list of names, got {self.fields!r}")
         if bool(self.fields) == self.remove:

@@ -61,6 +61,7 @@ class CandidateSearch:
     examined: int = 100
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "recipe", Recipe.of(self.recipe))
         _ = self._options  # checks them
         for name, least, most in (("keys", 1, 64), ("examined", 1, 10_000)):
             if not least <= getattr(self, name) <= most:

@@ -79,6 +79,9 @@ class Doctor:
     field: str = "ndd"
     queries: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "recipe", Recipe.of(self.recipe))
+
     @property
     def _where(self) -> SketchField:
         return SketchField(self.field)

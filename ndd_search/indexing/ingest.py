@@ -67,7 +67,7 @@ def sketch_fields(
     document: Mapping[str, Any],
     fields: Fields,
     *,
-    recipe: Recipe | None = None,
+    recipe: Recipe | str | None = None,
     field: str = "ndd",
     keys: int = 0,
     numbers: bool = False,
@@ -84,7 +84,7 @@ def with_sketches(  # noqa: PLR0913 - one call says all there is to say about an
     actions: Iterable[Any] | AsyncIterable[Any],
     fields: Fields,
     *,
-    recipe: Recipe | None = None,
+    recipe: Recipe | str | None = None,
     field: str = "ndd",
     keys: int = 0,
     numbers: bool = False,
@@ -112,7 +112,7 @@ def with_sketches(  # noqa: PLR0913 - one call says all there is to say about an
         raise ValueError(f"batch_size and batch_characters must be at least 1, got {batch_size} and {batch_characters}")
     if duplicates and not keys:
         raise ValueError("duplicates are found by keys: pass keys=8 as well")
-    sketcher = _Sketcher(chosen, recipe or Recipe(), keys, numbers, duplicates)
+    sketcher = _Sketcher(chosen, Recipe.of(recipe), keys, numbers, duplicates)
     return SketchedActions(actions, sketcher, batch_size, batch_characters)
 
 
