@@ -57,6 +57,11 @@ class Answer:
         return [str(one.get("reason")) for one in reasons if one.get("type") == "illegal_argument_exception"]
 
     @property
+    def complaint(self) -> str:
+        """What is said to be wrong with the whole search, or by some shards; "" for nothing."""
+        return " ".join(self.refusals) if self.has_hits else str(self.body)
+
+    @property
     def clusters(self) -> dict[str, int]:
         """Of a search over several clusters, how many answered, were skipped, ..."""
         counts = self.body.get("_clusters") or {}
@@ -145,10 +150,9 @@ def reason_of(refused: Any) -> str:
         return str(refused)[:300]
 
 
-def window_limit(refused: Any) -> int | None:
-    """The `max_result_window` of an index that refused a search, out of the same; None if that is not the reason."""
-    found = _WINDOW_LIMIT.search(str(refused))
-    return int(found[1]) if found else None
+def window_limit(complaint: str) -> int | None:
+    """The smallest `max_result_window` of the indexes that refused a search; None if that is not the reason."""
+    return min(map(int, _WINDOW_LIMIT.findall(complaint)), default=None)
 
 
 def without_fields(hit: Hit, names: Sequence[str]) -> Hit:

@@ -27,7 +27,7 @@ def count_common(
     if known.common is not None:
         settings.known.learn(search.target, count_again=now + _AFTER_A_FAILURE)
     sampled = yield from _sample(search, settings, reading, trips, min(SAMPLE, known.window_limit))
-    if not sampled.has_hits and (most := window_limit(sampled.body)):
+    if most := window_limit(sampled.complaint):
         settings.known.learn(search.target, window_limit=most)
         sampled = yield from _sample(search, settings, reading, trips, most)
     if sampled.whole:

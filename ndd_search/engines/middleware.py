@@ -185,9 +185,15 @@ class Conversation:
         if state.partial:  # the ranks of another answer, a whole one perhaps, are not its ranks
             return replace(state, stopped=_PARTIAL)
         answers = yield from self._trips.later(self._requests(wish, first=False))
-        if reason := trouble(answers, like=Answer(state.envelope)):
-            return replace(state, stopped=reason, lasting=False)
-        return self._extended(state, answers, wish)
+        reason = trouble(answers, like=Answer(state.envelope))
+        if not reason:
+            return self._extended(state, answers, wish)
+        why = answers[-1].complaint
+        if self._narrows(why):
+            return state
+        if self._is_about_text(why):  # of an index whose hits stand further down
+            return (yield from self._with_text())
+        return replace(state, stopped=reason, lasting=False)
 
     @property
     def _known(self) -> Known:
@@ -223,12 +229,9 @@ class Conversation:
         """The engine would not have the wider request: change it where that helps, else send what the user sent."""
         if refused.status != HTTPStatus.BAD_REQUEST and not refused.ok:
             return refused
-        most = window_limit(refused.body)
-        if most and self.search.start + self.search.size <= most < self.options.max_window:
-            self._learn(window_limit=most)
-            self.options = _within(self.options, most)
+        if self._narrows(refused.complaint):
             return (yield from self.flow())
-        if self._is_about_text(str(refused.body)):
+        if self._is_about_text(refused.complaint):
             return (yield from self._with_text())
         return (yield from self._as_it_came(_WIDER + reason_of(refused.body)))
 
@@ -237,13 +240,23 @@ class Conversation:
 
         None where they would not have the user's own request either.
         """
-        why = answer.refusals[0]
-        if self._is_about_text(why):
+        if self._narrows(answer.complaint):
+            return (yield from self.flow())
+        if self._is_about_text(answer.complaint):
             return (yield from self._with_text())
         (own,) = yield from self._trips.later([self.search.request])
         if not own.has_hits or len(own.refusals) >= len(answer.refusals):
             return None
-        return self._degraded(own, _WIDER + why)
+        return self._degraded(own, _WIDER + answer.refusals[0])
+
+    def _narrows(self, reason: str) -> bool:
+        """Whether a window was longer than an index allows; from now on none is."""
+        most = window_limit(reason)
+        if not most or not self.search.start + self.search.size <= most < self.options.max_window:
+            return False
+        self._learn(window_limit=most)
+        self.options = _within(self.options, most)
+        return True
 
     def _is_about_text(self, reason: str) -> bool:
         """Whether recipes, mapped as text, cannot be read as doc values, and we did not know."""

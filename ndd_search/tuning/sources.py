@@ -126,7 +126,7 @@ class ServerSource:
         try:
             found = self._sample(SAMPLE)
         except Exception as refused:  # of either client
-            if (most := window_limit(refused)) is None:
+            if (most := window_limit(str(refused))) is None:
                 raise
             found = self._sample(most)
         sketches = self._decoded(found["hits"]["hits"])

@@ -125,6 +125,10 @@ def test_a_recipe_mapped_as_text_is_read_out_of_the_documents(
         answer = caller.search(index=both, body={**body, "size": 156, "ndd": {"cache": False}})
         assert (answer["ndd"]["degraded"], answer["ndd"]["lacking"], answer["_shards"]["failed"]) == (None, {}, 0)
         assert (answer["ndd"]["examined"], answer["ndd"]["exhausted"]) == (2 * len(documents()), True)
+    last = {"_index": "asc" if library.news < index else "desc"}  # it is met in a later round only
+    rounds = connect(cache=False, strategy=strategy, window=100)
+    late = rounds.search(index=both, body={**body, "size": 100, "sort": [last]})
+    assert (late["ndd"]["degraded"], late["ndd"]["lacking"], late["ndd"]["exhausted"]) == (None, {}, True)
     caller.search(index=both, body={**body, "ndd": {"min_similarity": "auto"}})
     assert settings_of(caller).known.about(cache_key(f"/{both}/_search")).common is not None
     proxy.reset()

@@ -19,6 +19,7 @@ from tests.wrapping.proxy import Proxy
 from tests.wrapping.test_searches import MATCH, as_plain, copies, pages
 
 SKETCH = {"_source": {"excludes": ["ndd"]}}
+STRATEGIES = ("one_phase", "two_phase", "one_trip")
 
 # What to fetch of each hit: (body, parameters), and the same for a plain client that is to give the same hits.
 FETCHES: dict[str, Any] = {
@@ -226,6 +227,27 @@ def test_a_lowered_max_result_window_narrows_ours_and_is_remembered(
     assert len(proxy.searches) == 1
     with pytest.raises(Exception, match="Result window is too large"):
         caller.search(index=index, body={"query": MATCH, "size": 60, "from": 11})
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_lowered_max_result_window_of_one_index_ends_the_list_of_several_without_a_fault(
+    strategy: str, engine: Engine, index: str, library: Library, connect: Connect
+) -> None:
+    with engine.client() as client:
+        made = mapping(engine)
+        client.indices.create(index=index, body={**made, "settings": {**made["settings"], "max_result_window": 70}})
+        bulk(engine, client, actions(index, engine))
+    for target, window in ((index, 20), (f"{index},{library.news}", 20), (f"{index},{library.news}", 100)):
+        caller = connect(cache=False, strategy=strategy, window=window)
+        found = [caller.search(index=target, body={"query": MATCH, "size": 60, "from": start}) for start in (0, 5)]
+        ids = [[(hit["_index"], hit["_id"]) for hit in answer["hits"]["hits"]] for answer in found]
+        for answer in found:
+            assert answer["_shards"]["failed"] == 0
+            assert (answer["ndd"]["degraded"], answer["ndd"]["examined"], answer["ndd"]["capped"]) == (None, 70, True)
+        assert 5 < len(ids[0]) < 60
+        assert ids[1] == ids[0][5:]
+        caller.search(index=target, body={"query": MATCH, "ndd": {"min_similarity": "auto"}})
+        assert settings_of(caller).known.about(cache_key(f"/{target}/_search")).common is not None
 
 
 def test_common_values_are_counted_in_as_many_documents_as_the_index_gives(
