@@ -63,6 +63,11 @@ class SketchField:
         """The path of the keys."""
         return f"{self.name}_keys"
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of all that is stored."""
+        return self.sketch, self.recipe, self.numbers, self.duplicate_of, self.keys
+
     def encode(self, sketch: Sketch, recipe: Recipe, numbers: int | None = None) -> dict[str, Any]:
         """What is stored under `name`, in plain lists and ints for any JSON writer. numbers: None stores none."""
         return {"sketch": sketch.tolist(), "recipe": recipe.id, **({} if numbers is None else {"numbers": numbers})}

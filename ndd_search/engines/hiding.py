@@ -1,4 +1,4 @@
-"""Leave the sketch out of the documents that a search brings back, unless the user names it himself."""
+"""Leave the sketch, and what is stored with it, out of what a search brings back, unless the user names it himself."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def names_of(given: Any) -> list[str]:
     return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in listed(given)]
 
 
+def is_named(pattern: str, field: SketchField) -> bool:
+    """Whether a pattern is about what we store, and not just about everything."""
+    return pattern in (field.name, field.keys) or pattern.startswith(f"{field.name}.")
+
+
 def listed(given: Any) -> list[Any]:
     """What may be one thing, several in a list, or names with commas, as a list."""
     if given is None:
@@ -41,7 +46,7 @@ def _hide(body: dict[str, Any], params: dict[str, str], field: SketchField) -> N
     if in_url:
         if params.get("_source") != "false" and not _names_field(params.get("_source_includes", ""), field):
             excludes = [params["_source_excludes"]] if params.get("_source_excludes") else []
-            params["_source_excludes"] = ",".join([*excludes, field.name])
+            params["_source_excludes"] = ",".join([*excludes, field.name, field.keys])
         return
     source = body.get("_source", True)
     if source is False or ("_source" not in body and ({"stored_fields", "script_fields"} & {*body, *params})):
@@ -50,9 +55,9 @@ def _hide(body: dict[str, Any], params: dict[str, str], field: SketchField) -> N
         includes = source.get("includes", source.get("include"))
         if not _names_field(includes, field):
             excludes = listed(source.get("excludes", source.get("exclude")))
-            body["_source"] = {"includes": listed(includes), "excludes": [*excludes, field.name]}
+            body["_source"] = {"includes": listed(includes), "excludes": [*excludes, field.name, field.keys]}
     elif source is True or not _names_field(source, field):
-        body["_source"] = {"includes": [] if source is True else listed(source), "excludes": [field.name]}
+        body["_source"] = {"includes": [] if source is True else listed(source), "excludes": [field.name, field.keys]}
 
 
 def _hidden(body: Any, field: SketchField) -> Any:
@@ -108,4 +113,4 @@ def _aggregation(node: Any, field: SketchField) -> Any:
 
 
 def _names_field(patterns: Any, field: SketchField) -> bool:
-    return any(one == field.name or one.startswith(f"{field.name}.") for one in names_of(patterns))
+    return any(is_named(one, field) for one in names_of(patterns))

@@ -105,9 +105,9 @@ class Conversation:
         values = fields_of(self.options)
         self._sketch_reading = sketch_reading(self._field, text=now < known.text_until)
         self._reading = self._sketch_reading.and_of(numbers, values)
-        added = self._field.sketch, self._field.recipe
-        self._sketch_fields = [name for name in added if not asked_for(self.search, name)]
-        self._not_asked_for = [name for name in (*values, *numbers) if not asked_for(self.search, name)]
+        hidden = [name for name in {*self._field.paths, *values} if not asked_for(self.search, self._field, name)]
+        self._not_asked_for = [name for name in hidden if name in (*values, *numbers)]
+        self._sketch_fields = [name for name in hidden if name not in self._not_asked_for]
         self.strategy: Strategy = "one_phase"
         if now >= known.whole_until:
             seen = known.seen if now < known.seen.until else Seen()

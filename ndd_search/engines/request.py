@@ -14,7 +14,7 @@ from typing import Any
 
 from ndd_search.cache import cache_key
 from ndd_search.config import Recipe
-from ndd_search.engines.hiding import hide_sketch, listed, names_of
+from ndd_search.engines.hiding import hide_sketch, is_named, listed, names_of
 from ndd_search.engines.limits import is_bounded, limit_of, raised
 from ndd_search.field import SketchField
 
@@ -200,15 +200,16 @@ def _beside(search: Search, body: Mapping[str, Any]) -> Request:
     return replace(search.request, method="POST", body=body, params=params)
 
 
-def asked_for(search: Search, path: str) -> bool:
-    """Whether the user himself asked for a field that we add."""
+def asked_for(search: Search, field: SketchField, path: str) -> bool:
+    """Whether the user himself asked for a field that comes back; everything of his does not mean ours."""
     wanted = [
         *names_of([search.body["collapse"].get("field")] if isinstance(search.body.get("collapse"), Mapping) else []),
         *names_of(search.body.get("docvalue_fields")),
         *names_of(search.body.get("fields")),
         *names_of(search.request.params.get("docvalue_fields")),
     ]
-    return any(fnmatchcase(path, pattern) for pattern in wanted)
+    ours = path in field.paths
+    return any(fnmatchcase(path, pattern) and (not ours or is_named(pattern, field)) for pattern in wanted)
 
 
 def _number(given: Any) -> int | None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import ndd_search as ndd
+from ndd_search.indexing.templates import properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, bulk
 from tests.wrapping.library import actions, mapping
@@ -66,6 +68,30 @@ def test_top_hits_come_without_sketches_and_as_the_user_asked(
         assert other["best"]["hits"]["hits"][0]["_source"].pop("ndd")
         assert other["best"]["hits"]["hits"][1]["_source"].pop("ndd")
         assert bucket == other
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_whatever_is_stored_beside_a_sketch_is_hidden_and_shown_to_him_who_names_it(
+    strategy: str, engine: Engine, index: str, connect: Connect
+) -> None:
+    made = mapping(engine)
+    made["mappings"]["properties"].update(properties(keys=True))
+    documents = [{**one, "ndd": None} for one in actions(index, engine)]
+    with engine.client() as client:
+        client.indices.create(index=index, body=made)
+        bulk(engine, client, list(ndd.with_sketches(documents, fields=["title", "body"], keys=8, numbers=True)))
+    caller = connect(cache=False, strategy=strategy, numbers_must_match=True)
+    for asked in ({}, {"fields": ["*"]}, {"_source": ["*"]}, {"_source": {"excludes": ["body"]}}):
+        answer = caller.search(index=index, body={"query": MATCH, **asked})
+        assert answer["ndd"]["degraded"] is None
+        for hit in answer["hits"]["hits"]:
+            shown = set(hit["_source"]) | set(hit.get("fields", {}))
+            assert "title" in shown
+            assert not [name for name in shown if name.startswith("ndd")]
+    named = {"_source": ["ndd_keys"], "fields": ["ndd_keys", "ndd.nu*"]}
+    for hit in caller.search(index=index, body={"query": MATCH, **named})["hits"]["hits"]:
+        assert len(hit["_source"]["ndd_keys"]) == len(hit["fields"]["ndd_keys"]) == 8
+        assert set(hit["fields"]) == {"ndd_keys", "ndd.numbers"}
 
 
 def test_children_and_parents_come_without_sketches(engine: Engine, index: str, connect: Connect) -> None:

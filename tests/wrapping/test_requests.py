@@ -41,6 +41,7 @@ FETCHES: dict[str, Any] = {
     "excludes in the URL": ({}, {"_source_excludes": "body"}, {}, {"_source_excludes": "body,ndd"}),
     "fields": ({"fields": ["price", "la*"], "_source": False}, {}, {"fields": ["price", "la*"], "_source": False}, {}),
     "all fields": ({"fields": ["*"]}, {}, {"fields": ["*"], **SKETCH}, {}),
+    "all fields of ours": ({"fields": ["ndd.*"]}, {}, {"fields": ["ndd.*"], **SKETCH}, {}),
     "doc values": (
         {"docvalue_fields": [{"field": "published", "format": "yyyy"}, "site"]},
         {},
@@ -75,6 +76,8 @@ def test_hits_look_as_the_user_asked_and_nothing_of_ours_is_left(
     of_engine = {hit["_id"]: hit for hit in whole["hits"]["hits"]}
     if name == "nothing said":
         assert all(hit["_source"].pop("ndd") for hit in of_engine.values())
+    if name == "all fields":
+        assert all(hit["fields"].pop("ndd.sketch") and hit["fields"].pop("ndd.recipe") for hit in of_engine.values())
     given = {"query": MATCH, **body, "size": 30}
     sent = copy.deepcopy(given)
     answer = wrapped.ask("POST", path, given, params)
