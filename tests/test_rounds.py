@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -189,6 +191,12 @@ def test_several_searches_travel_as_one_msearch_for_their_target() -> None:
     assert together(parts[:1]) is parts[0]
 
 
+def hit_of(id: str) -> dict[str, Any]:
+    """A hit with a sketch."""
+    fields = {"ndd.sketch": [1], "ndd.recipe": [Recipe().id]}
+    return {"_index": "news", "_id": id, "_score": 1.0, "fields": fields}
+
+
 class BrokenCache:
     """A cache whose server is gone."""
 
@@ -198,8 +206,7 @@ class BrokenCache:
 
 def test_searches_and_writes_go_on_without_a_cache_that_fails(caplog: pytest.LogCaptureFixture) -> None:
     hook = Hook(settings_of(strategy="one_phase", common=False, cache=BrokenCache()))
-    hit = {"_index": "news", "_id": "1", "_score": 1.0, "fields": {"ndd.sketch": [1], "ndd.recipe": [Recipe().id]}}
-    found = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit]}}
+    found = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit_of("1")]}}
     for _ in range(2):
         wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
         answer = hook.handle(wanted, lambda _: Answer(copy.deepcopy(found)))
@@ -229,6 +236,47 @@ def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
     shown = [hook.handle(wanted, send).body["hits"]["hits"][0]["_source"]["body"] for _ in range(2)]
     assert shown == ["old", "new"]
     assert hook.handle(wanted, send).body["ndd"]["cache"] == "hit"
+
+
+def test_who_waits_for_another_computes_for_himself_when_his_time_budget_is_over() -> None:
+    hook = Hook(settings_of(strategy="one_phase", common=False, time_budget=0.2))
+    asked, go_on = threading.Event(), threading.Event()
+    found = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit_of("1")]}}
+    wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
+
+    def slowly(_: Request) -> Answer:
+        asked.set()
+        go_on.wait(60)
+        return Answer(copy.deepcopy(found))
+
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(hook.handle, wanted, slowly)
+        asked.wait(60)
+        answer = hook.handle(wanted, lambda _: Answer(copy.deepcopy(found)))
+        assert not slow.done()
+        go_on.set()
+        assert answer.body["hits"] == slow.result().body["hits"]
+
+
+def test_who_waits_for_another_gets_his_page_as_soon_as_it_is_there() -> None:
+    hook = Hook(settings_of(strategy="one_phase", common=False))
+    asked, go_on, sent = threading.Event(), threading.Event(), list[Request]()
+    found = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit_of("1")]}}
+    wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
+
+    def slowly(request: Request) -> Answer:
+        sent.append(request)
+        asked.set()
+        go_on.wait(60)
+        return Answer(copy.deepcopy(found))
+
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(hook.handle, wanted, slowly)
+        asked.wait(60)
+        other = pool.submit(hook.handle, wanted, slowly, 10.0)
+        go_on.set()
+        assert other.result().body["hits"] == slow.result().body["hits"]
+        assert len(sent) == 1
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

@@ -18,6 +18,7 @@ from ndd_search.errors import MissingExtra
 try:
     import elastic_transport
     from elastic_transport import ApiResponseMeta, HttpHeaders, NodePool, TransportApiResponse
+    from elastic_transport.client_utils import DEFAULT
 except ModuleNotFoundError:
     raise MissingExtra("wrapping Elasticsearch", "elasticsearch", "elasticsearch") from None
 
@@ -29,7 +30,7 @@ class Transport(Hooked, elastic_transport.Transport):
         """As in elastic_transport.Transport."""
         if self.ndd is None:
             return super().perform_request(method, target, **others)
-        return perform(self.ndd, super().perform_request, self.node_pool, method, target, **others)
+        return perform(self.ndd, super().perform_request, self, method, target, **others)
 
 
 class AsyncTransport(Hooked, elastic_transport.AsyncTransport):
@@ -39,11 +40,16 @@ class AsyncTransport(Hooked, elastic_transport.AsyncTransport):
         """As in elastic_transport.AsyncTransport."""
         if self.ndd is None:
             return await super().perform_request(method, target, **others)
-        return await perform_async(self.ndd, super().perform_request, self.node_pool, method, target, **others)
+        return await perform_async(self.ndd, super().perform_request, self, method, target, **others)
 
 
 def perform(
-    hook: Hook, inner: Callable[..., TransportApiResponse], pool: NodePool, method: str, target: str, **others: Any
+    hook: Hook,
+    inner: Callable[..., TransportApiResponse],
+    transport: elastic_transport.Transport,
+    method: str,
+    target: str,
+    **others: Any,
 ) -> TransportApiResponse:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
     original = _request(method, target, **others)
@@ -51,13 +57,13 @@ def perform(
     def send(request: Request) -> Answer:
         return _answer(inner(*_call(request, original, target), **_others(request, original, others)))
 
-    return _given(hook.handle(original, send), pool)
+    return _given(hook.handle(original, send, _timeout(others, transport.node_pool)), transport.node_pool)
 
 
 async def perform_async(
     hook: Hook,
     inner: Callable[..., Awaitable[TransportApiResponse]],
-    pool: NodePool,
+    transport: elastic_transport.AsyncTransport,
     method: str,
     target: str,
     **others: Any,
@@ -68,13 +74,19 @@ async def perform_async(
     async def send(request: Request) -> Answer:
         return _answer(await inner(*_call(request, original, target), **_others(request, original, others)))
 
-    return _given(await hook.handle_async(original, send), pool)
+    return _given(await hook.handle_async(original, send, _timeout(others, transport.node_pool)), transport.node_pool)
 
 
 def _request(method: str, target: str, *, body: Any = None, headers: Any = None, **_: Any) -> Request:
     parts = urlsplit(target)
     named = headers if isinstance(headers, Mapping) else {}
     return Request(method, parts.path, dict(parse_qsl(parts.query, keep_blank_values=True)), named, body)
+
+
+def _timeout(others: Mapping[str, Any], pool: NodePool) -> float | None:
+    """Seconds that the caller lets one request take, None for any time."""
+    given: Any = others.get("request_timeout", DEFAULT)
+    return pool.all()[0].config.request_timeout if given is DEFAULT else given
 
 
 def _call(request: Request, original: Request, target: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -21,12 +21,13 @@ from ndd_search.engines.middleware import Conversation, conversation
 from ndd_search.engines.multi import MultiConversation, multi_conversation
 from ndd_search.engines.request import Request, is_write, stripped
 from ndd_search.engines.settings import Settings, settings_of
+from ndd_search.engines.trips import Wait
 
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
-Wishes = Generator[Request | Future[None], Any, Answer]
+Wishes = Generator[Request | Wait, Any, Answer]
 
-_WAIT = 30.0  # seconds for somebody else's computation of the same page, before we do it as well
+_WAIT = 30.0  # seconds for somebody else's computation of the same page, at most
 _surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
 
 
@@ -48,14 +49,14 @@ def options(enabled: bool | None = None, **changes: Any) -> Iterator[None]:
         _surrounding.reset(token)
 
 
-def _landed(flight: Future[None]) -> Answer | None:
+def _landed(wish: Wait) -> Answer | None:
     """None, when it has landed or takes too long."""
-    wait([flight], _WAIT)
+    wait([wish.flight], wish.seconds)
     return None
 
 
-async def _landed_async(flight: Future[None]) -> Answer | None:
-    await asyncio.wait([asyncio.wrap_future(flight)], timeout=_WAIT)
+async def _landed_async(wish: Wait) -> Answer | None:
+    await asyncio.wait([asyncio.wrap_future(wish.flight)], timeout=wish.seconds)
     return None
 
 
@@ -69,14 +70,17 @@ class Hook:
     def __reduce__(self) -> tuple[Any, ...]:
         return Hook, (replace(self.settings),)  # a copy starts with what it was told, and learns for itself
 
-    def handle(self, request: Request, send: Send) -> Answer:
-        """Answer a request, sending what is needed."""
-        with closing(self._flow(request, self._flights)) as flow:
+    def handle(self, request: Request, send: Send, timeout: float | None = None) -> Answer:
+        """Answer a request, sending what is needed.
+
+        timeout: seconds that the caller lets one request take, and so his wait for somebody else's; None for any time.
+        """
+        with closing(self._flow(request, self._flights, timeout)) as flow:
             try:
                 wish = next(flow)
                 while True:
                     try:
-                        answer = _landed(wish) if isinstance(wish, Future) else send(wish)
+                        answer = _landed(wish) if isinstance(wish, Wait) else send(wish)
                     except Exception as error:
                         wish = flow.throw(error)
                     else:
@@ -85,14 +89,14 @@ class Hook:
                 made: Answer = finished.value
                 return made
 
-    async def handle_async(self, request: Request, send: AsyncSend) -> Answer:
-        """Answer a request, sending what is needed."""
-        with closing(self._flow(request, self._async_flights)) as flow:
+    async def handle_async(self, request: Request, send: AsyncSend, timeout: float | None = None) -> Answer:
+        """The same for coroutines."""
+        with closing(self._flow(request, self._async_flights, timeout)) as flow:
             try:
                 wish = next(flow)
                 while True:
                     try:
-                        answer = await (_landed_async(wish) if isinstance(wish, Future) else send(wish))
+                        answer = await (_landed_async(wish) if isinstance(wish, Wait) else send(wish))
                     except Exception as error:
                         wish = flow.throw(error)
                     else:
@@ -101,7 +105,7 @@ class Hook:
                 made: Answer = finished.value
                 return made
 
-    def _flow(self, request: Request, flights: Flights) -> Wishes:
+    def _flow(self, request: Request, flights: Flights, timeout: float | None) -> Wishes:
         """What it takes to answer a request: requests to send, and flights to wait for."""
         talk = self._conversation(request)
         if talk is None:
@@ -112,10 +116,10 @@ class Hook:
                 self._after(request)
         if (known := talk.remembered()) is not None:
             return known
-        if talk.key is None:
+        if isinstance(talk, MultiConversation) or talk.key is None:
             return (yield from talk.flow())
         if (other := flights.board(talk.key)) is not None:
-            yield other
+            yield from talk.wait(other, _WAIT if timeout is None else min(_WAIT, timeout))
             return talk.remembered() or (yield from talk.flow())
         try:
             return (yield from talk.flow())

@@ -8,6 +8,7 @@ How hits are fetched is in `rounds`; where that does not work out, the search st
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property
 from http import HTTPStatus
@@ -43,7 +44,7 @@ from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.engines.rounds import DoesNotFit, Seen, documents_of, own_part, sketches_only, strategy_of, stretches
 from ndd_search.engines.settings import Settings
 from ndd_search.engines.state import State
-from ndd_search.engines.trips import Trips, trouble
+from ndd_search.engines.trips import Trips, Waiting, trouble
 from ndd_search.field import SketchField
 from ndd_search.keep import fields_of
 from ndd_search.page import Fetch, Page, cut, next_fetch
@@ -121,6 +122,10 @@ class Conversation:
         if "ndd" in body:
             body["ndd"]["cache"] = "hit"
         return Answer(body)
+
+    def wait(self, flight: Future[None], most: float) -> Waiting:
+        """Until somebody else has made the same page: as long as our own budget allows, and `most` seconds."""
+        return self._trips.wait(flight, most)
 
     def flow(self) -> Flow:
         """Ask for hits until the page is full; the generator's value is the answer for the caller."""

@@ -31,7 +31,6 @@ class MultiConversation:
     headers: list[Line]
     searches: list[Request]
     conversations: list[Conversation | None]
-    key: bytes | None = None
 
     def remembered(self) -> Answer | None:
         """All the finished pages, if every one is in the cache."""

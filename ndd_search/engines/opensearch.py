@@ -20,6 +20,7 @@ except ModuleNotFoundError:
     raise MissingExtra("wrapping OpenSearch", "opensearch-py", "opensearch") from None
 
 _TIMEOUTS = ("request_timeout", "timeout")
+_USUAL_TIMEOUT = 10.0  # seconds, of a connection that was told nothing else
 _OF_THE_CLIENT = (*_TIMEOUTS, "ignore")  # parameters the transport takes for itself: numbers, lists
 
 
@@ -30,7 +31,7 @@ class Transport(Hooked, opensearchpy.Transport):
         """As in opensearchpy.Transport."""
         if self.ndd is None:
             return super().perform_request(method, url, *arguments, **others)
-        return perform(self.ndd, super().perform_request, self.serializer, method, url, *arguments, **others)
+        return perform(self.ndd, super().perform_request, self, method, url, *arguments, **others)
 
 
 if hasattr(opensearchpy, "AsyncTransport"):  # opensearch-py has it only where aiohttp is installed
@@ -43,27 +44,27 @@ if hasattr(opensearchpy, "AsyncTransport"):  # opensearch-py has it only where a
             if self.ndd is None:
                 return await super().perform_request(method, url, *arguments, **others)
             inner = super().perform_request
-            return await perform_async(self.ndd, inner, self.serializer, method, url, *arguments, **others)
+            return await perform_async(self.ndd, inner, self, method, url, *arguments, **others)
 
 
 def perform(
-    hook: Hook, inner: Callable[..., Any], serializer: Any, method: str, url: str, *arguments: Any, **others: Any
+    hook: Hook, inner: Callable[..., Any], transport: Any, method: str, url: str, *arguments: Any, **others: Any
 ) -> Any:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
     named = _named(arguments, others)
     original = _request(method, url, named)
 
     def send(request: Request) -> Answer:
-        body = inner(request.method, request.path, **_others(request, original, named, serializer))
+        body = inner(request.method, request.path, **_others(request, original, named, transport.serializer))
         return Answer(body)
 
-    return hook.handle(original, send).body
+    return hook.handle(original, send, _timeout(named, transport)).body
 
 
 async def perform_async(
     hook: Hook,
     inner: Callable[..., Awaitable[Any]],
-    serializer: Any,
+    transport: Any,
     method: str,
     url: str,
     *arguments: Any,
@@ -74,10 +75,10 @@ async def perform_async(
     original = _request(method, url, named)
 
     async def send(request: Request) -> Answer:
-        body = await inner(request.method, request.path, **_others(request, original, named, serializer))
+        body = await inner(request.method, request.path, **_others(request, original, named, transport.serializer))
         return Answer(body)
 
-    return (await hook.handle_async(original, send)).body
+    return (await hook.handle_async(original, send, _timeout(named, transport))).body
 
 
 def _named(arguments: tuple[Any, ...], others: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,6 +94,13 @@ def _request(method: str, url: str, named: Mapping[str, Any]) -> Request:
         if name not in _OF_THE_CLIENT
     }
     return Request(method, url, params, named.get("headers") or {}, named.get("body"))
+
+
+def _timeout(named: Mapping[str, Any], transport: Any) -> float | None:
+    """Seconds that the caller lets one request take, as the transport finds them."""
+    params = named.get("params") or {}
+    given = named.get("timeout") or params.get("request_timeout") or params.get("timeout")
+    return given if isinstance(given, int | float) else transport.kwargs.get("timeout", _USUAL_TIMEOUT)
 
 
 def _others(request: Request, original: Request, named: Mapping[str, Any], serializer: Any) -> dict[str, Any]:

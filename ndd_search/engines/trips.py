@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Sequence
-from dataclasses import replace
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from time import perf_counter
 
@@ -15,6 +16,17 @@ LATE = "out of time, the page is made of the first hits"
 FAILED = "a later round failed, the page is made of the first hits"
 
 Asked = Generator[Request, Answer, list[Answer]]
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A wish to be told when somebody else has landed (see cache.Flights), or when so many seconds are over."""
+
+    flight: Future[None]
+    seconds: float
+
+
+Waiting = Generator[Wait, None, None]
 
 
 class Trips:
@@ -31,6 +43,12 @@ class Trips:
     @property
     def _seconds_left(self) -> float | None:
         return None if self._budget is None else self._budget - (perf_counter() - self._began)
+
+    def wait(self, flight: Future[None], most: float) -> Waiting:
+        """Wait for somebody else, `most` seconds and no longer than the budget; it counts like a trip."""
+        began, left = perf_counter(), self._seconds_left
+        yield Wait(flight, most if left is None else max(0.0, min(most, left)))
+        self._waited += perf_counter() - began
 
     def first(self, requests: list[Request], refusals: Collection[int]) -> Asked:
         """The first trip: the client's exceptions pass, but for those of some statuses, which are failed answers."""

@@ -82,8 +82,7 @@ class _WrappedTransport:
         family = import_module(f"ndd_search.engines.{self._module}")
         inner = self.inner.perform_request
         perform = family.perform_async if iscoroutinefunction(inner) else family.perform
-        needed = self.inner.serializer if self._module == "opensearch" else self.inner.node_pool
-        given = (self.ndd, inner, needed)
+        given = (self.ndd, inner, self.inner)
 
         def call(*arguments: Any, **others: Any) -> Any:
             return perform(*given, *arguments, **others)

@@ -6,6 +6,8 @@ import asyncio
 import copy
 import importlib
 import pickle
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -222,6 +224,54 @@ def test_a_cancelled_task_holds_nobody_up(library: Library, proxy: Proxy, engine
     asyncio.run(run())
 
 
+def hasty(engine: Engine, client: Any, seconds: float) -> tuple[Any, dict[str, Any]]:
+    """What gives one search a timeout in the client's own way: another client, or a parameter."""
+    if engine.family == "elasticsearch":
+        return client.options(request_timeout=seconds), {}
+    return client, {"params": {"request_timeout": seconds}}
+
+
+def test_a_thread_waits_for_another_no_longer_than_its_own_timeout(
+    library: Library, proxy: Proxy, engine: Engine
+) -> None:
+    at_proxy, go_on = Engine(**{**engine.__dict__, "url": proxy.url}), threading.Event()
+    with at_proxy.client() as plain, ThreadPoolExecutor(1) as pool:
+        client = ndd.wrap(plain, min_similarity=BAR, common=False, strategy="one_phase")
+        proxy.reset(lambda number, _: None if number else go_on.wait(20) and None)
+        slow = pool.submit(client.search, index=library.news, body=PAGE)
+        while not proxy.passed:
+            time.sleep(0.01)
+        other, more = hasty(engine, client, 0.5)
+        began = time.perf_counter()
+        answer = body_of(other.search(index=library.news, body=PAGE, **more))
+        assert 0.4 < time.perf_counter() - began < 5
+        assert answer["ndd"]["took_ms"] < 400  # the time that was waited is not ours
+        go_on.set()
+        assert ids(answer) == ids(body_of(slow.result()))
+
+
+def test_a_task_waits_for_another_no_longer_than_its_own_timeout(
+    library: Library, proxy: Proxy, engine: Engine
+) -> None:
+    at_proxy, go_on = Engine(**{**engine.__dict__, "url": proxy.url}), threading.Event()
+    proxy.reset(lambda number, _: None if number else go_on.wait(20) and None)
+
+    async def run() -> None:
+        async with at_proxy.async_client() as plain:
+            client = ndd.wrap(plain, min_similarity=BAR, common=False, strategy="one_phase")
+            slow = asyncio.create_task(client.search(index=library.news, body=PAGE))
+            while not proxy.passed:
+                await asyncio.sleep(0.01)
+            other, more = hasty(engine, client, 0.5)
+            began = time.perf_counter()
+            answer = body_of(await other.search(index=library.news, body=PAGE, **more))
+            assert 0.4 < time.perf_counter() - began < 5
+            go_on.set()
+            assert ids(answer) == ids(body_of(await slow))
+
+    asyncio.run(run())
+
+
 def test_clients_of_several_event_loops_share_a_cache(library: Library, engine: Engine) -> None:
     cache = MemoryCache()
 
@@ -265,8 +315,8 @@ def test_an_index_without_sketches_is_asked_again_after_a_while(
     now = [0.0]
     caller = connect(proxy.url, cache=False, plain_for=30, strategy="one_phase")
     settings_of(caller).clock = lambda: now[0]
-    for time, sent in ((0, 2), (29, 1), (31, 2), (60, 1)):
-        now[0] = time
+    for seconds, sent in ((0, 2), (29, 1), (31, 2), (60, 1)):
+        now[0] = seconds
         proxy.reset()
         assert "ndd" not in caller.search(index=library.bare, body=PAGE)
         assert len(proxy.searches) == sent
