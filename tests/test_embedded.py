@@ -1,11 +1,16 @@
+import copy
 import json
+import multiprocessing
 import os
+import pickle
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +150,40 @@ def test_readers_see_what_a_writer_commits(tmp_path: Path, index: ndd.Index) -> 
     with ndd.Index.open(tmp_path / "news") as reader:
         index.add([{"id": "new", "title": "", "body": "volcano"}])
         assert ids(reader.search("volcano")) == ["new"]
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_is_opened_as_the_index_was_and_sees_what_it_sees(tmp_path: Path, way: Callable[[Any], Any]) -> None:
+    (tmp_path / "ndd.toml").write_text('version = 1\n[collapse]\nmin_similarity = 0.7\nmode = "drop"\n')
+    recipe = ndd.Recipe.words(size=2)
+    with ndd.Index.open(
+        tmp_path / "news", text="body", language="german", recipe=recipe, settings=tmp_path / "ndd.toml"
+    ) as index:
+        index.add(documents(5))
+        other = way(index)
+    assert type(other) is ndd.Index
+    assert (other.path, other.recipe, other.options) == (index.path, recipe, index.options)
+    assert ids(other.search("climate")) == ids(index.search("climate"))
+    index.add([{"id": "late", "body": "ein Fluss im Winter"}])
+    assert ids(other.search("Flüsse")) == ids(index.search("Flüsse")) == ["late"]
+    other.add([{"id": "later", "body": "ein Stein"}])
+    assert index.get("later") == {"id": "later", "body": "ein Stein"}
+
+
+def test_other_processes_search_an_index_that_they_were_given(index: ndd.Index) -> None:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        assert ids(pool.submit(index.search, "climate", size=5).result()) == ids(index.search("climate", size=5))
+
+
+def test_a_pickled_index_whose_folder_is_gone_or_another_is_refused_and_no_folder_is_made(index: ndd.Index) -> None:
+    pickled = pickle.dumps(index)
+    shutil.rmtree(index.path)
+    with pytest.raises(ndd.errors.IndexUnusable, match="there is no index here; this process must see the folder"):
+        pickle.loads(pickled)
+    assert not index.path.exists()
+    ndd.Index.open(index.path, text="title")
+    with pytest.raises(ndd.errors.IndexUnusable, match="it holds another index than when it was opened"):
+        pickle.loads(pickled)
 
 
 def test_threads_search_while_another_adds(index: ndd.Index) -> None:

@@ -24,7 +24,7 @@ from ndd_search.census import count_common_values
 from ndd_search.common_values import SAMPLE, CommonValues
 from ndd_search.config import CollapseOptions, Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
-from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, read_meta, state_of, told, write_meta
+from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, check_meta, read_meta, state_of, told, write_meta
 from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.engines.stored import StoredHit, document_of, id_of, possible_id, searchable, source_of
 from ndd_search.errors import IndexUnusable, MissingExtra, RecipeMismatch
@@ -49,9 +49,13 @@ _TOKEN = rf"[{_UNSPACED}]\p{{M}}*|[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]+"
 
 
 class Index:
-    """An index in a folder. Open it with `Index.open`; a context manager, safe for reading from several threads."""
+    """An index in a folder. Open it with `Index.open`; a context manager, safe for reading from several threads.
+
+    Pickled, as for another process, it is opened there anew: the same folder, options and cache (one in memory empty).
+    """
 
     def __init__(self, path: Path, meta: Meta, cache: Cache, options: CollapseOptions | None = None) -> None:
+        check_meta(path, meta)
         self.path, self.meta, self.recipe = path.absolute(), meta, Recipe.parse(meta.recipe)
         self.options = options or CollapseOptions()
         self._analyzer = _analyzer(meta.language)
@@ -108,6 +112,9 @@ class Index:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.meta, self._cache, self.options)
 
     def close(self) -> None:
         """Nothing is left to be written; for symmetry with open."""

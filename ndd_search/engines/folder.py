@@ -66,6 +66,15 @@ def write_meta(folder: Path, meta: Meta) -> None:
         replace_json(folder / "ndd.json", asdict(meta))
 
 
+def check_meta(folder: Path, meta: Meta) -> None:
+    """Raise IndexUnusable unless the index in a folder is still, or on this machine too, the one that is meant."""
+    found = read_meta(folder)
+    if found is None:
+        raise IndexUnusable(folder, "there is no index here", "this process must see the folder that it was opened in")
+    if found != meta:
+        raise IndexUnusable(folder, "it holds another index than when it was opened", "open it anew with Index.open")
+
+
 def replace_json(path: Path, value: Any) -> None:
     """Write a file so that a reader, or a crash, meets the old one or the new one."""
     fresh = path.with_name(path.name + ".new")
