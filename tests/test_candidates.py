@@ -149,7 +149,28 @@ def test_the_command_line_says_when_there_are_more_and_leaves_nothing_open(engin
         assert "there are more: --size shows them" in done.stdout
         assert done.stderr == ""
         assert "there are more" not in run(engine.url, "duplicates", index, "--size", 10).stdout
+        for of, found in (("a", 4), ("again0", 4)):
+            more = run(engine.url, "duplicates", index, "--of", of, "--size", found - 1)
+            assert "there are more: --size shows them" in more.stdout
+            assert more.stderr == ""
+            assert "there are more" not in run(engine.url, "duplicates", index, "--of", of, "--size", found).stdout
+            given = run(engine.url, "duplicates", index, "--of", of, "--size", 1, "--json").stdout.splitlines()
+            assert len({json.loads(line)["id"] for line in given}) == found
         assert "--size must be at least 1" in run(engine.url, "duplicates", index, "--size", 0, code=2).stderr
+
+
+def test_the_command_line_says_when_not_all_that_share_keys_were_compared(engine: Engine, index: str) -> None:
+    with engine.client() as client:
+        create(client, index, [{"_id": str(number), "body": TEXT} for number in range(120)])
+        told = "only the 100 documents were compared that share most keys with it"
+        done = run(engine.url, "duplicates", index, "--of", 7, "--json")
+        assert told in done.stderr
+        assert len(done.stdout.splitlines()) in (99, 100)  # it is one of those with the most keys, or is not
+        done = run(engine.url, "duplicates", index, "--of", 7)
+        assert "there are more: --size shows them" in done.stdout
+        assert done.stderr == ""
+        done = run(engine.url, "duplicates", index, "--of", 7, "--size", 119, "--json")
+        assert (len(done.stdout.splitlines()), done.stderr) == (119, "")
 
 
 def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index: str) -> None:

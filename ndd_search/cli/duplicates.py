@@ -15,19 +15,20 @@ import argparse
 import sys
 from collections.abc import Generator
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
-from ndd_search.cli.output import add_json, add_recipe, console, print_json, table
+from ndd_search.cli.output import add_json, add_recipe, console, print_json, table, warn
 from ndd_search.cli.sources import read_text
 from ndd_search.config import Recipe
 from ndd_search.errors import IndexUnusable
 from ndd_search.field import SketchField
-from ndd_search.indexing.candidates import Candidate, CandidateSearch, all_duplicates, find_duplicates
+from ndd_search.indexing.candidates import Candidate, CandidateSearch, all_duplicates, resembling
 from ndd_search.indexing.indexes import look_up
-from ndd_search.sketches import Sketch
+from ndd_search.sketches import Sketch, sketch
 from ndd_search.tuning.marked import safe
 
 Pairs = Generator[tuple[str, Candidate], None, None]
@@ -42,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-similarity", type=float, default=0.5, help="the bar (0.5)")
     parser.add_argument("--keys", type=int, default=8, help="keys to ask for, at most as many as are stored (8)")
     parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
-    parser.add_argument("--size", type=int, default=20, help="how many to show (20); with --json all pairs are")
+    parser.add_argument("--size", type=int, default=20, help="how many to show (20); with --json all are")
     add_recipe(parser)
     add_json(parser)
 
@@ -68,14 +69,18 @@ def _found(client: Any, arguments: argparse.Namespace, search: CandidateSearch) 
         yield from all_duplicates(client, arguments.index, search)
         return
     if arguments.text is not None:
-        wanted: str | Sketch = read_text(arguments.text, sys.stdin)
+        wanted = sketch(read_text(arguments.text, sys.stdin), search.recipe)
     else:
         wanted = _stored(client, arguments.index, arguments.of, search)
-    settings = {"recipe": search.recipe, "field": search.field, "keys": search.keys}
-    size, bar = arguments.size + (arguments.of is not None), arguments.min_similarity
-    for one in find_duplicates(client, arguments.index, wanted, size=size, min_similarity=bar, **settings):
+    # One more than are shown, to know whether there are more, and the document itself.
+    search = replace(search, examined=max(search.examined, min(arguments.size + 2, 10_000)))
+    found, to_the_end = resembling(client, arguments.index, wanted, search)
+    for one in found:
         if one.id != arguments.of:
             yield arguments.of or arguments.text, one
+    if not to_the_end:
+        compared = f"only the {search.examined:,} documents were compared that share most keys with it"
+        warn(f"{compared}: there may be more, and a larger --size compares as many")
 
 
 def _check_keys(client: Any, index: str, search: CandidateSearch) -> None:

@@ -132,11 +132,19 @@ def find_duplicates(
     """
     search = CandidateSearch(**settings)
     wanted = sketch(document, search.recipe) if isinstance(document, str) else np.asarray(document, np.int32)
+    return resembling(client, index, wanted, search)[0][:size]
+
+
+def resembling(client: Any, index: str, wanted: Sketch, search: CandidateSearch) -> tuple[list[Candidate], bool]:
+    """All that resemble a sketch, most similar first; and whether all that may were compared.
+
+    Where there are more than `examined`, those that share fewest keys with it were not.
+    """
     if not len(wanted):
-        return []
+        return [], True
     with options(enabled=False):  # a wrapped client would collapse what we are looking for
-        response = client.search(index=index, body=search.body(wanted))
-    return search.verified(wanted, response["hits"]["hits"])[:size]
+        hits = client.search(index=index, body=search.body(wanted))["hits"]["hits"]
+    return search.verified(wanted, hits), len(hits) < search.examined
 
 
 def all_duplicates(client: Any, index: str, search: CandidateSearch) -> Iterator[tuple[str, Candidate]]:
