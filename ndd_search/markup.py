@@ -36,7 +36,7 @@ def _parse(text: str) -> str:
     try:
         from selectolax.lexbor import LexborHTMLParser
     except ModuleNotFoundError:
-        raise MissingExtra('Recipe(markup="html")', "selectolax", "html") from None
+        raise MissingExtra("reading HTML", "selectolax", "html") from None
     tree = LexborHTMLParser(text)
     tree.strip_tags(_UNSEEN)
     for block in tree.css(f"*:not({_INLINE})"):

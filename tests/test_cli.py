@@ -22,8 +22,11 @@ FOOTBALL = "The home side scored twice in the last ten minutes to reach the fina
 NEWS = [CLIMATE, FOOTBALL, "LONDON (Wire) - " + CLIMATE]
 
 
-def ndd(*words: object, stdin: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "import sys; from ndd_search.cli import main; sys.exit(main())", *map(str, words)]
+def ndd(*words: object, stdin: str = "", code: int = 0, lacking: str = "") -> subprocess.CompletedProcess[str]:
+    """Run it. lacking: a package that cannot be imported, as where it is not installed."""
+    script = f"import sys; sys.modules.update(dict.fromkeys({lacking.split()})); "
+    script += "from ndd_search.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", script, *map(str, words)]
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -114,6 +117,35 @@ def test_a_folder_of_texts_is_read_and_markup_is_stripped(tmp_path: Path) -> Non
     found = json.loads(ndd("search", tmp_path / "idx", "smokes", "--json").stdout)["hits"]["hits"]
     assert [hit["_id"] for hit in found] == ["deep/two.html"]
     assert "ignored" not in found[0]["_source"]["body"]
+
+
+def test_a_file_of_html_is_the_text_that_it_shows_in_every_command(tmp_path: Path) -> None:
+    page, text, folder = tmp_path / "page.HTML", tmp_path / "text.txt", tmp_path / "index"
+    page.write_text(f"<title>News</title><script>ignored()</script><p>{CLIMATE}</p>")
+    text.write_text(f"News\n{CLIMATE}")
+    shown = json.loads(ndd("compare", page, text, "--json").stdout)
+    assert (shown["exact_resemblance"], shown["near_duplicates"]) == (1.0, True)
+    found = [json.loads(ndd("sketch", one, "--json").stdout)["sketch"] for one in (page, text)]
+    assert found[0] == found[1]
+    ndd("index", tmp_path, folder)
+    assert len(json.loads(ndd("search", folder, "ministers", "--json").stdout)["hits"]["hits"]) == 1
+
+
+@pytest.mark.parametrize("words", ["index {0} {0}/made", "sketch {0}/page.html", "compare {0}/page.html {0}/page.html"])
+def test_html_without_the_extra_is_one_sentence_that_names_it(tmp_path: Path, words: str) -> None:
+    (tmp_path / "page.html").write_text(f"<p>{CLIMATE}</p>")
+    sentence = 'ndd-search: reading HTML needs selectolax, which is not installed: pip install "ndd-search[html]"\n'
+    assert ndd(*words.format(tmp_path).split(), code=2, lacking="selectolax").stderr == sentence
+
+
+@pytest.mark.parametrize("words", ["index {0} {0}.idx --text body", "sketch -", "compare {0} {0}", "dedupe"])
+def test_recipes_of_html_without_the_extra_are_one_sentence_that_names_it(
+    tmp_path: Path, articles: Path, words: str
+) -> None:
+    given = [*words.format(articles).split(), "--recipe", "w3-k64-v1-html"]
+    done = ndd(*given, stdin=f"<p>{CLIMATE}</p>\n", code=2, lacking="selectolax")
+    assert done.stderr.endswith('pip install "ndd-search[html]"\n')
+    assert done.stderr.count("\n") == 1
 
 
 def test_documents_that_no_index_takes_are_named_by_their_line_and_the_rest_is_indexed(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", metavar="A", help='a file with a text in UTF-8, "-" for standard input')
+    parser.add_argument("a", metavar="A", help='a text in UTF-8, .html without its markup, "-" for standard input')
     parser.add_argument("b", metavar="B", help="another one")
     parser.add_argument("--in", type=Path, dest="folder", metavar="FOLDER", help="the index of documents A and B")
     add_min_similarity(parser)

@@ -39,7 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--of", metavar="ID", help="of this document")
-    what.add_argument("--text", metavar="FILE", help='of this text in UTF-8, "-" for standard input')
+    what.add_argument(
+        "--text", metavar="FILE", help='of this text in UTF-8, .html without its markup, "-" for standard input'
+    )
     parser.add_argument("--min-similarity", type=float, default=0.5, help="the bar (0.5)")
     parser.add_argument("--keys", type=int, default=8, help="keys to ask for, at most as many as are stored (8)")
     parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")

@@ -19,7 +19,10 @@ from ndd_search.sketches import sketch_many
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="texts in UTF-8; without any, each line of standard input"
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="texts in UTF-8, .html without its markup; without any, each line of standard input",
     )
     add_recipe(parser)
     add_json(parser)

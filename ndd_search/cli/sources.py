@@ -181,15 +181,25 @@ def _folder(folder: Path, report: Report) -> Iterator[tuple[str, Document]]:
             continue
         if "\ufffd" in text:
             warn(f"{safe(str(path))} has characters that are no UTF-8, kept as \ufffd")
-        body = strip_markup(text) if path.suffix.lower().startswith(".htm") else text
+        body = _without_markup(path, text)
         yield safe(str(path)), {"id": str(path.relative_to(folder)), "title": path.stem, "body": body}
 
 
 def read_text(path: str, stdin: IO[str]) -> str:
-    """The text of a file, of standard input for "-". Raises InvalidDocument for what is no UTF-8 text."""
+    """The text of a file, as in a folder of texts, or of standard input for "-".
+
+    Raises InvalidDocument for what is no UTF-8 text, MissingExtra for .html without the extra "html".
+    """
     try:
-        return (stdin.read() if stdin else "") if path == "-" else Path(path).read_text("utf-8")
+        if path == "-":
+            return stdin.read() if stdin else ""
+        return _without_markup(Path(path), Path(path).read_text("utf-8"))
     except UnicodeDecodeError as error:
         raise InvalidDocument(
             path, f"it is no UTF-8 text: {error.reason} at byte {error.start}", "convert it"
         ) from None
+
+
+def _without_markup(path: Path, text: str) -> str:
+    """The text of a file; of .html what a reader would see."""
+    return strip_markup(text) if path.suffix.lower() in (".html", ".htm") else text
