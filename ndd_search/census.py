@@ -53,6 +53,8 @@ def count_common_values(
     copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
     leaders, _ = choose_leaders(len(rows.lengths), pairs.where(copies))
     common = _count(rows, leaders, recipe, constants)
+    if not len(pairs):
+        return common
     decision = Decision(None, recipe.size, common if common.telling else None, constants)
     copies = decision.accepts(overlaps(rows, pairs.first, pairs.second, decision.common))
     return _count(rows, _connected(len(rows.lengths), pairs.where(copies)), recipe, constants)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.census import count_common_values
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
@@ -30,7 +31,7 @@ def collapse(
     text: Text | None = None,
     sketches: Sequence[npt.ArrayLike] | None = None,
     recipe: Recipe | str | None = None,
-    common: CommonValues | None = None,
+    common: CommonValues | bool = True,
     options: CollapseOptions | None = None,
     **changes: Any,
 ) -> Page:
@@ -41,8 +42,9 @@ def collapse(
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
     sketches: of the hits, where they are at hand already; `text` is read then only for numbers_must_match.
     recipe:   how texts are sketched, or how `sketches` were made; or its id, as for every recipe.
-    common:   the table of values that many documents of the collection hold, as census.count_common_values makes it;
-              "auto" decides better with it.
+    common:   for min_similarity="auto": which sketch values many documents hold, a table of the whole collection where
+              there is one (census.count_common_values); True counts them in the list itself, in at most `window` hits
+              that lie evenly in it; False decides without.
     options, changes: CollapseOptions, or single options of it by name (min_similarity=0.8).
     Raises InvalidDocument when no hit at all has the text, ValueError or TypeError for a setting that cannot be.
     """
@@ -53,7 +55,9 @@ def collapse(
     ranked, options = list(hits), collapse_options(options, **changes)
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
-    reader = _ListReader(Recipe.of(recipe), text, sketches, common)
+    reader = _ListReader(Recipe.of(recipe), text, sketches, None if isinstance(common, bool) else common)
+    if common is True and options.min_similarity == "auto" and reader.recipe.measure == "kmv":
+        reader = reader.counted(ranked, options.window)
 
     def fetch(wish: Fetch) -> Fetched:
         return Fetched(ranked[wish.start : wish.start + wish.size], len(ranked))
@@ -67,14 +71,33 @@ def collapse(
     return replace(page, info=replace(page.info, took=perf_counter() - began))
 
 
+def evenly(count: int, most: int) -> list[int]:
+    """At most so many of the places 0..count-1, as far apart as can be."""
+    number = min(count, most)
+    return [place * count // number for place in range(number)]
+
+
 @dataclass(frozen=True)
 class _ListReader:
     recipe: Recipe
     text: Text | None
     given: Sequence[npt.ArrayLike] | None
     common: CommonValues | None
+    known: Mapping[int, Sketch | str] = field(default_factory=dict)  # by rank, made already
+
+    def counted(self, hits: Sequence[Any], most: int) -> _ListReader:
+        """With a table of its own, counted in at most so many of the hits."""
+        ranks = evenly(len(hits), most)
+        found = self.sketches([hits[rank] for rank in ranks], ranks)
+        common = count_common_values([one for one in found if not isinstance(one, str)], self.recipe)
+        return replace(self, common=common, known=dict(zip(ranks, found, strict=True)))
 
     def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | str]:
+        fresh = [(hit, rank) for hit, rank in zip(hits, ranks, strict=True) if rank not in self.known]
+        made = iter(self._made([hit for hit, _ in fresh], [rank for _, rank in fresh]))
+        return [self.known[rank] if rank in self.known else next(made) for rank in ranks]
+
+    def _made(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | str]:
         if self.given is not None:
             return [_or_empty(np.asarray(self.given[rank])) for rank in ranks]
         texts = [self._text(hit) for hit in hits]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ndd_search.cli import COMMANDS
+from tests.test_collapse import FORMS
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
 pytest.importorskip("rich", reason="tables need rich")
@@ -361,6 +362,11 @@ def test_a_ranked_list_is_deduplicated_line_by_line() -> None:
     assert ndd("dedupe", stdin="", code=1).stdout == ""
     assert "no line has text in body" in ndd("dedupe", "--text", "body", stdin='{"a": 1}\n', code=2).stderr
     assert ndd("dedupe", "--text", "body", stdin='{"body": "x y z"}\nbroken\n', code=3).stdout == '{"body": "x y z"}\n'
+
+
+def test_what_many_lines_share_is_a_form_and_no_copy() -> None:
+    assert ndd("dedupe", "--size", "20", stdin="\n".join(FORMS)).stdout.splitlines() == FORMS
+    assert len(ndd("dedupe", "--min-similarity", "0.5", stdin="\n".join(FORMS)).stdout.splitlines()) < 5
 
 
 def test_a_ranked_list_in_other_modes_says_in_json_whose_duplicate_a_line_is() -> None:

@@ -71,6 +71,31 @@ def test_pages_follow_one_another() -> None:
     ]
 
 
+FORM = (
+    "Weather for {0}: tomorrow partly cloudy with highs of {1} degrees and light winds from the west; a shower is "
+    "possible in the evening over {0}. Outlook: dry and warmer from Thursday, {2} hours of sunshine, no frost at night."
+)
+TOWNS = ["Bremen", "Hamburg", "Kiel", "Berlin", "Munich", "Cologne", "Jena", "Ulm", "Trier", "Emden", "Halle", "Worms"]
+FORMS = [FORM.format(town, 10 + place, 2 * place) for place, town in enumerate(TOWNS)]
+
+
+def test_what_many_hits_of_the_list_share_is_a_form_and_no_copy() -> None:
+    page = ndd.collapse([*FORMS, *NEWS], size=20)
+    assert page.hits == [*FORMS, *NEWS[:2]]
+    assert "without what many documents of the index have in common" in page.explain(1).rule
+    assert len(ndd.collapse([*FORMS, *NEWS], size=20, common=False)) < 5
+    assert len(ndd.collapse([*FORMS, *NEWS], size=20, min_similarity=0.5)) < 5
+
+
+def test_a_long_list_is_counted_in_hits_that_lie_evenly_in_it_and_every_page_by_the_same_table() -> None:
+    others = [f"{word} {place} " * 9 for place, word in enumerate(("alpha", "beta", "gamma", "delta") * 60)]
+    hits = [one for place, form in enumerate(FORMS) for one in (form, *others[place * 20 : place * 20 + 20])]
+    whole = ndd.collapse(hits, size=300, window=100).hits
+    assert set(FORMS) <= set(whole)
+    assert [hit for start in (0, 90, 180) for hit in ndd.collapse(hits, size=90, from_=start)] == whole
+    assert len(set(FORMS) & set(ndd.collapse(hits, size=300, common=False))) < 5
+
+
 def test_a_field_that_must_match_is_compared_as_a_value_not_as_it_was_written() -> None:
     prices = [10, 10.0, 10.5, "10", None, True, 1]
     hits = [{"body": CLIMATE, "price": price} for price in prices]

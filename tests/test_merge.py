@@ -9,6 +9,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.field import SketchField
+from tests.test_collapse import FORMS
 
 TEXTS = {
     name: " ".join(f"{name}{word}" for word in range(60)) for name in ("river", "stone", "harbour", "winter", "letter")
@@ -129,6 +130,14 @@ def test_only_hits_that_bring_no_sketch_are_sketched_from_their_text() -> None:
     some = response(hit("1", TEXTS["river"]), hit("2", TEXTS["river"], sketched=False), hit("3", TEXTS["stone"]))
     merged = ndd.merge([some], text="body")
     assert [(one["_id"], copies(one)) for one in merged["hits"]["hits"]] == [("1", ["2"]), ("3", [])]
+
+
+def test_what_many_hits_share_is_a_form_and_no_copy() -> None:
+    answers = [response(*(hit(f"{index}{i}", form, index=index) for i, form in enumerate(FORMS[:6]))) for index in "ab"]
+    for one, form in zip(answers[1]["hits"]["hits"], FORMS[6:], strict=True):
+        one.update(hit(one["_id"], form, index="b"))
+    assert len(ids(ndd.merge(answers, size=20))) == 12
+    assert len(ids(ndd.merge(answers, size=20, common=False))) < 5
 
 
 def test_options_are_those_of_collapse() -> None:

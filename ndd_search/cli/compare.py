@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         texts = [read_text(name, sys.stdin) for name in (arguments.a, arguments.b)]
     if arguments.min_similarity is not None:
         options = replace(options, min_similarity=arguments.min_similarity)
-    verdict = collapse(texts, recipe=recipe, common=common, options=options).explain(1)
+    verdict = collapse(texts, recipe=recipe, common=common or False, options=options).explain(1)
     facts = {"recipe": recipe.id, "near_duplicates": verdict.leader == 0, "rule": verdict.rule}
     facts |= _figures(texts, recipe, arguments.shared)
     if arguments.json:

@@ -1,6 +1,7 @@
 """Read a ranked list from standard input, best first, and print a page of it without near-duplicates.
 
 A line is a text, or, with --text, a JSON object that has its text in these fields. Lines come out as they went in.
+What many of the lines have in common, a frame or a template, counts less.
 
 examples:
   ndd-search dedupe < titles.txt
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 
+from ndd_search.census import count_common_values
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.output import (
     add_json,
@@ -24,10 +26,12 @@ from ndd_search.cli.output import (
     warn,
 )
 from ndd_search.cli.sources import input_lines, json_lines, print_line
+from ndd_search.common_values import SAMPLE
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.page import Info
-from ndd_search.ranked_list import collapse
+from ndd_search.ranked_list import collapse, evenly
+from ndd_search.sketches import sketch_many
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +55,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidDocument("standard input", f"no line has text in {', '.join(fields)}", "see to --text")
     numbers = list(texts)
     options, recipe = stored_options(arguments)
-    page = collapse(numbers, text=texts.__getitem__, recipe=recipe, options=options, **page_settings(arguments))
+    sketches = sketch_many((text or "" for text in texts.values()), recipe)
+    common = count_common_values([sketches[place] for place in evenly(len(sketches), SAMPLE)], recipe)
+    page = collapse(
+        numbers,
+        text=texts.__getitem__,
+        sketches=sketches,
+        recipe=recipe,
+        common=common,
+        options=options,
+        **page_settings(arguments),
+    )
     for group in page.groups:
         line = lines[group.hit - 1]
         if arguments.json:

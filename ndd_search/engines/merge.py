@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Literal
 
+from ndd_search.census import count_common_values
 from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
@@ -41,7 +42,7 @@ def merge(
     text: Text | None = None,
     recipe: Recipe | str | None = None,
     field: str = "ndd",
-    common: CommonValues | None = None,
+    common: CommonValues | bool = True,
     **changes: Any,
 ) -> dict[str, Any]:
     """Merge the hits of several responses, collapse their near-duplicates and cut one page out of what is left.
@@ -56,7 +57,7 @@ def merge(
     text:      a field of `_source`, several, or a callable(hit), to sketch hits that bring no sketch; for
                numbers_must_match where they bring no ndd.numbers.
     recipe, field: whose sketches, and the object that holds them.
-    common, changes: as in `collapse`.
+    common, changes: as in `collapse`; True counts in all hits.
     Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is
     the engine's own whatever the order. Raises ValueError and TypeError for what cannot be.
     """
@@ -71,8 +72,10 @@ def merge(
         raise ValueError(f"by must be one of score, reciprocal_rank, round_robin, got {by!r}")
     check_page(size, from_)
     chosen = collapse_options(**changes)
-    reader = _Reader(Recipe.of(recipe), common, SketchField(field), text)
+    reader = _Reader(Recipe.of(recipe), None if isinstance(common, bool) else common, SketchField(field), text)
     hits = _ranked([one["hits"]["hits"] for one in bodies], by)
+    if common is True and chosen.min_similarity == "auto":
+        reader = reader.counted(hits)
     stream = Stream().extend(hits, len(hits) + 1, reader, chosen)
     every = replace(chosen, window=max(len(hits), 1), max_window=max(len(hits), 1))  # all of them are there already
     page = cut(stream, from_, size, reader, every)
@@ -89,6 +92,11 @@ class _Reader:
     common: CommonValues | None
     field: SketchField
     text: Text | None
+
+    def counted(self, hits: Sequence[Hit]) -> _Reader:
+        """With a table of its own, counted in the hits."""
+        sketches = [one for one in self.sketches(hits, range(len(hits))) if not isinstance(one, str)]
+        return replace(self, common=count_common_values(sketches, self.recipe))
 
     def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | str]:
         found = self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)

@@ -44,16 +44,19 @@ def page_quality(collection: Collection, judge: Judge) -> PageQuality:
     yes = judge(first, second)
     similar = set(zip(first[yes].tolist(), second[yes].tolist(), strict=True))
     unscored = collection.unscored()
-    rows = [_page(page, collection.cluster[page], similar, unscored) for page in pages]
+    rows = [result_page(page, collection.cluster[page], similar, unscored) for page in pages]
     before, after, missed, fill = np.mean([row[:4] for row in rows], axis=0).tolist()
     lost, lost_hard, clusters = np.sum([row[4:] for row in rows], axis=0).tolist()
     return PageQuality(before, after, lost / max(clusters, 1), lost_hard / max(clusters, 1), missed, fill)
 
 
-def _page(
+def result_page(
     page: Places, cluster: Places, similar: set[tuple[int, int]], unscored: set[tuple[int, int]]
 ) -> tuple[float, float, float, float, int, int, int]:
-    """Repeated before and after, missed, fill, lost, lost_hard and clusters of one page."""
+    """Repeated before and after, missed, fill, lost, lost_hard and clusters of one page, the lost as numbers.
+
+    cluster: of each document of the page. similar, unscored: pairs of documents, the smaller number first.
+    """
     couples = [(i, j) for i, j in combinations(range(len(page)), 2) if _ends(page, i, j) in similar]
     first, second = np.array(couples, np.int64).reshape(-1, 2).T
     leader, _ = choose_leaders(len(page), Pairs(first, second, np.ones(len(first))))

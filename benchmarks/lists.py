@@ -1,0 +1,60 @@
+"""What a table counted in a list of hits itself is worth, beside none and one of the whole collection.
+
+python -m benchmarks.lists FOLDER...    # as `ndd-search evaluate` takes them, with queries
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from ndd_search.census import count_common_values
+from ndd_search.common_values import SAMPLE
+from ndd_search.config import Recipe
+from ndd_search.decision import Decision
+from ndd_search.estimators import similar_pairs
+from ndd_search.evaluation.collection import Collection, read_collection
+from ndd_search.evaluation.pages import result_page
+from ndd_search.pairs import rows_of
+from ndd_search.sketches import sketch_many
+
+RECIPE = Recipe()
+HEADS = ["", "hits", "table", "dup@10", "missed", "full", "lost"]
+
+
+def lines(collection: Collection, depth: int) -> list[list[str]]:
+    """The lines of a collection: no table, one of each list, one of all documents."""
+    sketches, unscored = sketch_many(collection.texts, RECIPE), collection.unscored()
+    chosen = np.random.default_rng(0).permutation(len(sketches))[:SAMPLE].tolist()
+    whole = count_common_values([sketches[i] for i in chosen], RECIPE)
+    found = []
+    for name in ("none", "of the list", "of the collection"):
+        rows = []
+        for page in (one[:depth] for one in collection.pages):
+            given = [sketches[i] for i in page.tolist()]
+            own = count_common_values(given, RECIPE) if name == "of the list" else None
+            decision = Decision.of("auto", RECIPE, whole if name == "of the collection" else own)
+            pairs = similar_pairs(rows_of(given, RECIPE.k), decision)
+            ends = np.sort(np.stack((page[pairs.first], page[pairs.second])), axis=0)
+            rows.append(result_page(page, collection.cluster[page], set(zip(*ends.tolist(), strict=True)), unscored))
+        _, repeated, missed, fill = np.mean([row[:4] for row in rows], axis=0)
+        lost, clusters = (sum(row[place] for row in rows) for place in (5, 6))
+        figures = (repeated, missed, fill, lost / clusters)
+        found.append([collection.name, str(depth), name, *(f"{one:.4f}" for one in figures)])
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    print(f"| {' | '.join(HEADS)} |\n| --- | ---: | --- |{' ---: |' * 4}")
+    for folder in parser.parse_args().folders:
+        for depth in (20, 50):
+            for line in lines(read_collection(folder), depth):
+                print(f"| {' | '.join(line)} |")
+
+
+if __name__ == "__main__":
+    main()
