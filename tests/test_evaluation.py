@@ -157,12 +157,30 @@ def test_a_folder_is_read_with_its_labels_clusters_and_pages(folder: Path) -> No
         ("documents", '{"text": "x"}', "line 1: it is no object with id"),
         ("clusters", "{}", "line 1: it is no object with members"),
         ("results", "{}", "line 1: it is no object with results"),
+        ("documents", "", "documents: it is empty"),
+        ("clusters", '{"members": 1}', "members are 1, not a list"),
+        ("results", '{"results": ["t1"]}', "results are .*, not objects with id and rank"),
+        ("results", '{"results": [{"rank": 1}]}', "results are .*, not objects with id and rank"),
+        (
+            "results",
+            '{"results": [{"id": "t1", "rank": 1}, {"id": "t2", "rank": "2"}]}',
+            "not objects with id and rank",
+        ),
+        ("results", '{"results": 1}', "results are 1, not"),
+        ("pairs", '{"a": "\udcff"}', r"pairs\.jsonl: it is no UTF-8"),
     ],
 )
 def test_a_folder_that_cannot_be_taken_is_refused(tmp_path: Path, name: str, line: str, problem: str) -> None:
     (tmp_path / "documents.jsonl").write_text('{"id": "t1", "text": "x"}\n{"id": "t2", "text": "y"}')
-    (tmp_path / f"{name}.jsonl").write_text(line)
+    (tmp_path / f"{name}.jsonl").write_text(line, errors="surrogateescape")
     with pytest.raises(InvalidDocument, match=problem):
+        read_collection(tmp_path)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"no gzip", gzip.compress(b"{}" * 99)[:20], gzip.compress(b"{}")[:9] + b"XX"])
+def test_a_damaged_file_is_named(tmp_path: Path, damaged: bytes) -> None:
+    (tmp_path / "documents.jsonl.gz").write_bytes(damaged)
+    with pytest.raises(InvalidDocument, match=r"documents(\.jsonl\.gz)?: it is"):
         read_collection(tmp_path)
 
 

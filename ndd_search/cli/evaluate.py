@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.sensitivity and len(found.collections) > 1:
         print(f"\n## The constants chosen without each collection\n\n{best_elsewhere_table(found)}")
     if arguments.report:
-        arguments.report.write_text(page(found), "utf-8")
+        arguments.report.write_text(page(found), "utf-8", errors="replace")
     elif found.unlabelled:
         names = ", ".join(collection.name for collection in found.unlabelled)
         warn(f"{names} has no labelled pairs: write a --report to see how alike its documents are")

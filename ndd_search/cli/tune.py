@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         about = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "on": name}
         write_settings(arguments.save, settings_of(tuning, about))
     if arguments.html:
-        arguments.html.write_text(page(tuning, name), "utf-8")
+        arguments.html.write_text(page(tuning, name), "utf-8", errors="replace")
     if arguments.json:
         print_json({**facts(tuning), "failed": len(failures)})
     else:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,8 @@ class Collection:
 def read_collection(folder: Path, fields: tuple[str, ...] = TEXT_FIELDS) -> Collection:
     """Read a folder. Raises InvalidDocument for a line that cannot be taken, OSError for a missing file."""
     documents = list(_lines(folder, "documents", ("id",), required=True))
+    if not documents:
+        raise InvalidDocument(str(folder / "documents"), "it is empty", "put the documents there, an object a line")
     ids = [str(document["id"]) for document in documents]
     place = {name: i for i, name in enumerate(ids)}
     if len(place) < len(ids):
@@ -105,14 +108,24 @@ def _pairs(folder: Path, place: dict[str, int]) -> LabelledPairs | None:
 def _pages(folder: Path, place: dict[str, int]) -> list[Places]:
     pages = []
     for row in _lines(folder, "results", ("results",)):
-        results = sorted(row["results"], key=lambda result: result.get("rank", 0))
-        pages.append(_places(folder, [result["id"] for result in results], place))
+        try:
+            results = sorted(row["results"], key=lambda result: result.get("rank", 0))
+            names = [result["id"] for result in results]
+        except (AttributeError, KeyError, TypeError):
+            raise InvalidDocument(
+                str(folder / "results"),
+                f"results are {str(row['results'])[:80]}, not objects with id and rank",
+                "correct it",
+            ) from None
+        pages.append(_places(folder, names, place))
     return pages
 
 
 def _clusters(folder: Path, place: dict[str, int]) -> Places:
     cluster = np.arange(len(place))
     for row in _lines(folder, "clusters", ("members",)):
+        if not isinstance(row["members"], list):
+            raise InvalidDocument(str(folder / "clusters"), f"members are {row['members']!r}, not a list", "correct it")
         members = _places(folder, row["members"], place)
         if len(members):
             cluster[members] = members.min()
@@ -133,16 +146,24 @@ def _lines(folder: Path, name: str, keys: tuple[str, ...], required: bool = Fals
         if required:
             raise FileNotFoundError(f"{folder} holds no {name}.jsonl or {name}.jsonl.gz")
         return
-    opening = gzip.open if found[0].suffix == ".gz" else open
-    with opening(found[0], "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            where = f"{found[0]}, line {number}"
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InvalidDocument(where, f"it is no JSON: {error}", "correct it") from None
-            if not isinstance(row, dict) or any(key not in row for key in keys):
-                raise InvalidDocument(where, f"it is no object with {', '.join(keys)}", "correct it")
-            yield row
+    for number, line in enumerate(_read(found[0]).split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{found[0]}, line {number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InvalidDocument(where, f"it is no JSON: {error}", "correct it") from None
+        if not isinstance(row, dict) or any(key not in row for key in keys):
+            raise InvalidDocument(where, f"it is no object with {', '.join(keys)}", "correct it")
+        yield row
+
+
+def _read(file: Path) -> str:
+    found = file.read_bytes()
+    try:
+        return (gzip.decompress(found) if file.suffix == ".gz" else found).decode()
+    except (OSError, EOFError, zlib.error) as error:
+        raise InvalidDocument(str(file), f"it is no whole gzip file: {error}", "get it again") from None
+    except UnicodeDecodeError as error:
+        raise InvalidDocument(str(file), f"it is no UTF-8: {error}", "convert it") from None
