@@ -283,6 +283,8 @@ class CollapseOptions:
             if isinstance(given, str) or not isinstance(given, Collection):
                 raise TypeError(f"{name} must be a list, got {given!r}")
             object.__setattr__(self, name, tuple(given))
+        _names("must_match", *self.must_match)
+        _names("time_field", self.time_field or "")
         for wish in self.keep:
             if not callable(wish) and not re.fullmatch(
                 r"score|longest(:.+)?|(newest|oldest):.+|preferred:[^=]+=.+", str(wish)
@@ -293,8 +295,8 @@ class CollapseOptions:
                 )
         if (self.time_field is None) != (self.max_seconds_apart is None):
             raise ValueError("time_field and max_seconds_apart are given together or not at all")
-        if self.max_seconds_apart is not None and not self.max_seconds_apart >= 0:
-            raise ValueError(f"max_seconds_apart must be at least 0, got {self.max_seconds_apart}")
+        if self.max_seconds_apart is not None:
+            _seconds("max_seconds_apart", self.max_seconds_apart)
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:
@@ -338,6 +340,18 @@ def _whole(name: str, value: object, least: int, most: int | None = None) -> Non
         raise TypeError(f"{name} must be a whole number, got {value!r}")
     if value < least or (most is not None and value > most):
         raise ValueError(f"{name} must be {f'at least {least}' if most is None else f'{least}..{most}'}, got {value}")
+
+
+def _names(name: str, *fields: object) -> None:
+    if wrong := [field for field in fields if not isinstance(field, str)]:
+        raise TypeError(f"{name} must name fields, got {wrong[0]!r}")
+
+
+def _seconds(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number of seconds, got {value!r}")
+    if not value >= 0:
+        raise ValueError(f"{name} must be at least 0, got {value}")
 
 
 def _share(name: str, value: object) -> None:

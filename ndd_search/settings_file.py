@@ -110,8 +110,9 @@ def _parsed(file: Path) -> dict[str, Any]:
 
 
 def _options(file: Path, found: Mapping[str, Any]) -> CollapseOptions:
+    changes = _table(file, found, "collapse")
     try:
-        return collapse_options(**_table(file, found, "collapse"))
+        return collapse_options(**changes)
     except (TypeError, ValueError) as error:
         raise InvalidSettings(file, f"[collapse]: {error}", "correct it") from None
 

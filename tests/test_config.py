@@ -118,7 +118,19 @@ def test_an_impossible_option_is_refused(settings: dict[str, Any], problem: str)
         CollapseOptions(**settings)
 
 
-@pytest.mark.parametrize("settings", [{"window": 1.5}, {"window": True}, {"keep": "score"}, {"min_similarity": None}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"window": 1.5},
+        {"window": True},
+        {"keep": "score"},
+        {"min_similarity": None},
+        {"must_match": [1]},
+        {"must_match": [["price"]]},
+        {"time_field": 3, "max_seconds_apart": 3},
+        {"max_seconds_apart": "3", "time_field": "at"},
+    ],
+)
 def test_an_option_of_another_type_is_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=next(iter(settings))):
         CollapseOptions(**settings)
