@@ -25,6 +25,15 @@ def order_of_preference(
     return sorted(members, key=lambda rank: [*(_wish(wish, rank, hits[rank], shingles, value) for wish in keep), rank])
 
 
+def wishes_about(plain: Callable[[Any], Any], keep: Sequence[Keep]) -> tuple[Keep, ...]:
+    """The same wishes, the user's own ones told of hits as he knows them: plain(hit)."""
+
+    def told(wish: Callable[[Any], Any]) -> Keep:
+        return lambda hit: wish(plain(hit))
+
+    return tuple(told(wish) if callable(wish) else wish for wish in keep)
+
+
 def fields_of(options: CollapseOptions) -> tuple[str, ...]:
     """The fields of documents that `keep` and the guards read."""
     wishes = [wish.partition(":")[2].partition("=")[0] for wish in options.keep if isinstance(wish, str)]

@@ -107,6 +107,8 @@ def test_options_change_how_a_page_is_collapsed(index: ndd.Index) -> None:
         assert hit["fields"]["ndd.duplicate_of"][0].partition("-")[0] == hit["_id"].partition("-")[0]
     newest = index.search("climate", size=30, window=120, keep=["preferred:copy=3"])
     assert {one.partition("-")[2] for one in ids(newest)} == {"3"}
+    wished = index.search("climate", size=30, window=120, keep=[lambda hit: -int(hit["_source"]["copy"])])
+    assert ids(wished) == ids(newest)
     with pytest.raises(TypeError, match="unknown option 'similarity'"):
         index.search("climate", similarity=1)
 

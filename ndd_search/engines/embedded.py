@@ -28,6 +28,7 @@ from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, check_met
 from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.engines.stored import StoredHit, document_of, id_of, possible_id, searchable, source_of
 from ndd_search.errors import IndexUnusable, MissingExtra, RecipeMismatch
+from ndd_search.keep import wishes_about
 from ndd_search.numbers import numbers_value
 from ndd_search.page import Fetch, Fetched, cut, fill, next_fetch, run
 from ndd_search.settings_file import read_settings
@@ -192,13 +193,13 @@ class Index:
             lambda stream: next_fetch(stream, from_, size, options) is None,
             lambda stream: run(fill(stream, from_, size, view, options, self._pairs), view.fetch),
         )
-        page = cut(stream, from_, size, view, options)
-        own = perf_counter() - began - view.seconds
-        page = replace(page, info=replace(page.info, took=own, cache="hit" if known else "miss"))
 
         def plain(hit: StoredHit) -> dict[str, Any]:
             return {"_index": self._name, "_id": hit.id, "_score": hit.score, "_source": view.document(hit)}
 
+        page = cut(stream, from_, size, view, replace(options, keep=wishes_about(plain, options.keep)))
+        own = perf_counter() - began - view.seconds
+        page = replace(page, info=replace(page.info, took=own, cache="hit" if known else "miss"))
         return {
             "took": round((perf_counter() - began) * 1000),
             "timed_out": False,
