@@ -128,11 +128,13 @@ typedef struct {
     const Common *slots;   /* NULL: no value weighs anything */
     const uint8_t *filter; /* the bits: whether there is a value of so large a hash */
     int shift;             /* of a 32-bit hash, to the number of a slot */
-    uint64_t *sums;        /* what the values of each hit weigh up to each, itself included, */
-    uint8_t *summed;       /* if that was asked of the hit */
+    uint32_t *weights;     /* of the values of each hit, */
+    uint8_t *looked_up;    /* if they were asked for */
+    int32_t *maybe;        /* numbers of the values of a hit that find their bit set */
 } Weights;
 
 static const double UNIT = 1 << 20; /* of a weight, as in common_values.py */
+enum { FEW_VALUES = 1 << 11 };      /* what fewer of them weigh together fits 31 bits */
 
 /* The slot that has a value, or a free one where it would be; any one of a table that is full. */
 static int64_t common_slot(const Weights *weights, int32_t value)
@@ -145,43 +147,57 @@ static int64_t common_slot(const Weights *weights, int32_t value)
 
 static uint32_t filter_bit(const Weights *weights, int32_t value) { return hash_of(value) >> (weights->shift - 3); }
 
-static uint32_t weight_of(const Weights *weights, int32_t value)
+static void look_up(const Weights *weights, const Page *page, int64_t hit)
 {
-    uint32_t bit = filter_bit(weights, value);
-    if (!(weights->filter[bit / 8] >> bit % 8 & 1))
-        return 0;
-    const Common *slot = weights->slots + common_slot(weights, value);
-    return slot->value == value ? slot->weight : 0;
-}
-
-static void sum_up(const Weights *weights, const Page *page, int64_t hit)
-{
-    uint64_t sum = 0, *sums = weights->sums + page->offsets[hit];
-    for (int64_t i = 0; i < length_of(page, hit); i++)
-        sums[i] = sum += weight_of(weights, values_of(page, hit)[i]);
-    weights->summed[hit] = 1;
+    const int32_t *values = values_of(page, hit);
+    const uint8_t *const filter = weights->filter;
+    uint32_t *of_values = weights->weights + page->offsets[hit];
+    int32_t *const maybe = weights->maybe;
+    int64_t length = length_of(page, hit), found = 0;
+    const int shift = weights->shift - 3;
+    for (int64_t i = 0; i < length; i++) { /* without a branch: which ones have their bit set cannot be foreseen */
+        uint32_t bit = hash_of(values[i]) >> shift;
+        maybe[found] = (int32_t)i;
+        found += filter[bit / 8] >> bit % 8 & 1;
+    }
+    memset(of_values, 0, (size_t)length * sizeof *of_values);
+    for (int64_t j = 0; j < found; j++) {
+        const Common *slot = weights->slots + common_slot(weights, values[maybe[j]]);
+        of_values[maybe[j]] = slot->value == values[maybe[j]] ? slot->weight : 0;
+    }
+    weights->looked_up[hit] = 1;
 }
 
 /* What the values of a hit weigh, looked up when somebody asks first. */
-static const uint64_t *sums_of(const Weights *weights, const Page *page, int64_t hit)
+static const uint32_t *weights_of(const Weights *weights, const Page *page, int64_t hit)
 {
-    if (!weights->summed[hit])
-        sum_up(weights, page, hit);
-    return weights->sums + page->offsets[hit];
+    if (!weights->looked_up[hit])
+        look_up(weights, page, hit);
+    return weights->weights + page->offsets[hit];
 }
 
-static uint32_t weight_at(const uint64_t *sums, int64_t i) { return (uint32_t)(sums[i] - (i ? sums[i - 1] : 0)); }
+static uint64_t sum_of(const uint32_t *weights, int64_t count)
+{
+    uint64_t sum = 0;
+    for (int64_t end; count; count -= end, weights += end) {
+        uint32_t part = 0; /* four are added at a time, as long as they fit */
+        end = count < FEW_VALUES ? count : FEW_VALUES;
+        for (int64_t i = 0; i < end; i++)
+            part += weights[i];
+        sum += part;
+    }
+    return sum;
+}
 
 /* What the values that two hits share weigh. */
 static uint64_t weigh_common(const Weights *weights, const Page *page, int64_t first, int64_t second)
 {
     const int32_t *a = values_of(page, first), *b = values_of(page, second);
-    const uint64_t *sums = sums_of(weights, page, first);
+    const uint32_t *of_first = weights_of(weights, page, first);
     Merge merge = {a, a + length_of(page, first), b, b + length_of(page, second)};
     uint64_t weight = 0;
     for (const int32_t *at = a; goes_on(&merge); at = merge.a)
-        if (step(&merge))
-            weight += weight_at(sums, at - a);
+        weight += of_first[at - a] & (uint32_t)-step(&merge);
     return weight;
 }
 
@@ -210,6 +226,8 @@ typedef struct {
 
 enum { NO, YES, UNSURE = -1 }; /* whether a pair counts; unsure without memory, too */
 
+static double larger(double a, double b) { return a > b ? a : b; }
+
 /* The bar of a pair whose shorter document has so many shingles. */
 static double bar_of(const Rule *rule, double shingles)
 {
@@ -227,8 +245,18 @@ static double resemblance_of(const Pair *pair)
 /* What is rare of a number of values that weigh so much. */
 static double rare(int32_t number, uint64_t weight) { return number - (double)weight / UNIT; }
 
-/* Whether a pair that resembles each other by its bar still does without what common values pretend. margin: as a share
- * of the shorter document. */
+/* Whether a pair surely counts, of whose shared values it is only known what they weigh at most: enough to tell copies,
+ * with the values of one of the two looked up. margin: as a share of the shorter document. */
+static int surely_counts(const Rule *rule, const Pair *pair, double bar, double margin, uint64_t weight)
+{
+    double resemblance = resemblance_of(pair), different = 1 - resemblance + margin;
+    double power = rule->power * (different < 1 ? different : 1);
+    double specificity = rare(pair->shared, weight) / pair->shared; /* at least, as nothing is rarer than 1, */
+    double fourth = 1 - power / 4 * (1 / specificity - 1); /* and its power's fourth root, as log(x) >= 1 - 1 / x */
+    return specificity > 0 && fourth > 0 && resemblance * (fourth * fourth * fourth * fourth) > bar + ROUNDING;
+}
+
+/* Whether a pair that resembles each other by its bar still does without what common values pretend. */
 static int counts(const Rule *rule, const Pair *pair, double bar, double margin)
 {
     double shared = rare(pair->shared, pair->weights[2]);
@@ -274,6 +302,78 @@ static void ask(Asked *asked, const Page *page, const Rule *rule)
         asked[hit].bar = bar - ROUNDING;
         asked[hit].limit = limit_of(page, hit);
         asked[hit].least = least <= 1 ? 1 : (int32_t)least + ((double)(int32_t)least < least);
+    }
+}
+
+/* What is known of each hit without looking up the limit of another one in it: an array for each number, all of them 32
+ * bits wide, so that a compiler has four hits compared at a time. */
+typedef struct {
+    int32_t *limit, *mark;       /* see limit_of; the value at five eighths of its values */
+    float *bar;                  /* see Asked */
+    float *all, *part;           /* how many values it has, and up to its mark; */
+    float *rare_all, *rare_part; /* and what is rare of these, if that was asked; else below 0 */
+    void *room;
+} Sides;
+
+static int64_t up_to_mark(int64_t length) { return length - length * 3 / 8; }
+
+/* 0: no memory. */
+static int make_sides(Sides *sides, const Page *page, const Asked *asked)
+{
+    int64_t count = page->count;
+    float *next = sides->room = calloc((size_t)(7 * count + 1), sizeof *next);
+    if (!next)
+        return 0;
+    sides->limit = (int32_t *)next;
+    sides->mark = (int32_t *)(next += count);
+    float **rest[] = {&sides->bar, &sides->all, &sides->part, &sides->rare_all, &sides->rare_part};
+    for (int i = 0; i < 5; i++)
+        *rest[i] = next += count;
+    for (int64_t hit = 0; hit < count; hit++) {
+        int64_t all = length_of(page, hit), part = up_to_mark(all);
+        sides->limit[hit] = asked[hit].limit;
+        sides->mark[hit] = all ? values_of(page, hit)[part - 1] : INT32_MAX;
+        sides->bar[hit] = (float)asked[hit].bar;
+        sides->all[hit] = (float)all;
+        sides->part[hit] = (float)part;
+        sides->rare_all[hit] = -1;
+    }
+    return 1;
+}
+
+/* Which of those before a hit may count as a pair with it, by how many values they share and what these weigh at least:
+ * 0 for those that surely do not. That tells nearly all texts in one frame apart without looking up how many values of
+ * one are up to the limit of the other: at least as many as up to its mark, if that is. What is not known is taken as
+ * the worst it can be, and a little worse for what floats lose, in
+ *
+ *     resemblance < bar * (1 + power * (1 - specificity))
+ *
+ * where a pair does not count, as e**x >= 1 + x and log(x) <= x - 1; and what is divided there is multiplied out. */
+static void tell_possible(const Rule *rule, const Sides *sides, int64_t hit, const uint32_t *shares,
+                          const uint32_t *weighs, int32_t *restrict possible)
+{
+    const float twice_power = (float)(2 * rule->power), unit = (float)(1 / UNIT), exact = 1 - 1e-4f, lost = 5e-3f;
+    const int32_t *limits = sides->limit, *marks = sides->mark, its_limit = limits[hit], its_mark = marks[hit];
+    const float *bars = sides->bar, *alls = sides->all, *parts = sides->part;
+    const float *rare_alls = sides->rare_all, *rare_parts = sides->rare_part;
+    const float its_bar = bars[hit], its_all = alls[hit], its_part = parts[hit];
+    const float its_rare_all = rare_alls[hit], its_rare_part = rare_parts[hit];
+    for (int64_t i = 0; i < hit; i++) {
+        float shared = (float)(int32_t)shares[i], rare_shared = shared - (float)(int32_t)weighs[i] * unit + lost;
+        float bar = (its_bar > bars[i] ? its_bar : bars[i]) * exact, both = its_all + alls[i];
+        /* Of the one that ends first all values count, of the other one at least a part. */
+        float all = its_all < alls[i] ? its_all : alls[i], part = its_part < parts[i] ? its_part : parts[i];
+        float rare_all = its_rare_all < rare_alls[i] ? its_rare_all : rare_alls[i];
+        float rare_part = its_rare_part < rare_parts[i] ? its_rare_part : rare_parts[i];
+        /* What only one of them holds: of the one that has less of it, and of both; rare means what is rare of it. */
+        float smaller = rare_part - rare_shared, own = rare_all - rare_shared + smaller;
+        float most_own = its_rare_all + rare_alls[i] - 2 * (rare_shared - 2 * lost);
+        float together = all + part - shared, apart = together - shared, most_apart = both - 2 * shared;
+        float unspecific = shared * own * exact - rare_shared * most_apart; /* 1 - specificity, times shared * own */
+        float joins = (shared - bar * together) * shared * own * most_own;
+        float sets_apart = bar * twice_power * apart * smaller * unspecific;
+        possible[i] = (its_mark > limits[i]) | (marks[i] > its_limit) | (smaller <= 0) | (unspecific <= 0)
+                      | (joins >= sets_apart);
     }
 }
 
@@ -323,14 +423,8 @@ typedef struct {
 } Held; /* a value of the present hit that another one holds */
 
 typedef struct {
-    const uint64_t *mask;
-    uint32_t weight;
-} Many; /* the same, where many hold it */
-
-typedef struct {
     const Page *page;
     const Asked *asked;
-    Weights *weights;  /* NULL: nobody wants sums of weights, or they may be too large */
     int all;           /* it has all values of each hit; else the smallest, among which similar hits must have one */
     int32_t *slots;    /* 1 + a place in page->values, where the hit inserted last holds the value, 0: free */
     int shift;         /* of a 32-bit hash, to the number of a slot */
@@ -340,11 +434,12 @@ typedef struct {
     uint64_t *planes;  /* plane p, word w: bit p of how many values the present hit shares with each of 64 others */
     int64_t plane_count;
     uint32_t *shared;  /* with each earlier hit: how many of its values in the index the present one has, */
-    uint32_t *weighed; /* and the sum of the weights of these */
+    uint32_t *weighed; /* and, if that was asked, what these weigh, */
+    int can_weigh;     /* which fits, as no hit has many values */
     int32_t *others;   /* numbers of the present hit's values that found their slots taken */
     Held *held;
     int64_t held_count;
-    Many *many;
+    const uint64_t **many; /* masks of those of them that many hold */
     void *parts[8];
     int part_count, failed;
 } Index;
@@ -369,8 +464,8 @@ static int64_t indexed(const Index *index, int64_t hit)
     return index->all || !length ? length : length - index->asked[hit].least + 1;
 }
 
-/* An empty index. weights: NULL, or what is summed up as well. 0: no memory. */
-static int make_index(Index *index, const Page *page, const Asked *asked, int all, Weights *weights)
+/* An empty index. 0: no memory. */
+static int make_index(Index *index, const Page *page, const Asked *asked, int all)
 {
     int64_t count = page->count, places = page->offsets[count], longest = 0, total = 0;
     int bits = 4;
@@ -395,8 +490,7 @@ static int make_index(Index *index, const Page *page, const Asked *asked, int al
     index->held = part_of(index, longest, sizeof *index->held);
     index->many = part_of(index, longest, sizeof *index->many);
     index->weighed = index->shared + count + LANES;
-    if (longest < 1 << 12) /* the sums of so many fit 32 bits */
-        index->weights = weights;
+    index->can_weigh = longest < FEW_VALUES;
     if (!index->failed)
         memset(index->slots, 0, sizeof *index->slots << bits);
     return !index->failed;
@@ -471,7 +565,7 @@ static void add_masks(Index *index, int64_t count, int64_t hits)
     for (int64_t i = 0; i < count; i += 2)
         for (int64_t word = 0; word < words; word++) {
             uint64_t *plane = index->planes + word;
-            uint64_t a = index->many[i].mask[word], b = i + 1 < count ? index->many[i + 1].mask[word] : 0, c = *plane;
+            uint64_t a = index->many[i][word], b = i + 1 < count ? index->many[i + 1][word] : 0, c = *plane;
             *plane = a ^ b ^ c;
             add_bits(plane + words, (a & b) | ((a ^ b) & c), words, planes - 1);
         }
@@ -487,29 +581,60 @@ static int count_shared(Index *index, int64_t hit)
     if (!index->held_count)
         return 0;
     memset(index->shared, 0, (size_t)(hit + LANES) * sizeof *index->shared);
-    memset(index->weighed, 0, (size_t)(hit + LANES) * sizeof *index->weighed);
     for (int64_t j = 0; j < index->held_count; j++) {
-        int32_t place = index->held[j].place;
         Holder *last = index->holders + *index->held[j].slot - 1;
-        uint32_t weight = index->weights ? weight_of(index->weights, index->page->values[place]) : 0;
         if (last->before < 0) {
-            index->many[many++] = (Many){mask_of(index, last), weight};
+            index->many[many++] = mask_of(index, last);
             continue;
         }
         int64_t holding = 0;
-        for (const Holder *holder = last; holder; holder = before(index, holder), holding++) {
+        for (const Holder *holder = last; holder; holder = before(index, holder), holding++)
             index->shared[holder->hit]++;
-            index->weighed[holder->hit] += weight;
-        }
         if (holding > index->words + 8)
             chain_to_mask(index, last);
     }
-    if (many) {
+    if (many)
         add_masks(index, many, hit);
-        for (int64_t i = 0; index->weights && i < many; i++)
-            add_where(index->weighed, index->many[i].mask, hit, index->many[i].weight);
-    }
     return 1;
+}
+
+/* The weight that most of the values found held have, if there is one: what a frame weighs is mostly the same. */
+static uint32_t usual_weight(const Index *index, const uint32_t *weights)
+{
+    uint32_t usual = 0;
+    int64_t ahead = 0;
+    for (int64_t j = 0; j < index->held_count; j++) {
+        uint32_t weight = weights[index->held[j].place];
+        usual = ahead ? usual : weight;
+        ahead += weight == usual ? 1 : -1;
+    }
+    return usual;
+}
+
+/* What the values weigh that the hit counted last shares with each of those inserted, into `weighed`: the usual weight
+   for each of them, and the difference where it is another one, modulo 2**32. Not exactly: at least so much, as if each
+   shared all that weigh less. weights: of all places. */
+static void weigh_shared(Index *index, const uint32_t *weights, int64_t hit, int exactly)
+{
+    uint32_t usual = usual_weight(index, weights), less = 0;
+    for (int64_t j = 0; !exactly && j < index->held_count; j++) {
+        uint32_t weight = weights[index->held[j].place];
+        less += weight < usual ? usual - weight : 0;
+    }
+    for (int64_t other = 0; other < hit; other++)
+        index->weighed[other] = usual * index->shared[other] - less;
+    for (int64_t j = 0; exactly && j < index->held_count; j++) {
+        const Held *held = index->held + j;
+        uint32_t more = weights[held->place] - usual;
+        if (!more)
+            continue;
+        const Holder *last = index->holders + *held->slot - 1;
+        if (last->before < 0)
+            add_where(index->weighed, mask_of(index, last), hit, more);
+        else
+            for (const Holder *holder = last; holder; holder = before(index, holder))
+                index->weighed[holder->hit] += more;
+    }
 }
 
 /* Let later hits meet the one just counted. */
@@ -535,6 +660,7 @@ static void insert(Index *index)
  */
 
 enum { FEW_COPIES = 4, AT_ONCE = 64 }; /* pairs looked at, on a page where many are met; else the first may well do */
+enum { FEW_MET = 8 }; /* are judged one by one; of more it is told first which surely do not count */
 
 typedef struct {
     const Page *page;
@@ -544,18 +670,25 @@ typedef struct {
     Index smallest, all;
     Index *index;      /* the one in use */
     int64_t excess;    /* comparisons beyond a few for each hit */
+    Sides sides;       /* of all hits, if there are weights */
     int32_t *met;      /* those to compare the present hit with */
+    int32_t *possible; /* see tell_possible */
+    int in_full;       /* of each pair that counts it is wanted what its values weigh */
+    int weighed;       /* the index has summed up exactly what that weighs which the present hit shares with others */
 } Search;
 
 static int start_search(Search *search, const Page *page, const Rule *rule, Weights *weights)
 {
     *search = (Search){.page = page, .rule = rule, .weights = weights, .index = &search->smallest};
     search->asked = malloc((size_t)page->count * sizeof *search->asked + 1);
-    search->met = malloc((size_t)page->count * sizeof *search->met + 1);
+    search->met = malloc((size_t)page->count * 2 * sizeof *search->met + 1);
     if (!search->asked || !search->met)
         return 0;
+    search->possible = search->met + page->count;
     ask(search->asked, page, rule);
-    return make_index(&search->smallest, page, search->asked, 0, NULL);
+    if (weights && !make_sides(&search->sides, page, search->asked))
+        return 0;
+    return make_index(&search->smallest, page, search->asked, 0);
 }
 
 static void end_search(Search *search)
@@ -563,10 +696,9 @@ static void end_search(Search *search)
     free_index(&search->smallest);
     free_index(&search->all);
     free(search->asked);
+    free(search->sides.room);
     free(search->met);
 }
-
-static double larger(double a, double b) { return a > b ? a : b; }
 
 /* The bar of two hits, less ROUNDING. */
 static double bar_for(const Search *search, int64_t first, int64_t second)
@@ -616,7 +748,7 @@ static int64_t meet(Search *search, int64_t hit, const int64_t *leaders)
     search->excess += met > FEW_COPIES ? met - FEW_COPIES : 0;
     if (search->index->all || search->excess <= search->page->count / 8)
         return met;
-    if (!make_index(&search->all, search->page, search->asked, 1, search->weights))
+    if (!make_index(&search->all, search->page, search->asked, 1))
         return -1;
     search->index = &search->all;
     for (int64_t other = 0; other < hit; other++)
@@ -625,6 +757,48 @@ static int64_t meet(Search *search, int64_t hit, const int64_t *leaders)
             insert(search->index);
         }
     return count_shared(search->index, hit) ? list_met(search, hit) : 0;
+}
+
+/* Weigh what the hit counted last shares with any other, exactly or at least. */
+static void weigh_all(Search *search, int64_t hit, int exactly)
+{
+    weights_of(search->weights, search->page, hit);
+    weigh_shared(search->index, search->weights->weights, hit, exactly);
+    search->weighed = exactly;
+}
+
+/* Tell `sides` what is rare of a hit. */
+static void tell_rare(Search *search, int64_t hit)
+{
+    const uint32_t *weights = weights_of(search->weights, search->page, hit);
+    int64_t all = length_of(search->page, hit), part = up_to_mark(all);
+    search->sides.rare_all[hit] = (float)rare((int32_t)all, sum_of(weights, all));
+    search->sides.rare_part[hit] = (float)rare((int32_t)part, sum_of(weights, part));
+}
+
+/* Drop those of `met` that surely do not count, as long as they are so many that one by one would take longer: first
+   without weighing exactly, which is enough where most in a frame weighs the same. Returns how many are left. */
+static int64_t drop_different(Search *search, int64_t hit, int64_t met)
+{
+    Index *index = search->index;
+    search->weighed = 0;
+    if (!search->weights || search->in_full || !index->all || !index->can_weigh || met <= FEW_MET)
+        return met;
+    tell_rare(search, hit);
+    for (int64_t i = 0; i < met; i++)
+        if (search->sides.rare_all[search->met[i]] < 0)
+            tell_rare(search, search->met[i]);
+    for (int exactly = 0; exactly <= 1 && met > FEW_MET; exactly++) {
+        int64_t left = 0;
+        weigh_all(search, hit, exactly);
+        tell_possible(search->rule, &search->sides, hit, index->shared, index->weighed, search->possible);
+        for (int64_t i = 0; i < met; i++) {
+            int32_t other = search->met[left] = search->met[i];
+            left += search->possible[other];
+        }
+        met = left;
+    }
+    return met;
 }
 
 /* Those of `count` earlier hits that resemble the one counted last by their bars, as pairs. Returns how many. What
@@ -647,8 +821,18 @@ static int64_t find_resembling(const Search *search, int64_t hit, const int32_t 
     return found;
 }
 
+/* What the values weigh that the hit counted last (second) shares with an earlier one. */
+static uint64_t weigh_pair(Search *search, int64_t first, int64_t second)
+{
+    if (!search->index->all || !search->index->can_weigh)
+        return weigh_common(search->weights, search->page, first, second);
+    if (!search->weighed)
+        weigh_all(search, second, 1);
+    return search->index->weighed[first];
+}
+
 /* Whether a pair that resembles each other by its bar counts. */
-static int judge(const Search *search, Pair *pair)
+static int judge(Search *search, Pair *pair)
 {
     const Page *page = search->page;
     Weights *weights = search->weights;
@@ -657,13 +841,15 @@ static int judge(const Search *search, Pair *pair)
         return NO;
     if (!weights)
         return YES;
-    pair->weights[0] = sums_of(weights, page, first)[pair->within[0] - 1]; /* both have values: they share one */
-    pair->weights[1] = sums_of(weights, page, second)[pair->within[1] - 1];
-    if (pair->weights[0] && pair->weights[1])
-        pair->weights[2] = search->index->weights ? search->index->weighed[first] :
-                           weigh_common(weights, page, first, second);
+    double bar = bar_for(search, first, second);
     double margin = larger(search->asked[first].margin, search->asked[second].margin);
-    return counts(search->rule, pair, bar_for(search, first, second), margin);
+    pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
+    if (!search->weighed && !search->in_full && surely_counts(search->rule, pair, bar, margin, pair->weights[0]))
+        return YES;
+    pair->weights[1] = sum_of(weights_of(weights, page, second), pair->within[1]);
+    if (pair->weights[0] && pair->weights[1])
+        pair->weights[2] = weigh_pair(search, first, second);
+    return counts(search->rule, pair, bar, margin);
 }
 
 /* The leader of each hit and the similarity to it, 1 for leaders. The first `old` are leaders whatever they share.
@@ -677,7 +863,7 @@ static int find_leaders(const Page *page, const Rule *rule, Weights *weights, in
     for (int64_t hit = 0; hit < page->count && verdict != UNSURE; hit++) {
         leaders[hit] = hit;
         similarities[hit] = 1;
-        int64_t met = meet(&search, hit, leaders), size = search.index->all ? AT_ONCE : 1;
+        int64_t met = drop_different(&search, hit, meet(&search, hit, leaders)), size = search.index->all ? AT_ONCE : 1;
         verdict = met < 0 ? UNSURE : NO;
         for (int64_t i = 0; i < met && hit >= old && verdict == NO; i += size) {
             int64_t count = size < met - i ? size : met - i;
@@ -695,14 +881,16 @@ static int find_leaders(const Page *page, const Rule *rule, Weights *weights, in
     return verdict != UNSURE;
 }
 
-/* All near-duplicates, ordered by the second, then the first. Returns how many, -1: no memory, or unsure. */
-static int64_t find_pairs(const Page *page, const Rule *rule, Weights *weights, Pair **pairs)
+/* All near-duplicates, ordered by the second, then the first; in_full: with what their values weigh. Returns how many,
+   -1: no memory, or unsure. */
+static int64_t find_pairs(const Page *page, const Rule *rule, Weights *weights, int in_full, Pair **pairs)
 {
     Search search;
     int64_t found = 0, room = 0;
     int verdict = start_search(&search, page, rule, weights) ? NO : UNSURE;
+    search.in_full = in_full;
     for (int64_t hit = 0; hit < page->count && verdict != UNSURE; hit++) {
-        int64_t met = meet(&search, hit, NULL);
+        int64_t met = drop_different(&search, hit, meet(&search, hit, NULL));
         verdict = met < 0 ? UNSURE : NO;
         if (found + met > room) {
             room = 2 * (found + met);
@@ -1258,8 +1446,9 @@ static void free_page(Page *page, Weights *weights)
 {
     free(page->values);
     free(page->offsets);
-    free(weights->sums);
-    free(weights->summed);
+    free(weights->weights);
+    free(weights->looked_up);
+    free(weights->maybe);
 }
 
 static PyObject *bytes_of(const void *array, int64_t size) { return PyBytes_FromStringAndSize(array, (Py_ssize_t)size); }
@@ -1336,9 +1525,10 @@ static int get_weights(Weights *weights, PyObject *table, const Page *page)
     if (slots < 16 || slots & (slots - 1) || slots > 1 << 28 || size % (int64_t)(sizeof(Common) + 1))
         return 0;
     lay_out(weights, PyBytes_AsString(table), slots);
-    weights->sums = malloc((size_t)page->offsets[page->count] * sizeof *weights->sums + 1);
-    weights->summed = calloc((size_t)page->count + 1, 1);
-    return weights->sums && weights->summed;
+    weights->weights = malloc((size_t)page->offsets[page->count] * sizeof *weights->weights + 1);
+    weights->looked_up = calloc((size_t)page->count + 1, 1);
+    weights->maybe = malloc((size_t)page->offsets[page->count] * sizeof *weights->maybe + 1);
+    return weights->weights && weights->looked_up && weights->maybe;
 }
 
 /* What `leaders` and `pairs` are asked. */
@@ -1461,7 +1651,7 @@ static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     int64_t count = -1;
     if (get_question(&question, arguments, "OOL(dddddL)OL:pairs") > 0) {
         Py_BEGIN_ALLOW_THREADS
-        count = find_pairs(&question.page, &question.rule, question.common, &found);
+        count = find_pairs(&question.page, &question.rule, question.common, !question.last, &found);
         Py_END_ALLOW_THREADS
     }
     if (count >= 0)

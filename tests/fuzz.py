@@ -15,11 +15,14 @@ from time import monotonic
 
 import numpy as np
 
+from benchmarks.page_kinds import sketches_of
 from ndd_search import native
 from ndd_search.config import Recipe
+from ndd_search.decision import Constants, Decision
+from ndd_search.pairs import rows_of
 from ndd_search.sketches import sketch, sketch_many
 from tests.strategies import AWKWARD
-from tests.test_native import FLOORS, both, same_answers
+from tests.test_native import FLOORS, both, in_frames, same_answers, same_decisions
 
 ODD = "".join(AWKWARD)
 MARKS = [chr(point) for point in range(0x110000) if unicodedata.category(chr(point))[0] == "M"]
@@ -61,6 +64,16 @@ def try_page(rng: random.Random) -> int:
     return 1
 
 
+def try_frames(rng: random.Random) -> int:
+    generator, k = np.random.default_rng(rng.getrandbits(32)), rng.choice([16, 64, 128])
+    page, common = in_frames(generator, rng.randrange(2, 130), rng.choice([50, 800]))
+    sketches = sketches_of(page, k)
+    for _ in range(4):
+        constants = Constants(least=rng.uniform(0.05, 0.6), power=rng.uniform(0.1, 40), margin=rng.choice([0, 8]))
+        same_decisions(sketches, rows_of(sketches, k), Decision(None, 3, common, constants))
+    return 1
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -72,7 +85,7 @@ def main() -> None:
     texts = pages = 0
     while monotonic() < end:
         texts += sum(try_texts(rng) for _ in range(3))
-        pages += try_page(rng)
+        pages += try_page(rng) + try_frames(rng)
     print(f"{texts:,} texts and {pages:,} pages, all the same")
 
 

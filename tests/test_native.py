@@ -137,6 +137,44 @@ def test_a_pair_closer_to_its_bar_than_powers_are_exact_is_left_to_numpy(core: C
         assert len(resembling_pairs(rows, decision)) == (off <= 0)
 
 
+def in_frames(rng: np.random.Generator, count: int, longest: int) -> tuple[list[np.ndarray], CommonValues]:
+    """Texts of different length in one of three frames, some of them copies, and what an index has counted of them."""
+    frames = [rng.choice(2**31, size, replace=False) for size in rng.integers(20, 500, 3)]
+    page: list[np.ndarray] = []
+    while len(page) < count:
+        text = rng.choice(2**31, rng.integers(20, longest), replace=False)
+        for _ in range(rng.choice((1, 1, 1, 3))):
+            edited = np.where(rng.random(len(text)) < rng.uniform(0, 0.5), rng.integers(0, 2**31, len(text)), text)
+            page.append(np.concatenate((frames[rng.integers(3)], edited)))
+    shown = np.unique(np.concatenate([*frames, *page[::9]])).astype(np.int32)
+    counts = rng.integers(4, 1000, 1) if rng.random() < 0.5 else rng.integers(4, 1000, len(shown))
+    return page, CommonValues(1000, shown, np.broadcast_to(counts, len(shown)).astype(np.float64), "any")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_texts_in_frames_get_the_same_answers_however_much_frames_weigh(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    k = int(rng.choice((16, 64, 200)))
+    page, common = in_frames(rng, 80, int(rng.choice((100, 800))))
+    sketches, told = sketches_of(page, k), 0
+    for power in (0.5, 4.0, 11.0, 60.0):
+        for least in (0.1, 0.27, 0.4):
+            decision = Decision(None, 3, common, Constants(least=least, power=power))
+            same_decisions(sketches, rows_of(sketches, k), decision)
+            told += len(resembling_pairs(rows_of(sketches, k), decision))
+    alike = resembling_pairs(rows_of(sketches, k), Decision(0.1, 3))
+    assert 0 < told < 12 * len(alike)  # weights part some of what is alike, and not all
+
+
+def test_rows_of_thousands_of_values_get_the_same_answers() -> None:
+    rng = np.random.default_rng(3)
+    page, common = in_frames(rng, 20, 9000)
+    frame = rng.choice(2**31, 3000, replace=False)
+    sketches = sketches_of([np.concatenate((frame, text)) for text in page], 5000)
+    for seen in (common, CommonValues(1000, np.unique(frame).astype(np.int32), np.full(3000, 900.0), "any")):
+        same_decisions(sketches, rows_of(sketches, 5000), Decision(None, 3, seen))
+
+
 @given(
     st.lists(
         st.one_of(
