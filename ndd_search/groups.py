@@ -21,8 +21,8 @@ def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: i
     Returns int64, shape (n,). Every hit is at least min_similarity alike to its leader, no two leaders are, and
     nothing that comes later changes a leader. An empty sketch stands alone. Raises InvalidSketch naming the rank.
     """
-    if not 0 < min_similarity <= 1:
-        raise ValueError(f"min_similarity must be above 0 and at most 1, got {min_similarity}")
+    if isinstance(min_similarity, str) or not 0 < min_similarity <= 1:
+        raise ValueError(f"min_similarity must be above 0 and at most 1, got {min_similarity!r}")
     return lead(sketches, k, Decision(min_similarity, 0))[0].copy()  # the core's is read-only
 
 

@@ -125,4 +125,4 @@ class _ListReader:
 
 
 def _or_empty(sketch: Sketch) -> Sketch | str:
-    return sketch if len(sketch) else "empty"
+    return sketch if sketch.size else "empty"

@@ -129,6 +129,8 @@ def test_the_explanation_names_leader_figure_and_rule() -> None:
         (lambda: ndd.collapse(NEWS, min_similarity=2), ValueError, "min_similarity must be in 0..1"),
         (lambda: ndd.collapse(NEWS, threshold=0.5), TypeError, "unknown option 'threshold'"),
         (lambda: ndd.collapse([[1], [2]], sketches=[[2, 1], [1]]), ndd.InvalidSketch, "hit 0: value 1"),
+        (lambda: ndd.collapse(NEWS, sketches=[None] * 3), ndd.InvalidSketch, "hit 0 has shape"),
+        (lambda: ndd.leaders([[1]], min_similarity="auto"), ValueError, "must be above 0 and at most 1, got 'auto'"),
         (lambda: ndd.collapse([b"bytes"], text=lambda hit: hit), TypeError, "bytes"),
     ],
 )

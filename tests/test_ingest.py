@@ -160,6 +160,15 @@ def nested(depth: int) -> list[Any]:
     return value
 
 
+def test_the_first_document_without_text_is_named_with_the_fields_that_lack_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING, "ndd_search"):
+        through({"_id": "7"}, {"_id": "8"}, fields={"ndd": ["title", "body"], "ndd_next": "body"})
+    (line,) = caplog.messages
+    assert line.startswith("document 7 has no text in title, body and goes without a sketch")
+
+
 @pytest.mark.parametrize(
     "value", [Explosive(), nested(100_000)], ids=["a value whose text fails", "100,000 lists deep"]
 )

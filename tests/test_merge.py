@@ -103,6 +103,11 @@ def test_a_response_that_holds_only_a_part_leaves_the_total_a_sum() -> None:
     assert "total" not in ndd.merge([FIRST, no_total])["hits"]
 
 
+def test_a_total_that_was_not_counted_is_not_added() -> None:
+    uncounted = {"hits": {"total": -1, "hits": FIRST["hits"]["hits"]}}
+    assert "total" not in ndd.merge([uncounted, FIRST])["hits"]
+
+
 def test_what_was_collapsed_already_is_collapsed_anew_and_nothing_is_lost() -> None:
     once = ndd.merge([response(hit("1", TEXTS["river"], 5.0), hit("2", TEXTS["river"] + " x", 4.0))])
     for leader in once["hits"]["hits"]:  # a wrapped client leaves the sketches in when they were asked for
@@ -161,6 +166,8 @@ def test_bad_input_is_said() -> None:
         ndd.merge(FIRST)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"with hits\.hits; one is {'error'"):
         ndd.merge([{"error": "gone", "status": 404}])
+    with pytest.raises(TypeError, match=r"with hits\.hits; one is {'hits': None}"):
+        ndd.merge([{"hits": None}])
     with pytest.raises(ValueError, match='by="reciprocal_rank"'):
         ndd.merge([response(hit("1", TEXTS["river"], None))])
     with pytest.raises(ValueError, match="at least 0"):

@@ -66,7 +66,8 @@ def merge(
         raise TypeError(f"responses must be a list of search responses, got one {type(responses).__name__}")
     bodies = [getattr(one, "body", one) for one in responses]  # elasticsearch-py's answers are objects
     for one in bodies:
-        if not (isinstance(one, Mapping) and "hits" in one and isinstance(one["hits"].get("hits"), list)):
+        found = one.get("hits") if isinstance(one, Mapping) else None
+        if not (isinstance(found, Mapping) and isinstance(found.get("hits"), list)):
             raise TypeError(f"responses must be a list of search responses, with hits.hits; one is {str(one)[:80]}")
     if by not in ("score", "reciprocal_rank", "round_robin"):
         raise ValueError(f"by must be one of score, reciprocal_rank, round_robin, got {by!r}")
@@ -199,7 +200,7 @@ def _response(page: Page, responses: Sequence[Mapping[str, Any]], reader: _Reade
 def _total(responses: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The sum of what the engines say match, None when one of them does not say."""
     totals = [one["hits"].get("total") for one in responses]
-    if not totals or None in totals:
+    if not totals or None in totals or -1 in totals:  # with rest_total_hits_as_int, for hits that were not counted
         return None
     objects = [{"value": one, "relation": "eq"} if isinstance(one, int) else one for one in totals]
     relation = "eq" if all(one["relation"] == "eq" for one in objects) else "gte"

@@ -367,7 +367,8 @@ class _Sketcher:
         self.report.unchanged[reason] += 1
         if reason in ("no text", "unreadable") and self.report.unchanged[reason] == 1:
             which = f"document {action.content.get('_id', '(without _id)')}"
-            what = f"has no text in {self.fields}" if error is None else f"cannot be sketched ({error!r})"
+            names = ", ".join(dict.fromkeys(chain.from_iterable(self.fields.values())))
+            what = f"has no text in {names}" if error is None else f"cannot be sketched ({error!r})"
             logger.warning("%s %s and goes without a sketch; the next ones are only counted, in report", which, what)
 
 
