@@ -14,9 +14,10 @@ from ndd_search.census import count_common_values
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
-from ndd_search.errors import InvalidDocument
+from ndd_search.errors import InvalidDocument, InvalidSketch
 from ndd_search.numbers import numbers_value
 from ndd_search.page import Fetch, Fetched, Page, cut, fill, run
+from ndd_search.similarity import checked_sketch
 from ndd_search.sketches import Sketch, sketch_many
 from ndd_search.stream import Stream
 
@@ -56,13 +57,17 @@ def collapse(
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
     reader = _ListReader(Recipe.of(recipe), text, sketches, None if isinstance(common, bool) else common)
-    if common is True and options.min_similarity == "auto" and reader.recipe.measure == "kmv":
-        reader = reader.counted(ranked, options.window)
 
     def fetch(wish: Fetch) -> Fetched:
         return Fetched(ranked[wish.start : wish.start + wish.size], len(ranked))
 
-    stream = run(fill(Stream(), from_, size, reader, options), fetch)
+    try:
+        if common is True and options.min_similarity == "auto" and reader.recipe.measure == "kmv":
+            reader = reader.counted(ranked, options.window)
+        stream = run(fill(Stream(), from_, size, reader, options), fetch)
+    except InvalidSketch:  # which names a place among those that were looked at together
+        _check(() if sketches is None else sketches, reader.recipe.k)
+        raise
     if ranked and set(stream.lacking) == {"missing"}:
         raise InvalidDocument(
             f"none of {len(stream.hits)} hits", f"no text under {text!r}", "say where it is: text='FIELD' or a callable"
@@ -122,6 +127,15 @@ class _ListReader:
         if self.text is None:
             raise TypeError(f"a hit is a {type(hit).__name__}: say where its text is, text='FIELD' or a callable")
         return text_of(hit, [self.text] if isinstance(self.text, str) else self.text)
+
+
+def _check(sketches: Sequence[npt.ArrayLike], k: int) -> None:
+    """Raise InvalidSketch naming the rank of the first one that is none."""
+    for rank, one in enumerate(sketches):
+        try:
+            checked_sketch(one, k)
+        except InvalidSketch as error:
+            raise InvalidSketch(f"hit {rank}: {error.args[0]}") from None
 
 
 def _or_empty(sketch: Sketch) -> Sketch | str:

@@ -65,7 +65,7 @@ def estimate_containment(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> Estimate
 
 def broder_resemblance(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> float:
     """Broder's estimate: the share of common values among the k smallest of the union; arguments as in resemblance."""
-    first, second = _checked(a, k), _checked(b, k)
+    first, second = checked_sketch(a, k), checked_sketch(b, k)
     union = np.union1d(first, second)[:k]
     if not len(union):
         return 0.0
@@ -83,7 +83,7 @@ def is_similar(a: npt.ArrayLike, b: npt.ArrayLike, min_similarity: float, k: int
     After i of the k union values with m of them shared, the answer is "no" when m + (k - i) stays below the bar and
     "yes" when m has reached it (Smith 2008). The reference for the page check, which answers for all pairs at once.
     """
-    first, second = _checked(a, k).tolist(), _checked(b, k).tolist()
+    first, second = checked_sketch(a, k).tolist(), checked_sketch(b, k).tolist()
     size = min(k, len(set(first) | set(second)))
     bar = max(1, ceil(min_similarity * size - 1e-9))
     i = j = shared = 0
@@ -122,7 +122,8 @@ def check_sketch(values: npt.NDArray[np.integer]) -> None:
         raise InvalidSketch(f"value {at + 1} ({values[at + 1]}) does not come after the one before it ({values[at]})")
 
 
-def _checked(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int64]:
+def checked_sketch(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int64]:
+    """The first k values of a sketch in any form. Raises InvalidSketch for what is none, ValueError for k below 1."""
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     array = np.asarray(values)
@@ -135,7 +136,7 @@ def _checked(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int64]:
 
 def _overlap(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> tuple[int, int, int, bool]:
     """The shared values, the values of each up to t, and whether both sketches are whole documents."""
-    first, second = _checked(a, k), _checked(b, k)
+    first, second = checked_sketch(a, k), checked_sketch(b, k)
     limits = [int(values[-1]) for values in (first, second) if len(values) == k]
     limit = min(limits, default=VALUES)
     shared = len(np.intersect1d(first, second, assume_unique=True))

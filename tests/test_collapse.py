@@ -115,6 +115,14 @@ def test_the_explanation_names_leader_figure_and_rule() -> None:
     assert str(why).startswith("hit 2 is shown under hit 0: 0.")
 
 
+@pytest.mark.parametrize("common", [True, False])
+def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(common: bool) -> None:
+    sketches = [[rank % 9, 100] for rank in range(99)]  # eleven of each
+    sketches[89] = [-1]
+    with pytest.raises(ndd.InvalidSketch, match="hit 89: a value is outside"):
+        ndd.collapse(range(99), sketches=sketches, window=10, common=common)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "problem"),
     [
@@ -129,7 +137,7 @@ def test_the_explanation_names_leader_figure_and_rule() -> None:
         (lambda: ndd.collapse(NEWS, min_similarity=2), ValueError, "min_similarity must be in 0..1"),
         (lambda: ndd.collapse(NEWS, threshold=0.5), TypeError, "unknown option 'threshold'"),
         (lambda: ndd.collapse([[1], [2]], sketches=[[2, 1], [1]]), ndd.InvalidSketch, "hit 0: value 1"),
-        (lambda: ndd.collapse(NEWS, sketches=[None] * 3), ndd.InvalidSketch, "hit 0 has shape"),
+        (lambda: ndd.collapse(NEWS, sketches=[[], [1], None]), ndd.InvalidSketch, "hit 2: it has shape"),
         (lambda: ndd.leaders([[1]], min_similarity="auto"), ValueError, "must be above 0 and at most 1, got 'auto'"),
         (lambda: ndd.collapse([b"bytes"], text=lambda hit: hit), TypeError, "bytes"),
     ],
