@@ -103,6 +103,24 @@ def test_the_keys_that_must_be_shared_are_at_least_one_and_at_most_all(keys: int
     assert shared_keys(keys, 1.0) == keys
 
 
+def test_copies_of_one_id_in_two_indexes_are_a_pair(engine: Engine, index: str) -> None:
+    other = f"{index}-other"
+    with engine.client() as client:
+        create(client, index)
+        create(client, other, DOCUMENTS[:1])
+        try:
+            found = list(all_duplicates(client, f"{index}*", CandidateSearch()))
+            of_one = run(engine.url, "duplicates", f"{index}*", "--of", "a", "--json").stdout.splitlines()
+        finally:
+            client.indices.delete(index=other)
+    assert sorted((of, one.id, one.index) for of, one in found) == [
+        ("a", "a", other),
+        ("a", "b", index),
+        ("a", "b", index),
+    ]
+    assert sorted(json.loads(line)["id"] for line in of_one) == ["a", "b"]
+
+
 @pytest.mark.parametrize("keys", [8, 16])
 def test_at_most_one_in_a_hundred_pairs_at_the_bar_shares_too_few_keys(keys: int) -> None:
     rng, bar, shingles = np.random.default_rng(7), 0.5, 300

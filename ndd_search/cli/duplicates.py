@@ -71,14 +71,14 @@ def _found(client: Any, arguments: argparse.Namespace, search: CandidateSearch) 
         yield from all_duplicates(client, arguments.index, search)
         return
     if arguments.text is not None:
-        wanted = sketch(read_text(arguments.text, sys.stdin), search.recipe)
+        wanted, where = sketch(read_text(arguments.text, sys.stdin), search.recipe), ""
     else:
-        wanted = _stored(client, arguments.index, arguments.of, search)
+        wanted, where = _stored(client, arguments.index, arguments.of, search)
     # One more than are shown, to know whether there are more, and the document itself.
     search = replace(search, examined=max(search.examined, min(arguments.size + 2, 10_000)))
     found, to_the_end = resembling(client, arguments.index, wanted, search)
     for one in found:
-        if one.id != arguments.of:
+        if (one.id, one.index) != (arguments.of, where):
             yield arguments.of or arguments.text, one
     if not to_the_end:
         compared = f"only the {search.examined:,} documents were compared that share most keys with it"
@@ -92,7 +92,8 @@ def _check_keys(client: Any, index: str, search: CandidateSearch) -> None:
         raise IndexUnusable(index, f"it has no keys ({keys}) to look up", remedy)
 
 
-def _stored(client: Any, index: str, identity: str, search: CandidateSearch) -> Sketch:
+def _stored(client: Any, index: str, identity: str, search: CandidateSearch) -> tuple[Sketch, str]:
+    """The sketch of a document, and which index it is in, where there are several."""
     where = SketchField(search.field)
     body = {
         "query": {"ids": {"values": [identity]}},
@@ -107,7 +108,7 @@ def _stored(client: Any, index: str, identity: str, search: CandidateSearch) -> 
     if isinstance(sketch, str):
         what = f"document {identity} has no sketch of recipe {search.recipe.id} ({sketch})"
         raise IndexUnusable(index, what, "run ndd-search backfill, or say which recipe: --recipe ID")
-    return sketch
+    return sketch, str(hits[0]["_index"])
 
 
 def _json(found: Pairs) -> int:

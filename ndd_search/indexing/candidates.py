@@ -148,7 +148,9 @@ def resembling(client: Any, index: str, wanted: Sketch, search: CandidateSearch)
 
 
 def all_duplicates(client: Any, index: str, search: CandidateSearch) -> Iterator[tuple[str, Candidate]]:
-    """Every pair of resembling documents of an index: an id, and a candidate whose id comes after it.
+    """Every pair of resembling documents: the id of one, and the other as a candidate, which comes after it by id.
+
+    Documents of one id, of several indexes, come in the order of those.
 
     client: synchronous. One search for each document of the index, sent 100 at a time, and again while the server is
     busy. Raises IndexUnusable for a search that the server refuses.
@@ -166,14 +168,12 @@ def all_duplicates(client: Any, index: str, search: CandidateSearch) -> Iterator
             known = [(hit, one) for hit, one in zip(hits, found, strict=True) if not isinstance(one, str)]
             if not known:
                 continue
-            headers = [{"index": hit["_index"], "allow_partial_search_results": False} for hit, _ in known]
-            lines = [
-                line for header, (_, one) in zip(headers, known, strict=True) for line in (header, search.body(one))
-            ]
+            header = {"index": index, "allow_partial_search_results": False}
+            lines = [line for _, one in known for line in (header, search.body(one))]
             responses = patience.call(partial(_responses, client, index, lines))
             for (hit, one), response in zip(known, responses, strict=True):
                 for candidate in search.verified(one, response["hits"]["hits"]):
-                    if candidate.id > hit["_id"]:
+                    if (candidate.id, candidate.index) > (hit["_id"], hit["_index"]):
                         yield hit["_id"], candidate
 
 
