@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Of what is called from Python: raised with every change to it, here and in native.py. */
-enum { VERSION = 6 };
+enum { VERSION = 7 };
 
 /* ---------------------------------------------------------------- the sketches of a page */
 
@@ -209,7 +209,7 @@ static uint64_t weigh_common(const Weights *weights, const Page *page, int64_t f
  */
 
 typedef struct {
-    double least, asked, known; /* the bar of a pair is least + asked / min(shingles of the shorter, known), */
+    double least, asked, few, known; /* the bar of a pair is least + asked / shingles of the shorter in few..known, */
     double power, margin;       /* and of its resemblance as much is taken off as these make of what is common */
     int64_t shortest;           /* a hit of fewer values is similar only to one with the same values */
 } Rule;
@@ -231,7 +231,7 @@ static double larger(double a, double b) { return a > b ? a : b; }
 /* The bar of a pair whose shorter document has so many shingles. */
 static double bar_of(const Rule *rule, double shingles)
 {
-    double evidence = shingles < 1 ? 1 : shingles;
+    double evidence = shingles < rule->few ? rule->few : shingles;
     double bar = rule->least + rule->asked / (evidence < rule->known ? evidence : rule->known);
     return bar < 1 ? bar : 1;
 }
@@ -1547,12 +1547,12 @@ static int get_question(Question *question, PyObject *arguments, const char *for
     long long k, shortest;
     Rule *rule = &question->rule;
     *question = (Question){0};
-    if (!PyArg_ParseTuple(arguments, format, &sketches, &offsets, &k, &rule->least, &rule->asked, &rule->known,
-                          &rule->power, &rule->margin, &shortest, &table, &question->last))
+    if (!PyArg_ParseTuple(arguments, format, &sketches, &offsets, &k, &rule->least, &rule->asked, &rule->few,
+                          &rule->known, &rule->power, &rule->margin, &shortest, &table, &question->last))
         return -1;
     rule->shortest = shortest;
-    if (!(rule->least >= 0 && rule->least <= 1 && rule->asked >= 0 && rule->known > 0 && rule->power >= 0 &&
-          rule->margin >= 0))
+    if (!(rule->least >= 0 && rule->least <= 1 && rule->asked >= 0 && rule->few > 0 && rule->known >= rule->few &&
+          rule->power >= 0 && rule->margin >= 0))
         return 0;
     if (!copy_page(&question->page, sketches, offsets, k) || !get_weights(&question->weights, table, &question->page))
         return 0;
@@ -1573,7 +1573,7 @@ static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Question question;
     PyObject *result = NULL;
-    int fine = get_question(&question, arguments, "OOL(dddddL)OL:leaders");
+    int fine = get_question(&question, arguments, "OOL(ddddddL)OL:leaders");
     int64_t size = question.page.count * (int64_t)sizeof(int64_t);
     if (fine > 0 && (result = Py_BuildValue("NN", bytes_of(NULL, size), bytes_of(NULL, size)))) {
         int64_t *found = (int64_t *)PyBytes_AsString(PyTuple_GetItem(result, 0));
@@ -1649,7 +1649,7 @@ static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *found = NULL;
     PyObject *result = NULL;
     int64_t count = -1;
-    if (get_question(&question, arguments, "OOL(dddddL)OL:pairs") > 0) {
+    if (get_question(&question, arguments, "OOL(ddddddL)OL:pairs") > 0) {
         Py_BEGIN_ALLOW_THREADS
         count = find_pairs(&question.page, &question.rule, question.common, !question.last, &found);
         Py_END_ALLOW_THREADS

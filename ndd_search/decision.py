@@ -13,14 +13,14 @@ in a frame has all that the bare text has, however rare the frame is. With
 
 two hits are near-duplicates when
 
-    j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  0.27 + q / min(n, 16 + N)
+    j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  0.27 + q / max(16, min(n, 16 + N))
 
 The left side never exceeds j: rareness can only part what resembles, never join what does not. It weighs as much as
 there is that sets the two apart, 1 - j, and a margin of eight words more: where hardly anything is different in a long
 text, how rare that is says little, and in a short one it may still be all that matters. The right side asks more of
-short texts, where one changed word (q shingles) is a good part of what there is, and of an index that is not known:
-without a table s / d is 1 and N is 0, a plain bar of 0.46 for words. docs/quality.md has the evidence, and what half
-and double of each constant would do.
+short texts, where one changed word (q shingles) is a good part of what there is, but of none more than of a text of 16
+shingles, and of an index that is not known: without a table s / d is 1 and N is 0, a plain bar of 0.46 for words.
+docs/quality.md has the evidence, and what half and double of each constant would do.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ndd_search.common_values import HANDFUL, CommonValues, Shares
 from ndd_search.config import Measure, Recipe
 from ndd_search.errors import RecipeMismatch
 
-Rule = tuple[float, float, float, float, float]
+Rule = tuple[float, float, float, float, float, float]
 Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1
 PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on plain resemblance
 ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the rounding
@@ -51,7 +51,7 @@ class Constants:
     power:   how much s / d weighs where the difference is mutual and half of all there is: two copies with other frames
              are mostly above 0.85, which takes half or less; two texts in one template around 0.6, which takes most.
     margin:  words by which two texts may be more different than is seen, each of them q shingles (see also `census`).
-    unknown: an index nobody counted asks as much as a text of that many shingles.
+    unknown: an index nobody counted asks as much as a text of that many shingles, and no shorter text asks for more.
     handful: different documents that may share a value before it is common: a name, a quotation, a saying.
     """
 
@@ -154,19 +154,20 @@ class Decision:
     @property
     def rule(self) -> Rule:
         """The numbers that the native core decides by: a pair counts whose similarity, with all that `power` and
-        `margin` (in shingles) make of s / d and m, is at least `least + asked / min(n, known)`.
+        `margin` (in shingles) make of s / d and m, is at least least + asked / n, n being in few..known.
         """
         power = self.constants.power if self.common else 0.0
         margin = self.constants.margin * self.size
         if self.bar is not None:
-            return self.bar, 0.0, 1.0, power, margin
-        known = self.constants.unknown + (self.common.documents if self.common else 0)
-        return self.constants.least, self.size, known, power, margin
+            return self.bar, 0.0, 1.0, 1.0, power, margin
+        few = self.constants.unknown
+        known = few + (self.common.documents if self.common else 0)
+        return self.constants.least, self.size, few, known, power, margin
 
     @property
     def floor(self) -> float:
         """The plain resemblance below which no pair can count, above 0."""
-        least, asked, known, *_ = self.rule
+        least, asked, _, known, *_ = self.rule
         return min(least + asked / known, 1.0)
 
     def similarity(self, pairs: Overlaps) -> Shares:
@@ -180,8 +181,8 @@ class Decision:
 
     def bars(self, pairs: Overlaps) -> Shares:
         """The bar of each pair."""
-        least, asked, known, *_ = self.rule
-        return np.minimum(least + asked / np.minimum(np.maximum(pairs.shorter, 1), known), 1.0)
+        least, asked, few, known, *_ = self.rule
+        return np.minimum(least + asked / np.minimum(np.maximum(pairs.shorter, few), known), 1.0)
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
         """Whether each pair counts."""

@@ -114,18 +114,16 @@ def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
     if found := _native_pairs(rows, decision.rule, decision, brief=True):
         return Pairs(*found)
     counts = counting.count_shared(rows.table, decision.floor)
-    pairs, (_, asked, known, *_) = _pairs(counts), decision.rule
-    if not len(pairs) or not (asked or decision.common):
+    pairs = _pairs(counts)
+    if not len(pairs) or not decision.common:  # one bar for all, the floor
         return pairs
-    if not decision.common and rows.lengths[np.concatenate((pairs.first, pairs.second))].min() >= known + 1:
-        return pairs  # of documents that are long enough, which have the lowest bar, the floor
     return pairs.where(decision.accepts(_overlaps(rows, counts, decision.common)))
 
 
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
     """The pairs whose resemblance is at least `floor`, or the decision's own, with what it asks about them."""
     least = decision.floor if floor is None else floor
-    if found := _native_pairs(rows, (least, 0.0, 1.0, 0.0, 0.0), decision, brief=False):
+    if found := _native_pairs(rows, (least, 0.0, 1.0, 1.0, 0.0, 0.0), decision, brief=False):
         return Pairs(*found[:3]), Overlaps(*found[3:])
     counts = counting.count_shared(rows.table, least)
     return _pairs(counts), _overlaps(rows, counts, decision.common)

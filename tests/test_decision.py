@@ -127,6 +127,15 @@ def test_short_texts_must_be_more_alike_than_long_ones() -> None:
     assert decision.accepts(overlap(20, 32, 32, shorter=12)).tolist() == [False]
 
 
+def test_no_text_is_so_short_that_more_is_asked_than_of_sixteen_shingles() -> None:
+    decision = Decision.of("auto", RECIPE, table())
+    bars = [float(decision.bars(overlap(9, 12, 12, shorter=n))[0]) for n in (1, 8, 16, 17, 300)]
+    assert bars[:3] == [0.27 + 3 / 16] * 3
+    assert 0.27 < bars[4] < bars[3] < bars[2]
+    alone = Decision.of("auto", RECIPE)
+    assert [float(alone.bars(overlap(9, 12, 12, shorter=n))[0]) for n in (1, 300)] == [0.27 + 3 / 16] * 2
+
+
 def test_nothing_apart_is_as_specific_as_can_be_whatever_the_rounding_of_sums() -> None:
     almost = overlap(64, 64, 64, rare=(30.0, 30.0 + 1e-8, 30.0 - 1e-9))
     assert almost.specificity.tolist() == [1]

@@ -16,7 +16,7 @@ from ndd_search.presets import PRESETS
 POST = "The ferry to the island leaves an hour later because of the fog"
 POSTS = [
     f"{POST} https://a.example/1",
-    f"RT @ann_lee: {POST.upper()} https://b.example/22/222 via @islands #ferry #late",
+    f"RT @ann_lee: {POST.upper().replace('LATER', 'LATE')} https://b.example/22/222 via @islands #ferry #late",
     "Something else",
 ]
 OFFER = "Portable power bank with {} mAh and two outputs charges a phone and a tablet at the same time, cable included"
