@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ndd_search.census import count_common_values
+from ndd_search.census import count_common_values, count_in_list
 from ndd_search.common_values import SAMPLE
 from ndd_search.config import Recipe
 from ndd_search.decision import Decision
@@ -34,7 +34,7 @@ def lines(collection: Collection, depth: int) -> list[list[str]]:
         rows = []
         for page in (one[:depth] for one in collection.pages):
             given = [sketches[i] for i in page.tolist()]
-            own = count_common_values(given, RECIPE) if name == "of the list" else None
+            own = count_in_list(given, RECIPE) if name == "of the list" else None
             decision = Decision.of("auto", RECIPE, whole if name == "of the collection" else own)
             pairs = similar_pairs(rows_of(given, RECIPE.k), decision)
             ends = np.sort(np.stack((page[pairs.first], page[pairs.second])), axis=0)

@@ -60,6 +60,17 @@ def count_common_values(
     return _count(rows, _connected(len(rows.lengths), pairs.where(copies)), recipe, constants)
 
 
+def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> CommonValues:
+    """The same of a list of hits, without its short texts.
+
+    In texts of fewer than `margin` words and what must be alike besides, the first round takes no two for copies. In a
+    sample of an index the copies of one short text are few, but a list of hits may be little else.
+    """
+    constants = Constants()
+    shortest = min(constants.margin * recipe.size / (1 - constants.least), recipe.k)
+    return count_common_values([one for one in map(np.asarray, sketches) if len(one) >= shortest], recipe)
+
+
 def _different(rows: Rows) -> Rows:
     """One of each, without the empty one."""
     different = dict.fromkeys(rows.values[start:end].tobytes() for start, end in pairwise(rows.offsets.tolist()))

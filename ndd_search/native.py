@@ -13,9 +13,7 @@ from typing import Protocol, cast
 
 VERSION = 7  # of the functions below, as in _native.c: an older core may lie in a folder that is worked in
 Plan = tuple[bool, int, int, int]  # shingles of words (else of characters), size, seed, k
-Rule = tuple[
-    float, float, float, float, float, float, int
-]  # Decision.rule, and min_shingles
+Rule = tuple[float, float, float, float, float, float, int]  # Decision.rule, and min_shingles
 
 
 class Core(Protocol):

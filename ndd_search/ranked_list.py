@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.census import count_common_values
+from ndd_search.census import count_in_list
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
@@ -94,7 +94,7 @@ class _ListReader:
         """With a table of its own, counted in at most so many of the hits."""
         ranks = evenly(len(hits), most)
         found = self.sketches([hits[rank] for rank in ranks], ranks)
-        common = count_common_values([one for one in found if not isinstance(one, str)], self.recipe)
+        common = count_in_list([one for one in found if not isinstance(one, str)], self.recipe)
         return replace(self, common=common, known=dict(zip(ranks, found, strict=True)))
 
     def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | str]:

@@ -87,6 +87,11 @@ def test_what_many_hits_of_the_list_share_is_a_form_and_no_copy() -> None:
     assert len(ndd.collapse([*FORMS, *NEWS], size=20, min_similarity=0.5)) < 5
 
 
+def test_many_copies_of_a_short_text_make_no_form_of_it() -> None:
+    posts = [f"{name} says: the ferry to the island leaves an hour later because of fog {name}" for name in TOWNS]
+    assert ndd.collapse(posts).hits == posts[:1]
+
+
 def test_a_long_list_is_counted_in_hits_that_lie_evenly_in_it_and_every_page_by_the_same_table() -> None:
     others = [f"{word} {place} " * 9 for place, word in enumerate(("alpha", "beta", "gamma", "delta") * 60)]
     hits = [one for place, form in enumerate(FORMS) for one in (form, *others[place * 20 : place * 20 + 20])]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 
-from ndd_search.census import count_common_values
+from ndd_search.census import count_in_list
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.output import (
     add_json,
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     numbers = list(texts)
     options, recipe = stored_options(arguments)
     sketches = sketch_many((text or "" for text in texts.values()), recipe)
-    common = count_common_values([sketches[place] for place in evenly(len(sketches), SAMPLE)], recipe)
+    common = count_in_list([sketches[place] for place in evenly(len(sketches), SAMPLE)], recipe)
     page = collapse(
         numbers,
         text=texts.__getitem__,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Literal
 
-from ndd_search.census import count_common_values
+from ndd_search.census import count_in_list
 from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
@@ -97,7 +97,7 @@ class _Reader:
     def counted(self, hits: Sequence[Hit]) -> _Reader:
         """With a table of its own, counted in the hits."""
         sketches = [one for one in self.sketches(hits, range(len(hits))) if not isinstance(one, str)]
-        return replace(self, common=count_common_values(sketches, self.recipe))
+        return replace(self, common=count_in_list(sketches, self.recipe))
 
     def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | str]:
         found = self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)
