@@ -68,7 +68,7 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> CommonVa
     """
     constants = Constants()
     shortest = min(constants.margin * recipe.size / (1 - constants.least), recipe.k)
-    return count_common_values([one for one in map(np.asarray, sketches) if len(one) >= shortest], recipe)
+    return count_common_values([one for one in sketches if np.size(one) >= shortest], recipe)
 
 
 def _different(rows: Rows) -> Rows:
