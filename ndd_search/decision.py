@@ -141,6 +141,8 @@ class Decision:
             if setting not in PLAIN:
                 names = ", ".join(["auto", *PLAIN])
                 raise ValueError(f"min_similarity is one of {names} or a number above 0, at most 1, got {setting!r}")
+            if recipe.measure == "cosine" and PLAIN[setting] < 1:  # where it would call most texts of a kind the same
+                raise ValueError(f'"{setting}" is a resemblance, and {recipe.id} has cosines: give a number, or "auto"')
             setting = PLAIN[setting]
         elif isinstance(setting, bool) or not 0 < setting <= 1:
             raise ValueError(f"min_similarity must be above 0 and at most 1, got {setting!r}")
