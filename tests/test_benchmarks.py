@@ -1,15 +1,24 @@
-"""The command that measures writes what it measured, and notices when a ratio has become worse."""
+"""The command that measures writes what it measured, and notices when a ratio has become worse.
 
+And what makes short texts makes the same ones from the same files, labelled rightly.
+"""
+
+import gzip
+import json
+import sys
 from copy import deepcopy
 from pathlib import Path
 
 import pytest
 
+from benchmarks import short_texts
 from benchmarks.__main__ import PARTS, worse
 from benchmarks.document import BLOCKS, rewrite
 from benchmarks.page_check import PLAIN
+from ndd_search.evaluation.collection import Collection, read_collection
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+ARTICLES = Path(__file__).parent / "data/udhr.jsonl.gz"
 FOUND = {"kinds": {kind: {PLAIN: 100.0, "a peer": 400.0} for kind in ("distinct", "20 % duplicates")}}
 
 
@@ -44,3 +53,53 @@ def test_a_ratio_that_became_worse_is_named_and_a_slower_machine_is_not() -> Non
     slower_check["kinds"]["distinct"][PLAIN] = 200.0
     assert sorted(line.partition(":")[0] for line in worse(slower_check, FOUND)) == ["distinct", "distinct"]
     assert "distinct: a peer / numpy: 2.00, was 4.00" in worse(slower_check, FOUND)
+
+
+@pytest.fixture
+def bases(tmp_path: Path) -> list[Path]:
+    """Two files of texts; the second has those of one language as those of another. First lines begin second ones."""
+    paths = [tmp_path / "one.jsonl.gz", tmp_path / "two.jsonl.gz"]
+    lines = gzip.decompress(ARTICLES.read_bytes()).splitlines()
+    rows = {row["language"]: row["articles"] for row in map(json.loads, lines)}
+    for path, languages in zip(paths, ({"en": "en", "ja": "ja"}, {"en-GB": "en"}), strict=True):
+        with gzip.open(path, "wt", encoding="utf-8") as file:
+            for language, source in languages.items():
+                for text in rows[source]:
+                    file.write(json.dumps({"lang": language, "text": f"{text[:40]}\n{text}"}) + "\n")
+    return paths
+
+
+def made_of(bases: list[Path], out: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> list[Collection]:
+    monkeypatch.setattr(sys, "argv", ["short_texts", *map(str, bases), "--out", str(out), "--seed", str(seed)])
+    short_texts.main()
+    return [read_collection(out / name) for name in ("heads", "teasers")]
+
+
+def test_short_texts_depend_on_the_seed_and_not_on_the_order_of_files(
+    bases: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = made_of(bases, tmp_path / "a", 1, monkeypatch), made_of(bases[::-1], tmp_path / "b", 1, monkeypatch)
+    assert [each.texts for each in one] == [each.texts for each in other]
+    assert [_labelled(each) for each in one] == [_labelled(each) for each in other]
+    assert one[0].texts != made_of(bases, tmp_path / "c", 2, monkeypatch)[0].texts
+
+
+def test_short_texts_are_near_duplicates_of_their_own_copies_only(
+    bases: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for collection in made_of(bases, tmp_path, 1, monkeypatch):
+        labelled = _labelled(collection)
+        assert {pair[2:] for pair in labelled} == {(1, "passed_on"), (0, "nearest_other")}
+        family: dict[int, set[int]] = {place: {place} for place in range(len(collection.texts))}
+        for a, b, label, _ in labelled:
+            assert collection.languages[a] == collection.languages[b]
+            for member in (a, b) if label else ():
+                family[member] |= {a, b}
+        assert all((family[a] == family[b]) == bool(label) for a, b, label, _ in labelled)
+
+
+def _labelled(collection: Collection) -> list[tuple[int, int, int, str]]:
+    pairs = collection.pairs
+    assert pairs is not None
+    columns = (pairs.first, pairs.second, pairs.label, pairs.kind)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
