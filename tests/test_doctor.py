@@ -53,6 +53,30 @@ def test_an_index_in_order_is_called_so_with_its_figures(engine: Engine, index: 
     assert 0 < shares[0] < 1
 
 
+def test_what_would_be_hidden_is_what_searches_hide(engine: Engine, index: str) -> None:
+    frame = " ".join(f"form{number}" for number in range(60))
+    form = [
+        {"id": f"f{i}", "title": "form", "text": f"{frame} {' '.join(f'v{i}x{j}' for j in range(12))}"}
+        for i in range(40)
+    ]
+    short = [{"id": f"s{i}", "title": "form", "text": f"one two three four five {i % 2}"} for i in range(10)]
+    with engine.client() as client:
+        filled(client, index, [*form, *short])
+        figures = Doctor(index=index, fields=FIELDS, queries=["form"]).examine(client).figures
+        ndd.wrap(client)
+        found = {
+            bar: client.search(
+                index=index, body={"query": {"match": {"title": "form"}}, "ndd": {"min_similarity": bar}}
+            )
+            for bar in ("auto", 0.5)
+        }
+    assert figures is not None
+    assert figures.hits == 50
+    assert found["auto"]["ndd"]["hidden"] == 8
+    for bar, answer in found.items():
+        assert figures.hidden[str(bar)] == answer["ndd"]["hidden"] / 50
+
+
 def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_told(
     engine: Engine, index: str
 ) -> None:

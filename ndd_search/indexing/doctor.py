@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ndd_search.census import count_common_values
+from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import Decision, Setting
 from ndd_search.documents import text_of
@@ -17,6 +19,7 @@ from ndd_search.engines.hook import options
 from ndd_search.estimators import similar_pairs
 from ndd_search.field import STALE, SketchField
 from ndd_search.groups import choose_leaders
+from ndd_search.guards import long_enough
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.templates import Finding, check_mapping
 from ndd_search.pairs import rows_of
@@ -153,7 +156,8 @@ class Doctor:
         lengths = np.array([0 if isinstance(one, str) else len(one) for one in sketches])
         texts = [text_of(hit.get("_source", {}), self.fields) or "" for hit in sample] if self.fields else []
         queries = list(self.queries) or [" ".join(words) for text in texts if (words := text.split()[:_WORDS])]
-        hidden, hits = self._hidden(client, names, queries if self.queries else queries[:_QUERIES])
+        common = count_common_values([one for one in sketches if not isinstance(one, str)], self.recipe)
+        hidden, hits = self._hidden(client, names, queries if self.queries else queries[:_QUERIES], common)
         return Figures(
             documents=figures.documents,
             bytes=figures.bytes,
@@ -198,9 +202,12 @@ class Doctor:
         ]
         return float(np.mean(wrong))
 
-    def _hidden(self, client: Any, names: str, queries: Sequence[str]) -> tuple[dict[str, float], int]:
+    def _hidden(
+        self, client: Any, names: str, queries: Sequence[str], common: CommonValues
+    ) -> tuple[dict[str, float], int]:
         """What each bar would hide of the hits of some queries, and how many hits there were."""
         hidden, hits = dict.fromkeys(map(str, BARS), 0), 0
+        least = CollapseOptions().min_shingles
         for words in queries:
             query = {"query": re.sub(r"[^\w\s]", " ", words), **({"fields": list(self.fields)} if self.fields else {})}
             body = {
@@ -214,7 +221,8 @@ class Doctor:
             rows = rows_of([[] if isinstance(one, str) else one for one in decoded], self.recipe.k)
             hits += len(page)
             for bar in BARS:
-                leader, _ = choose_leaders(len(page), similar_pairs(rows, Decision.of(bar, self.recipe)))
+                pairs = similar_pairs(rows, Decision.of(bar, self.recipe, common))
+                leader, _ = choose_leaders(len(page), pairs.where(long_enough(pairs, rows, least)))
                 hidden[str(bar)] += int((leader != np.arange(len(page))).sum())
         return ({bar: count / hits for bar, count in hidden.items()} if hits else {}), hits
 
