@@ -15,16 +15,18 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.census import count_common_values
+from ndd_search.decision import PLAIN
 from ndd_search.tuning.answers import AnswerFile, read_answers
 from ndd_search.tuning.belief import CREDIBLE, ENOUGH, Tuning
 from ndd_search.tuning.marked import safe, side_by_side
-from ndd_search.tuning.pages import BARS, NAMED, SETTINGS, FoundHit, Pages, Pair, ResultPage, look_at, samples
+from ndd_search.tuning.pages import BARS, SETTINGS, FoundHit, Pages, Pair, ResultPage, look_at, samples
 from ndd_search.tuning.sources import FolderSource, read_queries
 from ndd_search.tuning.summary import effects, facts, settings_of, verdict
 from tests.collections import read
 
 QUERIES = ["coral reefs and overfishing", "languages spoken by minorities", "earthquakes and volcanoes", "volcano"]
 NOBODY = FoundHit("nobody", np.empty(0, np.int32), "", {})
+NAMED = {"auto": 0, **{name: SETTINGS.index(bar) for name, bar in PLAIN.items()}}
 Reader = Callable[[Pair], float]
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.counting import Ranks
-from ndd_search.decision import PLAIN, ROUNDING, Decision, Setting
+from ndd_search.decision import ROUNDING, Decision, Setting
 from ndd_search.documents import value_of
 from ndd_search.estimators import judged_pairs
 from ndd_search.groups import choose_leaders
@@ -29,7 +29,6 @@ LEAST = 0.2  # resemblance: two texts with four times as much apart as in common
 STEP = 0.05  # the standard error of a resemblance from 64 values: a finer bar means little
 BARS: Shares = np.round(np.arange(LEAST, 1 + STEP / 2, STEP), 2)
 SETTINGS: tuple[Setting, ...] = ("auto", *BARS.tolist())
-NAMED = {"auto": 0, **{name: SETTINGS.index(bar) for name, bar in PLAIN.items()}}
 
 _NO_VALUES = np.empty(0, np.int32)
 
