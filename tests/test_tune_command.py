@@ -256,6 +256,10 @@ def test_settings_to_start_from_are_kept_and_what_is_tuned_is_the_bar(
     run("tune", folder, "--queries", queries, "--settings", start, "--save", saved, code=1)
     options = read_settings(saved).options
     assert options == ndd.CollapseOptions(window=30, must_match=("id",), min_similarity="auto")
+    run("tune", folder, "--queries", queries, "--preset", "products", "--save", saved, code=1)
+    assert read_settings(saved).options == ndd.preset("products").options
+    told = run("tune", folder, "--queries", queries, "--preset", "messages").stderr
+    assert "the index was made with recipe w3-k64-v1, preset messages has c5-k64-v1-nourls" in told
 
 
 def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_what_was_saved(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.output import add_json, add_page, console, many, page_settings, print_json, shorten, table, warn
+from ndd_search.config import CollapseOptions
 from ndd_search.documents import text_of
 from ndd_search.engines.folder import read_meta
 from ndd_search.errors import IndexUnusable
@@ -35,10 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     with open_index(arguments.folder, settings=arguments.settings) as index:
-        chosen = preset(arguments.preset) if arguments.preset else None
-        if chosen and chosen.recipe != index.recipe:
-            warn(f"the index was made with recipe {index.recipe.id}, preset {chosen.name} has {chosen.recipe.id}")
-        options = chosen.options if chosen else None
+        options = options_for(index, arguments.preset)
         response = index.search(arguments.query, options=options, **page_settings(arguments))
         if arguments.json:
             print_json(response)
@@ -54,6 +52,16 @@ def open_index(folder: Path, **settings: Any) -> Index:
     if read_meta(folder) is None:
         raise IndexUnusable(folder, "there is no index here", f"make it: ndd-search index FILE {folder}")
     return Index.open(folder, **settings)
+
+
+def options_for(index: Index, name: str | None) -> CollapseOptions:
+    """The options of a preset; without one, those that the index was opened with."""
+    if name is None:
+        return index.options
+    chosen = preset(name)
+    if chosen.recipe != index.recipe:
+        warn(f"the index was made with recipe {index.recipe.id}, preset {name} has {chosen.recipe.id}")
+    return chosen.options
 
 
 def show(response: dict[str, Any], fields: tuple[str, ...], start: int = 0) -> None:

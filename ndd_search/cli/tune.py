@@ -35,7 +35,7 @@ from ndd_search.cli.output import (
     table,
     warn,
 )
-from ndd_search.cli.search import open_index
+from ndd_search.cli.search import open_index, options_for
 from ndd_search.cli.sources import open_text
 from ndd_search.config import CollapseOptions
 from ndd_search.errors import IndexUnusable, InvalidDocument
@@ -129,7 +129,7 @@ def _opened(arguments: argparse.Namespace) -> Iterator[tuple[Source, CollapseOpt
         if arguments.index is not None:
             raise ValueError(f"{arguments.source!r} is no address: name one as http://HOST:PORT, or a folder alone")
         with open_index(Path(arguments.source), recipe=arguments.recipe, settings=arguments.settings) as index:
-            yield FolderSource(index), index.options
+            yield FolderSource(index), options_for(index, arguments.preset)
         return
     if arguments.index is None:
         raise ValueError("name the index behind the address, as in: ndd-search tune URL INDEX --queries FILE")

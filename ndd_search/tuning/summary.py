@@ -19,7 +19,7 @@ def effects(tuning: Tuning) -> list[dict[str, Any]]:
     """A line for each setting worth showing, the default first, then from strict to loose.
 
     setting, name: "" for a bar without one; recommended; hidden: hits; share: of all hits; pages: with a hidden hit;
-    right: what an Recommendation says of it, None without answers.
+    right: what a Recommendation says of it, None without answers.
     """
     pages, found = tuning.pages, tuning.recommendation()
     shown = {*_SHOWN, found.setting}
