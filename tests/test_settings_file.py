@@ -147,3 +147,21 @@ def test_options_of_every_kind_can_stand_in_a_file(tmp_path: Path) -> None:
     options = replace(ndd.CollapseOptions(), **changed)
     write_settings(tmp_path / "all.toml", StoredSettings(options))
     assert read_settings(tmp_path / "all.toml").options == options
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ('must_match = ["price"]', [0, 1]),
+        ('keep = ["newest:at"]', [2]),
+        ('time_field = "at"\nmax_seconds_apart = 8e6', [0, 2]),
+        ("numbers_must_match = true", [0]),
+    ],
+)
+def test_what_a_file_says_of_fields_holds_for_lines_of_json(tmp_path: Path, options: str, shown: list[int]) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(f"version = 1\n[collapse]\n{options}\n")
+    times = zip((1, 2, 1), ("2024-01-01", "2024-02-01", "2024-05-01"), strict=True)
+    lines = [json.dumps({"body": NEWS[0], "price": price, "at": at}) for price, at in times]
+    found = run("dedupe", "--text", "body", "--settings", path, stdin="\n".join(["no JSON", *lines]), code=3)
+    assert found.stdout.splitlines() == [lines[place] for place in shown]

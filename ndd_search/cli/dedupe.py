@@ -12,6 +12,7 @@ examples:
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from ndd_search.census import count_in_list
 from ndd_search.cli import DONE, NO, PARTLY
@@ -46,20 +47,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     left_out: list[str] = []
     lines, fields = input_lines(), arguments.text
-    texts: dict[int, str | None] = dict(enumerate(lines, 1))
-    if fields:
-        texts = {number: text_of(document, fields) for number, document in json_lines(lines, left_out.append)}
+    hits: dict[int, Any] = dict(json_lines(lines, left_out.append) if fields else enumerate(lines, 1))
+    texts = [text_of(hit, fields) for hit in hits.values()] if fields else lines
     for sentence in left_out:
         warn(sentence)
-    if texts and all(text is None for text in texts.values()):
+    if texts and all(text is None for text in texts):
         raise InvalidDocument("standard input", f"no line has text in {', '.join(fields)}", "see to --text")
-    numbers = list(texts)
+    numbers = list(hits)
     options, recipe = stored_options(arguments)
-    sketches = sketch_many((text or "" for text in texts.values()), recipe)
+    sketches = sketch_many((text or "" for text in texts), recipe)
     common = count_in_list([sketches[place] for place in evenly(len(sketches), SAMPLE)], recipe)
     page = collapse(
-        numbers,
-        text=texts.__getitem__,
+        hits.values(),
+        text=fields,
         sketches=sketches,
         recipe=recipe,
         common=common,
@@ -67,10 +67,12 @@ def run(arguments: argparse.Namespace) -> int:
         **page_settings(arguments),
     )
     for group in page.groups:
-        line = lines[group.hit - 1]
+        line = lines[numbers[group.rank] - 1]
         if arguments.json:
-            copies = [{"line": copy.hit, "similarity": round(copy.similarity, 4)} for copy in group.duplicates]
-            found = {"line": group.hit, "hit": line.removesuffix("\r"), "duplicates": copies}
+            copies = [
+                {"line": numbers[copy.rank], "similarity": round(copy.similarity, 4)} for copy in group.duplicates
+            ]
+            found = {"line": numbers[group.rank], "hit": line.removesuffix("\r"), "duplicates": copies}
             if group.duplicate_of is not None:  # shown itself, by --mode annotate or demote
                 found |= {"duplicate_of": numbers[group.duplicate_of], "similarity": round(group.similarity, 4)}
             print_json(found)
