@@ -336,6 +336,12 @@ def test_two_documents_of_an_index_are_compared_as_a_search_there_does(tmp_path:
     told = ndd("compare", "Bremen", "Hamburg", "--in", folder, code=1).stdout
     assert "without what many documents of the index have in common, below" in " ".join(told.split())
     assert ndd("search", folder, "weather", "--size", "20").stdout.count("Weather") == len(towns)
+    settings = tmp_path / "settings.toml"
+    settings.write_text(
+        "version = 1\n[collapse]\nmin_similarity = 0.3\nmust_match = ['id']\nnumbers_must_match = true\n"
+    )
+    parted = " ".join(ndd("compare", "Kiel", "Ulm", "--in", folder, "--settings", settings, code=1).stdout.split())
+    assert "but must_match id, numbers_must_match keeps them apart" in parted
     assert "there is no document 'Rome'" in ndd("compare", "Bremen", "Rome", "--in", folder, code=2).stderr
     assert (
         "this call uses w5-k64-v1"

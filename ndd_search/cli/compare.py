@@ -60,16 +60,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     options, recipe = stored_options(arguments)
     common: CommonValues | None = None
+    hits: Sequence[Any]
     if arguments.folder:
         with open_index(arguments.folder, recipe=arguments.recipe) as index:
-            texts, recipe, common = _stored(index, arguments.a, arguments.b), index.recipe, index.common
+            recipe, common, fields = index.recipe, index.common, index.meta.text
+            hits = _stored(index, arguments.a, arguments.b)
+        texts = [text_of(hit, fields) or "" for hit in hits]
     elif arguments.a == arguments.b == "-":
         raise ValueError("standard input can be read once: name a file for one of the two texts")
     else:
-        texts = [read_text(name, sys.stdin) for name in (arguments.a, arguments.b)]
+        hits = texts = [read_text(name, sys.stdin) for name in (arguments.a, arguments.b)]
+        fields = ()
     if arguments.min_similarity is not None:
         options = replace(options, min_similarity=arguments.min_similarity)
-    verdict = collapse(texts, recipe=recipe, common=common or False, options=options).explain(1)
+    sketches = sketch_many(texts, recipe)
+    page = collapse(hits, text=fields, sketches=sketches, recipe=recipe, common=common or False, options=options)
+    verdict = page.explain(1)
     facts = {"recipe": recipe.id, "near_duplicates": verdict.leader == 0, "rule": verdict.rule}
     facts |= _figures(texts, recipe, arguments.shared)
     if arguments.json:
@@ -79,12 +85,12 @@ def run(arguments: argparse.Namespace) -> int:
     return DONE if facts["near_duplicates"] else NO
 
 
-def _stored(index: Index, *ids: str) -> list[str]:
-    """The texts of some documents, as the index sketched them."""
+def _stored(index: Index, *ids: str) -> list[dict[str, Any]]:
+    """Some documents by their ids. Raises InvalidDocument naming the first that is not there."""
     documents = [(id, index.get(id)) for id in ids]
     if lacking := [id for id, document in documents if document is None]:
         raise InvalidDocument(index.path, f"there is no document {lacking[0]!r}", "give ids, as a search shows them")
-    return [text_of(document, index.meta.text) or "" for _, document in documents]
+    return [document for _, document in documents if document is not None]
 
 
 def _figures(texts: Sequence[str], recipe: Recipe, most: int) -> dict[str, Any]:
