@@ -186,6 +186,9 @@ def _comes_apart(search: Search, options: CollapseOptions) -> bool:
         return False
     if not isinstance(body.get("collapse", {}), Mapping):
         return False
+    aggregations = [body.get("aggs"), body.get("aggregations")]
+    if "fields" in body and any(name == "top_hits" for name, _ in _names(aggregations)):
+        return False  # Elasticsearch gives them the `fields` of the whole search
     for name, value in _names({key: body[key] for key in _WHICH if key in body}):
         if name in _WHOLE_ONLY or (name == "random_score" and not (isinstance(value, Mapping) and "seed" in value)):
             return False
