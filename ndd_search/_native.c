@@ -346,9 +346,9 @@ static int make_sides(Sides *sides, const Page *page, const Asked *asked)
  * one are up to the limit of the other: at least as many as up to its mark, if that is. What is not known is taken as
  * the worst it can be, and a little worse for what floats lose, in
  *
- *     resemblance < bar * (1 + power * (1 - specificity))
+ *     shared < bar * (union + 2 * power * smaller * (1 - specificity))
  *
- * where a pair does not count, as e**x >= 1 + x and log(x) <= x - 1; and what is divided there is multiplied out. */
+ * where a pair does not count (see Decision.surely_refuses); what is divided there is multiplied out. */
 static void tell_possible(const Rule *rule, const Sides *sides, int64_t hit, const uint32_t *shares,
                           const uint32_t *weighs, int32_t *restrict possible)
 {
@@ -365,15 +365,12 @@ static void tell_possible(const Rule *rule, const Sides *sides, int64_t hit, con
         float all = its_all < alls[i] ? its_all : alls[i], part = its_part < parts[i] ? its_part : parts[i];
         float rare_all = its_rare_all < rare_alls[i] ? its_rare_all : rare_alls[i];
         float rare_part = its_rare_part < rare_parts[i] ? its_rare_part : rare_parts[i];
-        /* What only one of them holds: of the one that has less of it, and of both; rare means what is rare of it. */
+        /* What is rare that only one of them holds: of the one that has less of it, and of both. */
         float smaller = rare_part - rare_shared, own = rare_all - rare_shared + smaller;
-        float most_own = its_rare_all + rare_alls[i] - 2 * (rare_shared - 2 * lost);
-        float together = all + part - shared, apart = together - shared, most_apart = both - 2 * shared;
-        float unspecific = shared * own * exact - rare_shared * most_apart; /* 1 - specificity, times shared * own */
-        float joins = (shared - bar * together) * shared * own * most_own;
-        float sets_apart = bar * twice_power * apart * smaller * unspecific;
-        possible[i] = (its_mark > limits[i]) | (marks[i] > its_limit) | (smaller <= 0) | (unspecific <= 0)
-                      | (joins >= sets_apart);
+        float unspecific = shared * own * exact - rare_shared * (both - 2 * shared); /* 1 - s / d, times shared * own */
+        float joins = (shared - bar * (all + part - shared)) * shared * own;
+        float sets_apart = bar * twice_power * smaller * unspecific;
+        possible[i] = (its_mark > limits[i]) | (marks[i] > its_limit) | (smaller <= 0) | (joins >= sets_apart);
     }
 }
 

@@ -61,16 +61,25 @@ class CommonValues:
         if not len(self.values):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         wanted = values.ravel()
-        place = self._slots[wanted & _LOW_BITS]
+        low = wanted & _LOW_BITS
+        at = np.flatnonzero(self._filter.take(low))  # most values of a page end here
+        wanted = wanted.take(at)
+        place = self._slots.take(low.take(at))
         several = np.flatnonzero(place == _SEVERAL)
-        place[several] = np.searchsorted(self.values[:-1], wanted[several])
-        at = np.flatnonzero(self.values[place] == wanted)
-        return at, place[at]
+        if len(several):
+            place[several] = np.searchsorted(self.values[:-1], wanted[several])
+        there = self.values.take(place) == wanted
+        return at[there], place[there]
 
     @cached_property
     def weights(self) -> npt.NDArray[np.int64]:
         """How common each value is, 0 for a rare one to UNIT for one in all of them; whole, so that sums are exact."""
         return np.round((1 - self._own_rareness) * UNIT).astype(np.int64)
+
+    @cached_property
+    def shares(self) -> Shares:
+        """The weights as shares, 0..1, whose sums are exact all the same: UNIT is a power of two."""
+        return self.weights / UNIT
 
     @cached_property
     def native_table(self) -> bytes | None:
@@ -92,6 +101,13 @@ class CommonValues:
         slots[low] = np.arange(len(low))
         slots[np.bincount(low, minlength=len(slots)) > 1] = _SEVERAL
         return slots
+
+    @cached_property
+    def _filter(self) -> npt.NDArray[np.bool_]:
+        """For all low bits that a value may have, whether one has them: so small that it stays in the cache."""
+        there = np.zeros(_LOW_BITS + 1, dtype=bool)
+        there[self.values & _LOW_BITS] = True
+        return there
 
     @cached_property
     def digest(self) -> str:

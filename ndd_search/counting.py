@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.common_values import CommonValues
+from ndd_search.common_values import CommonValues, Shares
 from ndd_search.memory import keep_freed
 from ndd_search.sketches import VALUES, Sketch
 
@@ -81,35 +81,47 @@ def count_shared(table: Table, floor: float) -> Counts:
     return compare(table, codes, floor)
 
 
-def commonness(table: Table, pairs: Counts, common: CommonValues) -> Ranks | None:
-    """How common the values of pairs are (see CommonValues.weights), summed; None when no value is.
+def commonness(table: Table, pairs: Counts, common: CommonValues, *, limited: bool = True) -> Shares | None:
+    """How common the values of pairs are, 0..1 each (see CommonValues.shares), summed; None when no value is.
 
-    Of those that both hold, and of those of either up to the limit; int64, shape (3, len(pairs.first)).
+    Of those that both hold, and of those of either up to the limit, or of all of either; shape (3, len(pairs.first)).
     """
     hits, place = _mentioned(len(table), pairs.first, pairs.second)
-    at, which = common.find(table[hits].view(np.int32))
+    at, which = common.find(table.take(hits, axis=0).view(np.int32))
     if not len(at):
         return None
-    width, weights = table.shape[1], common.weights
-    sums = np.zeros((len(hits), width), np.int64)
-    sums.ravel()[at] = weights[which]
-    up_to = sums.cumsum(axis=1).ravel()
+    width, shares = table.shape[1], common.shares
+    by_place = np.zeros((len(hits), width))
+    by_place.ravel()[at] = shares.take(which)
+    sums: Shares = by_place.cumsum(axis=1) if limited else by_place.sum(axis=1)
     different, column = _mentioned(len(common.values), which)
-    holds = np.zeros((len(hits), len(different)))  # of float64, so that sums are exact
-    holds.ravel()[at // width * len(different) + column[which]] = 1
-    first, second = place[pairs.first], place[pairs.second]
-    shared = _sums_of_shared(holds, weights[different], first, second)
-    return np.array((shared, up_to[first * width + pairs.left - 1], up_to[second * width + pairs.right - 1]))
+    holds = np.zeros((len(hits), len(different)))
+    holds.ravel()[at // width * len(different) + column.take(which)] = 1
+    first, second = place.take(pairs.first), place.take(pairs.second)
+    found = np.empty((3, len(first)))
+    found[0] = _sums_of_shared(holds, shares.take(different), first, second)
+    for side, rows, values in ((1, first, pairs.left), (2, second, pairs.right)):
+        found[side] = sums.take(rows * width + (values - 1) if limited else rows)
+    return found
 
 
-def _sums_of_shared(holds: npt.NDArray[np.float64], weights: Ranks, first: Ranks, second: Ranks) -> Ranks:
+def most_common(table: Table, pairs: Counts, common: CommonValues) -> Shares:
+    """How common the values that both rows of each pair hold are at most, summed: as much as all that one row holds."""
+    few = len(pairs.first) < len(table)
+    rows = table.take(pairs.first, axis=0) if few else table
+    at, which = common.find(rows.view(np.int32))
+    sums = np.bincount(at // table.shape[1], common.shares.take(which), len(rows)).astype(np.float64, copy=False)
+    return sums if few else np.minimum(sums.take(pairs.first), sums.take(pairs.second))
+
+
+def _sums_of_shared(holds: Shares, weights: Shares, first: Ranks, second: Ranks) -> Shares:
     """The weights of what both rows of each pair hold, summed. holds: 1 or 0, shape (rows, len(weights))."""
     weighed = holds * weights
     if len(first) * len(weights) <= _FEW_SUMS:
-        sums: npt.NDArray[np.float64] = np.einsum("ij,ij->i", weighed[first], holds[second])
+        sums: Shares = np.einsum("ij,ij->i", weighed.take(first, axis=0), holds.take(second, axis=0))
     else:
-        sums = _product(weighed, holds).ravel()[first * len(holds) + second]
-    return sums.astype(np.int64)
+        sums = _product(weighed, holds).take(first * len(holds) + second)
+    return sums
 
 
 def compare(table: Table, codes: Numbers, floor: float) -> Counts:

@@ -153,7 +153,7 @@ class Decision:
         """What tells this decision from another one, in a few bytes."""
         return self.bar, self.size, self.measure, self.common.digest if self.common else ""
 
-    @property
+    @cached_property
     def rule(self) -> Rule:
         """The numbers that the native core decides by: a pair counts whose similarity, with all that `power` and
         `margin` (in shingles) make of s / d and m, is at least least + asked / n, n being in few..known.
@@ -176,15 +176,46 @@ class Decision:
         """What is held against the bar, 0..1: resemblance, for "auto" less what common values pretend."""
         if self.common is None:
             return pairs.resemblance
-        resemblance, margin = pairs.resemblance, self.constants.margin * self.size
+        *_, power, margin = self.rule
+        resemblance = pairs.resemblance
         apart = np.minimum(1 - resemblance + margin / np.maximum(pairs.shorter, 1), 1)
-        discounted: Shares = resemblance * pairs.specificity ** (self.constants.power * apart * pairs.mutuality)
+        discounted: Shares = resemblance * pairs.specificity ** (power * apart * pairs.mutuality)
         return discounted
 
     def bars(self, pairs: Overlaps) -> Shares:
         """The bar of each pair."""
         least, asked, few, known, *_ = self.rule
         return np.minimum(least + asked / np.minimum(np.maximum(pairs.shorter, few), known), 1.0)
+
+    def surely_accepts(self, resemblance: Shares, specificity: Shares, shortest: float) -> npt.NDArray[np.bool_]:
+        """Whether pairs count that are at least so specific, however mutual the difference is.
+
+        shortest: shingles of the shortest document in all of these pairs.
+        """
+        least, asked, few, known, power, margin = self.rule
+        bar = min(least + asked / min(max(shortest, few), known), 1.0)
+        apart = np.minimum(1 + margin / shortest - resemblance, 1)
+        sure: npt.NDArray[np.bool_] = resemblance * specificity ** (power * apart) > bar + ROUNDING
+        return sure
+
+    def surely_refuses(
+        self, shared: Shares, apart: Shares, rare_shared: Shares, own_left: Shares, own_right: Shares
+    ) -> npt.NDArray[np.bool_]:
+        """Whether pairs do not count that share so many values, at least 1, and have so many apart.
+
+        rare_shared: what is rare of the shared values, at most.
+        own_left, own_right: what is rare of the values that only one holds, at least.
+
+        A pair does not count where j < bar * (1 + p * (1 - s / d)), p the power of s / d: e**x >= 1 + x, and
+        log(x) <= x - 1. Of its factors 1 - j is apart / union, and m at least 2 * the smaller own / apart, as nothing
+        is rarer than 1. So p is at least 2 * power * the smaller own / union; what is divided is multiplied out here.
+        """
+        smaller, own = np.minimum(own_left, own_right), own_left + own_right
+        bar, of_shared = self.floor - 2 * ROUNDING, shared * own
+        parts = 2 * bar * self.constants.power * smaller * (of_shared - rare_shared * apart)
+        joins = of_shared * (shared - bar * (shared + apart))
+        refused: npt.NDArray[np.bool_] = (joins < parts) & (smaller > 0)
+        return refused
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
         """Whether each pair counts."""

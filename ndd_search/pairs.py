@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import counting, native
-from ndd_search.common_values import UNIT, CommonValues
+from ndd_search.common_values import CommonValues, Shares
 from ndd_search.counting import Counts, Ranks, Table
 from ndd_search.decision import Decision, Overlaps, Rule
 from ndd_search.errors import InvalidSketch
@@ -24,6 +24,8 @@ from ndd_search.memory import keep_freed
 from ndd_search.similarity import check_sketch, estimated_shingles
 from ndd_search.sketches import VALUES, Sketch, Sketches
 
+_ALIKE = 0.5  # are copies rather than texts in one frame
+_FEW = 2**9  # pairs are weighed sooner than bounded
 _WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)
 _COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 4  # of the native core
 
@@ -45,7 +47,10 @@ class Pairs:
 
     def where(self, wanted: npt.NDArray[np.bool_]) -> Pairs:
         """The pairs marked True."""
-        return Pairs(self.first[wanted], self.second[wanted], self.similarity[wanted])
+        if wanted.all():
+            return self
+        at = np.flatnonzero(wanted)
+        return Pairs(self.first.take(at), self.second.take(at), self.similarity.take(at))
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
     pairs = _pairs(counts)
     if not len(pairs) or not decision.common:  # one bar for all, the floor
         return pairs
-    return pairs.where(decision.accepts(_overlaps(rows, counts, decision.common)))
+    return pairs.where(_accepted(rows, counts, pairs.similarity, decision, decision.common))
 
 
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
@@ -129,14 +134,59 @@ def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None
     return _pairs(counts), _overlaps(rows, counts, decision.common)
 
 
+def _accepted(
+    rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, common: CommonValues
+) -> npt.NDArray[np.bool_]:
+    """Which pairs a decision accepts; those that bounds cannot tell are weighed."""
+    accepted = np.zeros(len(resemblance), dtype=bool)
+    if 2 * np.count_nonzero(resemblance >= _ALIKE) >= len(accepted):
+        accepted = _surely_accepted(rows, counts, resemblance, decision, common)
+        if accepted.all():
+            return accepted
+        unsure = np.flatnonzero(~accepted)
+    elif len(accepted) > _FEW:
+        unsure = np.flatnonzero(~_surely_refused(rows, counts, decision, common))
+    else:
+        return decision.accepts(_overlaps(rows, counts, common))
+    rest = Counts(*(column.take(unsure) for column in counts))
+    accepted[unsure] = decision.accepts(_overlaps(rows, rest, common))
+    return accepted
+
+
+def _surely_accepted(
+    rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, common: CommonValues
+) -> npt.NDArray[np.bool_]:
+    """Which pairs count whichever of the values that one of them holds are shared: nearly all copies."""
+    most = counting.most_common(rows.table, counts, common)
+    specificity = np.maximum(1 - most / counts.shared, 0)
+    shortest = _sizes(rows).take(np.concatenate((counts.first, counts.second))).min()
+    return decision.surely_accepts(resemblance, specificity, float(shortest))
+
+
+def _surely_refused(rows: Rows, counts: Counts, decision: Decision, common: CommonValues) -> npt.NDArray[np.bool_]:
+    """Which pairs do not count wherever the common values of both stand: nearly all texts in one frame."""
+    weights = counting.commonness(rows.table, counts, common, limited=False)
+    if weights is None:
+        return np.zeros(len(counts.first), dtype=bool)
+    shared, left, right = numbers = np.array(counts[2:], np.float64)
+    rare_shared, rare_left, rare_right = numbers - weights
+    return decision.surely_refuses(
+        shared, left + right - 2 * shared, rare_shared, rare_left - rare_shared, rare_right - rare_shared
+    )
+
+
+def _sizes(rows: Rows) -> Shares:
+    """Shingles of each document, estimated; there are pairs."""
+    return estimated_shingles(rows.lengths, rows.table[:, -1], rows.k)  # of a short row what fills it up is never read
+
+
 def _overlaps(rows: Rows, counts: Counts, common: CommonValues | None) -> Overlaps:
     """What a decision asks about the pairs that were counted."""
     numbers = counts.shared, counts.left, counts.right
-    largest = rows.table[:, -1] if len(counts.first) else rows.lengths  # of a short row what fills it up, never read
-    sizes = estimated_shingles(rows.lengths, largest, rows.k)
-    shorter = np.minimum(sizes[counts.first], sizes[counts.second])
+    sizes = _sizes(rows) if len(counts.first) else np.ones(len(rows.lengths))
+    shorter = np.minimum(sizes.take(counts.first), sizes.take(counts.second))
     weights = counting.commonness(rows.table, counts, common) if common and len(shorter) else None
-    rare = np.array(numbers, np.float64) if weights is None else np.array(numbers) - weights / UNIT
+    rare = np.array(numbers, np.float64) if weights is None else np.array(numbers) - weights
     return Overlaps(*numbers, shorter, *rare)
 
 

@@ -159,9 +159,12 @@ def test_texts_in_frames_get_the_same_answers_however_much_frames_weigh(seed: in
     sketches, told = sketches_of(page, k), 0
     for power in (0.5, 4.0, 11.0, 60.0):
         for least in (0.1, 0.27, 0.4):
-            decision = Decision(None, 3, common, Constants(least=least, power=power))
-            same_decisions(sketches, rows_of(sketches, k), decision)
-            told += len(resembling_pairs(rows_of(sketches, k), decision))
+            decision, rows = Decision(None, 3, common, Constants(least=least, power=power)), rows_of(sketches, k)
+            same_decisions(sketches, rows, decision)
+            pairs, overlaps = overlapping_pairs(rows, decision)
+            found = resembling_pairs(rows, decision)
+            same_fields(found, pairs.where(decision.accepts(overlaps)))  # weighed, each of them
+            told += len(found)
     alike = resembling_pairs(rows_of(sketches, k), Decision(0.1, 3))
     assert 0 < told < 12 * len(alike)  # weights part some of what is alike, and not all
 
