@@ -5,6 +5,7 @@ VENV ?= .venv
 OLDER ?= .venv-older
 THIRD ?= .venv-third-parties
 ARGS ?=
+CORE = native/module.c $(wildcard native/*.h)
 BUILD = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SANITIZED_BUILD = rm -rf build && CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized . && rm -rf build/lib* build/temp*
@@ -55,19 +56,19 @@ clean:
 	rm -rf $(VENV) $(OLDER) $(THIRD) build
 
 # A stamp newer than pyproject.toml says that what it lists is installed, and the native core built.
-$(VENV)/demo-installed: pyproject.toml ndd_search/_native.c | $(VENV)/bin/python
+$(VENV)/demo-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
 	$(VENV)/$(PIP_INSTALL) ".[embedded,html,stem,cli]"
 	@touch $@
 
-$(VENV)/dev-installed: pyproject.toml ndd_search/_native.c | $(VENV)/bin/python
+$(VENV)/dev-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
 	$(VENV)/$(PIP_INSTALL) ".[dev]"
 	@touch $@
 
-$(VENV)/bench-installed: pyproject.toml ndd_search/_native.c | $(VENV)/bin/python
+$(VENV)/bench-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
 	$(VENV)/$(PIP_INSTALL) ".[bench]"
 	@touch $@
 
-$(OLDER)/dev-installed: pyproject.toml ndd_search/_native.c | $(OLDER)/bin/python
+$(OLDER)/dev-installed: pyproject.toml $(CORE) | $(OLDER)/bin/python
 	$(OLDER)/$(PIP_INSTALL) ".[test]" "elasticsearch[async]<9" "opensearch-py[async]<3"
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""The native core (_native.c), when this installation has it.
+"""The native core, whose source is the folder `native` beside this package, when this installation has it.
 
 sketches.py, counting.py, decision.py and groups.py compute the same with numpy, bit for bit. Whoever can use it asks
 for `core` each time, so setting it to None goes the numpy way.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-VERSION = 7  # of the functions below, as in _native.c: an older core may lie in a folder that is worked in
+VERSION = 7  # of the functions below, as in native/module.c: an older core may lie in a folder that is worked in
 Plan = tuple[bool, int, int, int]  # shingles of words (else of characters), size, seed, k
 Rule = tuple[float, float, float, float, float, float, int]  # Decision.rule, and min_shingles
 

@@ -1,0 +1,263 @@
+/* Leaders and pairs.
+ *
+ * Two hits at least `bar` alike have a value in common already among the smallest of each (all but as many as they must
+ * share, and one more), so only those are looked up, and hits that meet there are compared value by value. When some
+ * meet more others than a text has copies, the page is one of many that share something: from then on all values are
+ * looked up, which counts what is shared with all hits at once.
+ */
+#pragma once
+#include "index.h"
+
+enum { FEW_COPIES = 4, AT_ONCE = 64 }; /* pairs looked at, on a page where many are met; else the first may well do */
+enum { FEW_MET = 8 }; /* are judged one by one; of more it is told first which surely do not count */
+
+typedef struct {
+    const Page *page;
+    const Rule *rule;
+    Weights *weights;
+    Asked *asked;      /* of each hit */
+    Index smallest, all;
+    Index *index;      /* the one in use */
+    int64_t excess;    /* comparisons beyond a few for each hit */
+    Sides sides;       /* of all hits, if there are weights */
+    int32_t *met;      /* those to compare the present hit with */
+    int32_t *possible; /* see tell_possible */
+    int in_full;       /* of each pair that counts it is wanted what its values weigh */
+    int weighed;       /* the index has summed up exactly what that weighs which the present hit shares with others */
+} Search;
+
+static int start_search(Search *search, const Page *page, const Rule *rule, Weights *weights)
+{
+    *search = (Search){.page = page, .rule = rule, .weights = weights, .index = &search->smallest};
+    search->asked = malloc((size_t)page->count * sizeof *search->asked + 1);
+    search->met = malloc((size_t)page->count * 2 * sizeof *search->met + 1);
+    if (!search->asked || !search->met)
+        return 0;
+    search->possible = search->met + page->count;
+    ask(search->asked, page, rule);
+    if (weights && !make_sides(&search->sides, page, search->asked))
+        return 0;
+    return make_index(&search->smallest, page, search->asked, 0);
+}
+
+static void end_search(Search *search)
+{
+    free_index(&search->smallest);
+    free_index(&search->all);
+    free(search->asked);
+    free(search->sides.room);
+    free(search->met);
+}
+
+/* The bar of two hits, less ROUNDING. */
+static double bar_for(const Search *search, int64_t first, int64_t second)
+{
+    return larger(search->asked[first].bar, search->asked[second].bar);
+}
+
+/* How many values the hit counted last shares with an earlier one, which it has met among the smallest of both. */
+static int64_t shared_in_all(const Search *search, int64_t other, int64_t hit)
+{
+    const Page *page = search->page;
+    const int32_t *a = values_of(page, other), *b = values_of(page, hit);
+    int64_t a_count = indexed(search->index, other), b_count = indexed(search->index, hit);
+    int32_t known = a[a_count - 1] < b[b_count - 1] ? a[a_count - 1] : b[b_count - 1]; /* up to here they are counted */
+    Merge rest = {a + rank_in(a, a_count, known), a + length_of(page, other), b + rank_in(b, b_count, known),
+                  b + length_of(page, hit)};
+    return search->index->shared[other] + count_common(rest);
+}
+
+/* The earlier hits that may resemble the one counted last, by how many values they share, into search->met. Returns how
+   many. */
+static int64_t list_met(const Search *search, int64_t hit)
+{
+    const uint32_t *shared = search->index->shared;
+    const Asked *own = search->asked + hit;
+    int64_t met = 0;
+    for (int64_t other = 0; other < hit; other++) { /* all values count of the one that ends first */
+        const Asked *asked = search->asked + other;
+        int32_t least = asked->limit < own->limit ? asked->least : own->least;
+        search->met[met] = (int32_t)other;
+        met += shared[other] >= (search->index->all ? (uint32_t)least : 1);
+    }
+    return met;
+}
+
+/* Count what a hit has in common with those inserted, the hits before it (leaders: those of them that are leaders), and
+   list them. Returns how many, -1: no memory. */
+static int64_t meet(Search *search, int64_t hit, const int64_t *leaders)
+{
+    int64_t met = 0;
+    if (!count_shared(search->index, hit))
+        return 0;
+    for (int64_t other = 0; leaders && other < hit; other++)
+        if (leaders[other] != other)
+            search->index->shared[other] = 0; /* it was the first to hold some value, so it is found there */
+    met = list_met(search, hit);
+    search->excess += met > FEW_COPIES ? met - FEW_COPIES : 0;
+    if (search->index->all || search->excess <= search->page->count / 8)
+        return met;
+    if (!make_index(&search->all, search->page, search->asked, 1))
+        return -1;
+    search->index = &search->all;
+    for (int64_t other = 0; other < hit; other++)
+        if (!leaders || leaders[other] == other) {
+            find_held(search->index, other);
+            insert(search->index);
+        }
+    return count_shared(search->index, hit) ? list_met(search, hit) : 0;
+}
+
+/* Weigh what the hit counted last shares with any other, exactly or at least. */
+static void weigh_all(Search *search, int64_t hit, int exactly)
+{
+    weights_of(search->weights, search->page, hit);
+    weigh_shared(search->index, search->weights->weights, hit, exactly);
+    search->weighed = exactly;
+}
+
+/* Tell `sides` what is rare of a hit. */
+static void tell_rare(Search *search, int64_t hit)
+{
+    const uint32_t *weights = weights_of(search->weights, search->page, hit);
+    int64_t all = length_of(search->page, hit), part = up_to_mark(all);
+    search->sides.rare_all[hit] = (float)rare((int32_t)all, sum_of(weights, all));
+    search->sides.rare_part[hit] = (float)rare((int32_t)part, sum_of(weights, part));
+}
+
+/* Drop those of `met` that surely do not count, as long as they are so many that one by one would take longer: first
+   without weighing exactly, which is enough where most in a frame weighs the same. Returns how many are left. */
+static int64_t drop_different(Search *search, int64_t hit, int64_t met)
+{
+    Index *index = search->index;
+    search->weighed = 0;
+    if (!search->weights || search->in_full || !index->all || !index->can_weigh || met <= FEW_MET)
+        return met;
+    tell_rare(search, hit);
+    for (int64_t i = 0; i < met; i++)
+        if (search->sides.rare_all[search->met[i]] < 0)
+            tell_rare(search, search->met[i]);
+    for (int exactly = 0; exactly <= 1 && met > FEW_MET; exactly++) {
+        int64_t left = 0;
+        weigh_all(search, hit, exactly);
+        tell_possible(search->rule, &search->sides, hit, index->shared, index->weighed, search->possible);
+        for (int64_t i = 0; i < met; i++) {
+            int32_t other = search->met[left] = search->met[i];
+            left += search->possible[other];
+        }
+        met = left;
+    }
+    return met;
+}
+
+/* Those of `count` earlier hits that resemble the one counted last by their bars, as pairs. Returns how many. What
+   falls out is overwritten by the next: which ones do cannot be foreseen, and a processor that guesses wrong waits
+   longer than all of this takes. */
+static int64_t find_resembling(const Search *search, int64_t hit, const int32_t *others, int64_t count, Pair *pairs)
+{
+    const Page *page = search->page;
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t other = others[i], hit_ends_first = search->asked[hit].limit <= search->asked[other].limit;
+        int64_t narrow = hit_ends_first ? hit : other, wide = other + hit - narrow;
+        int64_t all = length_of(page, narrow); /* its values all count, of the other one these: */
+        int64_t some = rank_in(values_of(page, wide), length_of(page, wide), search->asked[narrow].limit);
+        int64_t shared = search->index->all ? search->index->shared[other] : shared_in_all(search, other, hit);
+        pairs[found] = (Pair){{(int32_t)other, (int32_t)hit}, {(int32_t)(hit_ends_first ? some : all),
+                              (int32_t)(hit_ends_first ? all : some)}, (int32_t)shared, {0}};
+        found += (double)shared / (double)(all + some - shared) >= bar_for(search, other, hit);
+    }
+    return found;
+}
+
+/* What the values weigh that the hit counted last (second) shares with an earlier one. */
+static uint64_t weigh_pair(Search *search, int64_t first, int64_t second)
+{
+    if (!search->index->all || !search->index->can_weigh)
+        return weigh_common(search->weights, search->page, first, second);
+    if (!search->weighed)
+        weigh_all(search, second, 1);
+    return search->index->weighed[first];
+}
+
+/* Whether a pair that resembles each other by its bar counts. */
+static int judge(Search *search, Pair *pair)
+{
+    const Page *page = search->page;
+    Weights *weights = search->weights;
+    int64_t first = pair->hits[0], second = pair->hits[1], shortest = search->rule->shortest;
+    if ((length_of(page, first) < shortest || length_of(page, second) < shortest) && resemblance_of(pair) < 1)
+        return NO;
+    if (!weights)
+        return YES;
+    double bar = bar_for(search, first, second);
+    double margin = larger(search->asked[first].margin, search->asked[second].margin);
+    pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
+    if (!search->weighed && !search->in_full && surely_counts(search->rule, pair, bar, margin, pair->weights[0]))
+        return YES;
+    pair->weights[1] = sum_of(weights_of(weights, page, second), pair->within[1]);
+    if (pair->weights[0] && pair->weights[1])
+        pair->weights[2] = weigh_pair(search, first, second);
+    return counts(search->rule, pair, bar, margin);
+}
+
+/* The leader of each hit and the similarity to it, 1 for leaders. The first `old` are leaders whatever they share.
+   0: no memory, or unsure. */
+static int find_leaders(const Page *page, const Rule *rule, Weights *weights, int64_t old, int64_t *leaders,
+                        double *similarities)
+{
+    Search search;
+    Pair pairs[AT_ONCE];
+    int verdict = start_search(&search, page, rule, weights) ? NO : UNSURE;
+    for (int64_t hit = 0; hit < page->count && verdict != UNSURE; hit++) {
+        leaders[hit] = hit;
+        similarities[hit] = 1;
+        int64_t met = drop_different(&search, hit, meet(&search, hit, leaders)), size = search.index->all ? AT_ONCE : 1;
+        verdict = met < 0 ? UNSURE : NO;
+        for (int64_t i = 0; i < met && hit >= old && verdict == NO; i += size) {
+            int64_t count = size < met - i ? size : met - i;
+            count = find_resembling(&search, hit, search.met + i, count, pairs);
+            for (int64_t j = 0; j < count && verdict == NO; j++)
+                if ((verdict = judge(&search, pairs + j)) == YES) {
+                    leaders[hit] = pairs[j].hits[0];
+                    similarities[hit] = resemblance_of(pairs + j);
+                }
+        }
+        if (verdict == NO)
+            insert(search.index);
+    }
+    end_search(&search);
+    return verdict != UNSURE;
+}
+
+/* All near-duplicates, ordered by the second, then the first; in_full: with what their values weigh. Returns how many,
+   -1: no memory, or unsure. */
+static int64_t find_pairs(const Page *page, const Rule *rule, Weights *weights, int in_full, Pair **pairs)
+{
+    Search search;
+    int64_t found = 0, room = 0;
+    int verdict = start_search(&search, page, rule, weights) ? NO : UNSURE;
+    search.in_full = in_full;
+    for (int64_t hit = 0; hit < page->count && verdict != UNSURE; hit++) {
+        int64_t met = drop_different(&search, hit, meet(&search, hit, NULL));
+        verdict = met < 0 ? UNSURE : NO;
+        if (found + met > room) {
+            room = 2 * (found + met);
+            Pair *larger = realloc(*pairs, (size_t)room * sizeof(Pair));
+            if (!larger) {
+                verdict = UNSURE;
+                break;
+            }
+            *pairs = larger;
+        }
+        int64_t end = met > 0 ? found + find_resembling(&search, hit, search.met, met, *pairs + found) : found;
+        for (int64_t i = found; i < end && verdict != UNSURE; i++) {
+            verdict = judge(&search, *pairs + i);
+            (*pairs)[found] = (*pairs)[i];
+            found += verdict == YES;
+        }
+        insert(search.index);
+    }
+    end_search(&search);
+    return verdict == UNSURE ? -1 : found;
+}

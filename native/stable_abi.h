@@ -1,0 +1,13 @@
+/* Python's stable ABI, and what both kinds of calls do with it. */
+#pragma once
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static PyObject *bytes_of(const void *array, int64_t size)
+{
+    return PyBytes_FromStringAndSize(array, (Py_ssize_t)size);
+}
