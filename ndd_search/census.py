@@ -9,8 +9,8 @@ What may be a copy is said in two rounds. In the first, which knows nothing yet,
 as it is. In the second it is what the default takes for a copy with the table of the first, and copies of copies: the
 twentieth revision of a text may share little with the first.
 
-Copies are looked for among those who held a value first: the first telling of a story is the first to hold what is its
-own. So the work grows with the sample, not with its square, however many documents share a frame.
+In a large sample copies are looked for among those who held a value first: the first telling of a story is the first to
+hold what is its own. So the work grows with the sample, not with its square, however many documents share a frame.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from ndd_search.counting import Ranks
 from ndd_search.decision import Constants, Decision
 from ndd_search.groups import choose_leaders
 from ndd_search.overlaps import overlaps
-from ndd_search.pairs import Pairs, Rows, rows_of
+from ndd_search.pairs import Pairs, Rows, resembling_pairs, rows_of
 from ndd_search.similarity import estimated_shingles
 from ndd_search.sketches import Sketches
 
 _PLACES = 3  # decimals of a count
+_FEW = 500  # documents of which every pair is compared
 
 
 def count_common_values(
@@ -47,7 +48,9 @@ def count_common_values(
         return CommonValues(0, np.empty(0, np.int32), np.empty(0), recipe.id)
     constants = constants or Constants()
     rows = _different(rows_of(sketches, recipe.k))
-    pairs = _pairs_with_the_first(rows, constants.least)
+    few = len(rows.lengths) <= _FEW
+    alike = Decision(constants.least, recipe.size)
+    pairs = resembling_pairs(rows, alike) if few else _pairs_with_the_first(rows, constants.least)
     sizes = estimated_shingles(rows.lengths, rows.largest, recipe.k)
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
     copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
@@ -56,8 +59,11 @@ def count_common_values(
     if not len(pairs):
         return common
     decision = Decision(None, recipe.size, common if common.telling else None, constants)
-    copies = decision.accepts(overlaps(rows, pairs.first, pairs.second, decision.common))
-    return _count(rows, _connected(len(rows.lengths), pairs.where(copies)), recipe, constants)
+    if few:
+        copied = resembling_pairs(rows, decision)
+    else:
+        copied = pairs.where(decision.accepts(overlaps(rows, pairs.first, pairs.second, decision.common)))
+    return _count(rows, _connected(len(rows.lengths), copied), recipe, constants)
 
 
 def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> CommonValues:

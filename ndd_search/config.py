@@ -140,7 +140,7 @@ class Recipe:
         """A signature of the frequent words: equal or not (Nutch and Solr's TextProfileSignature), in two values."""
         return cls(size=1, k=2, method="profile", **others)
 
-    @property
+    @cached_property
     def id(self) -> str:
         """A short name, stored beside every sketch: w3-k64-v1, c5-k128-v1-html-nourls-seed7, w1-k4-v1-simhash."""
         extras = {
