@@ -252,7 +252,7 @@ class CollapseOptions:
     max_window: int = 10_000
     max_per_group: int = 1
     keep: tuple[Keep, ...] = ("score",)
-    min_shingles: int = 8
+    min_shingles: int = 4
     min_length_ratio: float = 0.0
     must_match: tuple[str, ...] = ()
     numbers_must_match: bool = False

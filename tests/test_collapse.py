@@ -87,6 +87,14 @@ def test_what_many_hits_of_the_list_share_is_a_form_and_no_copy() -> None:
     assert len(ndd.collapse([*FORMS, *NEWS], size=20, min_similarity=0.5)) < 5
 
 
+def test_of_texts_of_five_words_only_equals_are_copies_of_seven_those_with_the_last_word_changed_too() -> None:
+    assert (
+        len(ndd.collapse(["late ferries in fog today", "late ferries in fog tonight", "Late ferries, in fog: today!"]))
+        == 2
+    )
+    assert len(ndd.collapse(["all ferries are late in fog today", "all ferries are late in fog tonight"])) == 1
+
+
 def test_many_copies_of_a_short_text_make_no_form_of_it() -> None:
     posts = [f"{name} says: the ferry to the island leaves an hour later because of fog {name}" for name in TOWNS]
     assert ndd.collapse(posts).hits == posts[:1]

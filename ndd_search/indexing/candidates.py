@@ -49,7 +49,8 @@ class CandidateSearch:
     recipe, field: of the stored sketches.
     keys:           how many of the smallest values are asked for, at most as many as were stored, 1..64.
     min_similarity: from when on a document counts, as in CollapseOptions: a resemblance, 0 < x <= 1, or a name.
-    min_shingles:   below this many shingles only an identical sketch counts.
+    min_shingles:   below this many shingles only an identical sketch counts; more than on a page, where a hidden hit is
+                    still listed.
     examined:       the most documents compared, 1..10,000; those that share most keys come first.
     """
 
