@@ -127,12 +127,8 @@ except ndd.NDDError as error:
     assert len(ndd.Index.open(index.path)) == 120
 
 
-def test_who_may_not_write_is_told(index: ndd.Index) -> None:
-    index.path.chmod(0o555)
-    for path in index.path.iterdir():
-        path.chmod(0o444)
-    for path in (index.path.parent, index.path.parent.parent, index.path.parent.parent.parent):
-        path.chmod(0o755)
+def told_another_user(index: ndd.Index) -> list[str]:
+    """What somebody else is told who adds, and who searches."""
     code = """
 import os, sys
 import ndd_search as ndd
@@ -146,8 +142,35 @@ for use in (lambda index: index.add([{"id": 1}]), lambda index: index.search("cl
         print(error)
 """
     done = subprocess.run([sys.executable, "-c", code, index.path], capture_output=True, text=True, check=True)
-    told = [line for line in done.stdout.splitlines() if "this user may not write there; readers lock it" in line]
-    assert len(told) == 2, done.stdout
+    return done.stdout.splitlines()
+
+
+def let_in(path: Path) -> None:
+    """Let everybody into the folders above."""
+    for folder in path.parents:
+        if not folder.stat().st_mode & 0o001:
+            folder.chmod(0o755)
+
+
+def test_who_may_not_write_is_told(index: ndd.Index) -> None:
+    index.path.chmod(0o555)
+    for path in index.path.iterdir():
+        path.chmod(0o444)
+    let_in(index.path)
+    told = told_another_user(index)
+    assert len(told) == 2
+    assert all("this user may not write there; readers lock it" in line for line in told)
+
+
+@pytest.mark.parametrize("closed", ["the folder", "the one above"])
+def test_who_may_not_read_is_told(index: ndd.Index, closed: str) -> None:
+    let_in(index.path)
+    folder = index.path if closed == "the folder" else index.path.parent
+    folder.chmod(0o000)
+    told = told_another_user(index)
+    folder.chmod(0o700)  # for who cleans up
+    assert len(told) == 2
+    assert all("it cannot be read: Permission denied; see to its owner and mode" in line for line in told)
 
 
 def test_a_folder_that_cannot_be_written_is_told() -> None:

@@ -37,10 +37,8 @@ def read_meta(folder: Path) -> Meta | None:
 
     Raises IndexUnusable for a folder that holds something else, a newer format, a damaged index, or may not be read.
     """
-    if not folder.exists():
-        return None
     try:
-        if not any(folder.iterdir()):
+        if not folder.exists() or not any(folder.iterdir()):
             return None
         found = json.loads((folder / "ndd.json").read_text("utf-8"))
         if found["format"] != FORMAT:
