@@ -1,5 +1,5 @@
 # Every target does all its own set-up: Python 3.11 or later, make and a package index are enough.
-#   make demo    make test    make test ARGS="-m 'not engine'"    make test PYTHON=python3.13
+#   make demo    make test    make test ARGS="-m 'not engine' -n auto"    make test PYTHON=python3.13
 PYTHON ?= python3
 VENV ?= .venv
 OLDER ?= .venv-older

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,10 +15,11 @@ from tests.engines.find import Engine, Engines
 from tests.engines.jars import RELEASES, Unavailable
 
 REQUIRED = "NDD_TEST_REQUIRE_ENGINES"
-found = pytest.StashKey[Engines]()
+report = pytest.StashKey[dict[str, str]]()  # of each server, where it came from
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[report] = {}
     if os.environ.get("NDD_TEST_WITHOUT_CORE"):
         native.core = None
 
@@ -28,12 +31,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("engine")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n`: the tests of one server in one process, the others wherever there is room."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByServer(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            server = re.search("|".join(RELEASES), nodeid)
+            return server[0] if server else nodeid
+
+    return ByServer(config, log)
+
+
 @pytest.fixture(scope="session")
 def engines(request: pytest.FixtureRequest) -> Iterator[Engines]:
     """Every server of this session; those that the chosen tests ask for start side by side."""
     parameters = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     chosen = {each["engine"] for each in parameters if "engine" in each}
-    engines = request.config.stash[found] = Engines(name for name in RELEASES if name in chosen)
+    engines = Engines((name for name in RELEASES if name in chosen), request.config.stash[report])
     yield engines
     engines.close()
 
@@ -62,10 +78,19 @@ def index(engine: Engine) -> Iterator[str]:
         client.indices.delete(index=name, ignore_unavailable=True)
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # one of several processes tells the first one
+        session.config.workeroutput["engines"] = session.config.stash[report]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[report].update(getattr(node, "workeroutput", {}).get("engines", {}))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say for each server where it came from, or why it was skipped."""
-    engines = config.stash.get(found, None)
-    if engines and engines.report:
+    if config.stash[report]:
         terminalreporter.section("engines")
-        for name, line in engines.report.items():
+        for name, line in config.stash[report].items():
             terminalreporter.line(f"{name:15} {line}")

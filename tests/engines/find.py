@@ -97,10 +97,11 @@ class Engines:
     """The servers of one test session, started when first asked for and stopped by `close`.
 
     expected: names of the releases that will be asked for; they start side by side on the first call of `get`.
+    report:   is told of each where it came from, or why there is none.
     """
 
-    def __init__(self, expected: Iterable[str]) -> None:
-        self.report: dict[str, str] = {}
+    def __init__(self, expected: Iterable[str], report: dict[str, str]) -> None:
+        self.report = report
         self._expected = list(expected)
         self._running = ExitStack()
         self._pool = ThreadPoolExecutor(len(RELEASES))
