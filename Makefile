@@ -5,7 +5,7 @@ VENV ?= .venv
 OLDER ?= .venv-older
 THIRD ?= .venv-third-parties
 ARGS ?=
-CORE = native/module.c $(wildcard native/*.h)
+CORE = ndd_search/core/module.c $(wildcard ndd_search/core/*.h)
 BUILD = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SANITIZED_BUILD = rm -rf build && CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized . && rm -rf build/lib* build/temp*

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-VERSION = 7  # of the functions below, as in native/module.c: an older core may lie in a folder that is worked in
+VERSION = 7  # of the functions below, as in core/module.c: an older core may lie in a folder that is worked in
 Plan = tuple[bool, int, int, int]  # shingles of words (else of characters), size, seed, k
 Rule = tuple[float, float, float, float, float, float, int]  # Decision.rule, and min_shingles
 
