@@ -154,6 +154,15 @@ def test_options_are_those_of_collapse() -> None:
     assert len(ids(ndd.merge([FIRST, SECOND], max_per_group=2))) == 6
 
 
+def test_guards_and_keep_read_fields_where_there_is_no_document() -> None:
+    hits = [hit(id, TEXTS["river"], score) for id, score in (("1", 3.0), ("2", 2.0), ("3", 1.0))]
+    for one, price in zip(hits, (5, 5.0, 7), strict=True):
+        del one["_source"]
+        one["fields"]["price"] = [price]
+    assert ids(ndd.merge([response(*hits)], must_match=["price"])) == ["1", "3"]
+    assert ids(ndd.merge([response(*hits)], keep=["preferred:price=7"])) == ["3"]
+
+
 def test_no_response_is_an_empty_page() -> None:
     assert ndd.merge([])["hits"]["hits"] == []
     assert ndd.merge([response()])["hits"]["total"] == {"value": 0, "relation": "eq"}

@@ -116,13 +116,18 @@ class HitReader:
         return hit.get("_index"), hit.get("_id", rank)
 
     def value(self, hit: Hit, field: str) -> Any:
-        found = (hit.get("fields") or {}).get(field)
-        if found is None:
-            return value_of(hit.get("_source") or {}, field)
-        return found[0] if isinstance(found, list) and len(found) == 1 else found
+        return value_in(hit, field)
 
     def numbers(self, hit: Hit) -> int | None:
         return self.field.numbers_in(hit.get("fields") or {})
+
+
+def value_in(hit: Hit, field: str) -> Any:
+    """What a hit has in a field: among its `fields`, where a list of one is that one, or else in its `_source`."""
+    found = (hit.get("fields") or {}).get(field)
+    if found is None:
+        return value_of(hit.get("_source") or {}, field)
+    return found[0] if isinstance(found, list) and len(found) == 1 else found
 
 
 def envelope_of(body: dict[str, Any]) -> dict[str, Any]:

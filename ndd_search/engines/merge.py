@@ -17,7 +17,8 @@ from typing import Any, Literal
 from ndd_search.census import count_in_list
 from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe, check_page, collapse_options
-from ndd_search.documents import text_of, value_of
+from ndd_search.documents import text_of
+from ndd_search.engines.answers import value_in
 from ndd_search.engines.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
 from ndd_search.field import SketchField
 from ndd_search.numbers import numbers_value
@@ -112,7 +113,7 @@ class _Reader:
         return hit.get("_index"), hit.get("_id")
 
     def value(self, hit: Hit, field: str) -> Any:
-        return value_of(hit.get("_source") or {}, field)
+        return value_in(hit, field)
 
     def numbers(self, hit: Hit) -> int | None:
         stored = self.field.numbers_in(hit.get("fields") or {})
