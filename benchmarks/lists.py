@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from ndd_search.pairs import rows_of
 from ndd_search.sketches import sketch_many
 
 RECIPE = Recipe()
-HEADS = ["", "hits", "table", "dup@10", "missed", "full", "lost"]
+HEADS = ["", "hits", "table", "dup@10", "missed", "full", "lost", "µs to count"]
 
 
 def lines(collection: Collection, depth: int) -> list[list[str]]:
@@ -31,10 +32,12 @@ def lines(collection: Collection, depth: int) -> list[list[str]]:
     whole = count_common_values([sketches[i] for i in chosen], RECIPE)
     found = []
     for name in ("none", "of the list", "of the collection"):
-        rows = []
+        rows, took = [], []
         for page in (one[:depth] for one in collection.pages):
             given = [sketches[i] for i in page.tolist()]
+            began = perf_counter()
             own = count_in_list(given, RECIPE) if name == "of the list" else None
+            took.append(perf_counter() - began)
             decision = Decision.of("auto", RECIPE, whole if name == "of the collection" else own)
             pairs = similar_pairs(rows_of(given, RECIPE.k), decision)
             ends = np.sort(np.stack((page[pairs.first], page[pairs.second])), axis=0)
@@ -42,14 +45,16 @@ def lines(collection: Collection, depth: int) -> list[list[str]]:
         _, repeated, missed, fill = np.mean([row[:4] for row in rows], axis=0)
         lost, clusters = (sum(row[place] for row in rows) for place in (5, 6))
         figures = (repeated, missed, fill, lost / clusters)
-        found.append([collection.name, str(depth), name, *(f"{one:.4f}" for one in figures)])
+        found.append(
+            [collection.name, str(depth), name, *(f"{one:.4f}" for one in figures), f"{np.median(took) * 1e6:.0f}"]
+        )
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
-    print(f"| {' | '.join(HEADS)} |\n| --- | ---: | --- |{' ---: |' * 4}")
+    print(f"| {' | '.join(HEADS)} |\n| --- | ---: | --- |{' ---: |' * 5}")
     for folder in parser.parse_args().folders:
         for depth in (20, 50):
             for line in lines(read_collection(folder), depth):
