@@ -40,7 +40,7 @@ Values = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
 
 SUPER = 14  # min-hashes in a super-shingle
-_R, _A, _B = np.uint64(R), np.uint64(A), np.uint64(B)
+_A, _B = np.uint64(A), np.uint64(B)
 _MASK = 2**64 - 1
 
 
@@ -51,23 +51,24 @@ def sign(texts: Sequence[str], recipe: Recipe) -> tuple[Values, Places]:
     """
     if recipe.method == "simhash":
         some = np.array([bool(shingle_texts(text, recipe)) for text in texts], np.bool_)
-        return _rows(as_sketches(fingerprints(texts, recipe)), some)
+        return _rows(as_sketches(fingerprints(texts, recipe))[some], some)
     if recipe.method == "profile":
         found = [profile(text, recipe) for text in texts]
         digests = [blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest() for one in found]
         numbers = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 2)
-        return _rows(_placed(numbers), np.array(list(map(bool, found)), np.bool_))
+        some = np.array(list(map(bool, found)), np.bool_)
+        return _rows(_placed(numbers[some]), some)
     hashes, offsets = shingle_hashes(texts, recipe)
     if recipe.method == "frequent":
         return _most_frequent(hashes, offsets, recipe.k)
     some = np.diff(offsets) > 0
-    each = SUPER if recipe.method == "super-shingles" else 1
-    numbers = np.zeros((len(texts), recipe.k), np.uint64)
-    for place in range(recipe.k * each):
-        smallest = np.minimum.reduceat(_permuted(hashes, place), offsets[:-1][some]) if some.any() else hashes
-        mixed = numbers[some, place // each]
-        numbers[some, place // each] = smallest if each == 1 else _permuted(mixed + smallest, 0)
-    return _rows(_placed(numbers), some)
+    if recipe.method == "min-hash":
+        return _rows(_placed(_min_hashes(hashes, offsets[:-1][some], recipe.k)), some)
+    parts = _min_hashes(hashes, offsets[:-1][some], recipe.k * SUPER).reshape(-1, recipe.k, SUPER)
+    mixed = np.zeros(parts.shape[:2], np.uint64)
+    for place in range(SUPER):
+        mixed = _permuted(mixed + parts[:, :, place], 0)
+    return _rows(_placed(mixed), some)
 
 
 def profile(text: str, recipe: Recipe, shortest: int = 2, rate: float = 0.01) -> str:
@@ -83,7 +84,16 @@ def profile(text: str, recipe: Recipe, shortest: int = 2, rate: float = 0.01) ->
     return " ".join(f"{word} {count}" for count, word in sorted(kept, key=lambda one: (-one[0], one[1])))
 
 
+def _min_hashes(hashes: Hashes, starts: Places, count: int) -> Hashes:
+    """The smallest hash of each text under each of `count` permutations; shape (len(starts), count)."""
+    found = np.empty((len(starts), count), np.uint64)
+    for place in range(count if len(starts) else 0):
+        found[:, place] = np.minimum.reduceat(_permuted(hashes, place), starts)
+    return found
+
+
 def _permuted(hashes: Hashes, place: int) -> Hashes:
+    """permuted(hash, place) of some hashes."""
     x = hashes + np.uint64((place + 1) * R & _MASK)
     x ^= x >> np.uint64(33)
     x *= _A
@@ -101,11 +111,12 @@ def _placed(numbers: Hashes) -> Values:
 
 
 def _rows(values: Values, some: npt.NDArray[np.bool_]) -> tuple[Values, Places]:
-    """The rows of values where there is something, nothing for the others."""
-    return values[some].ravel(), np.concatenate(([0], np.cumsum(some * values.shape[1])))
+    """Values and offsets of sketches. values: of the texts that have `some`, one row each."""
+    return values.ravel(), np.concatenate(([0], np.cumsum(some * values.shape[1])))
 
 
 def _most_frequent(hashes: Hashes, offsets: Places, k: int) -> tuple[Values, Places]:
+    """Values and offsets of sketches of the k most frequent hashes."""
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     keys, count = np.unique(owner << 31 | (hashes >> np.uint64(33)).astype(np.int64), return_counts=True)
     order = np.lexsort((keys, -count, keys >> 31))  # by owner, the most frequent first
