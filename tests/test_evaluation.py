@@ -177,7 +177,11 @@ def test_a_folder_that_cannot_be_taken_is_refused(tmp_path: Path, name: str, lin
         read_collection(tmp_path)
 
 
-@pytest.mark.parametrize("damaged", [b"", b"no gzip", gzip.compress(b"{}" * 99)[:20], gzip.compress(b"{}")[:9] + b"XX"])
+@pytest.mark.parametrize(
+    "damaged",
+    [b"", b"no gzip", gzip.compress(b"{}" * 99)[:20], gzip.compress(b"{}")[:9] + b"XX"],
+    ids=["empty", "of another kind", "cut off", "with another end"],
+)
 def test_a_damaged_file_is_named(tmp_path: Path, damaged: bytes) -> None:
     (tmp_path / "documents.jsonl.gz").write_bytes(damaged)
     with pytest.raises(InvalidDocument, match=r"documents(\.jsonl\.gz)?: it is"):
