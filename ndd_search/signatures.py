@@ -50,8 +50,9 @@ def sign(texts: Sequence[str], recipe: Recipe) -> tuple[Values, Places]:
     A text without shingles has an empty one, with `profile` a text without words of two letters too.
     """
     if recipe.method == "simhash":
-        some = np.array([bool(shingle_texts(text, recipe)) for text in texts], np.bool_)
-        return _rows(as_sketches(fingerprints(texts, recipe))[some], some)
+        prints = fingerprints(texts, recipe)
+        some = prints != 0  # what a text without shingles has, and one in 2**64 others
+        return _rows(as_sketches(prints)[some], some)
     if recipe.method == "profile":
         found = [profile(text, recipe) for text in texts]
         digests = [blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest() for one in found]
