@@ -238,45 +238,46 @@ def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
     assert hook.handle(wanted, send).body["ndd"]["cache"] == "hit"
 
 
+class SlowEngine:
+    """Answers a search when it is let; `asked` is set once a request has come."""
+
+    def __init__(self) -> None:
+        self.asked, self.go_on, self.sent = threading.Event(), threading.Event(), list[Request]()
+
+    def send(self, request: Request) -> Answer:
+        self.sent.append(request)
+        self.asked.set()
+        self.go_on.wait(60)
+        return one_hit(request)
+
+
+def one_hit(_: Request) -> Answer:
+    return Answer({"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit_of("1")]}})
+
+
+SEARCH = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
+
+
 def test_who_waits_for_another_computes_for_himself_when_his_time_budget_is_over() -> None:
-    hook = Hook(settings_of(strategy="one_phase", common=False, time_budget=0.2))
-    asked, go_on = threading.Event(), threading.Event()
-    found = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit_of("1")]}}
-    wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
-
-    def slowly(_: Request) -> Answer:
-        asked.set()
-        go_on.wait(60)
-        return Answer(copy.deepcopy(found))
-
+    hook, slow = Hook(settings_of(strategy="one_phase", common=False, time_budget=0.2)), SlowEngine()
     with ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(hook.handle, wanted, slowly)
-        asked.wait(60)
-        answer = hook.handle(wanted, lambda _: Answer(copy.deepcopy(found)))
-        assert not slow.done()
-        go_on.set()
-        assert answer.body["hits"] == slow.result().body["hits"]
+        first = pool.submit(hook.handle, SEARCH, slow.send)
+        slow.asked.wait(60)
+        answer = hook.handle(SEARCH, one_hit)
+        assert not first.done()
+        slow.go_on.set()
+        assert answer.body["hits"] == first.result().body["hits"]
 
 
 def test_who_waits_for_another_gets_his_page_as_soon_as_it_is_there() -> None:
-    hook = Hook(settings_of(strategy="one_phase", common=False))
-    asked, go_on, sent = threading.Event(), threading.Event(), list[Request]()
-    found = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit_of("1")]}}
-    wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
-
-    def slowly(request: Request) -> Answer:
-        sent.append(request)
-        asked.set()
-        go_on.wait(60)
-        return Answer(copy.deepcopy(found))
-
+    hook, slow = Hook(settings_of(strategy="one_phase", common=False)), SlowEngine()
     with ThreadPoolExecutor(2) as pool:
-        slow = pool.submit(hook.handle, wanted, slowly)
-        asked.wait(60)
-        other = pool.submit(hook.handle, wanted, slowly, 10.0)
-        go_on.set()
-        assert other.result().body["hits"] == slow.result().body["hits"]
-        assert len(sent) == 1
+        first = pool.submit(hook.handle, SEARCH, slow.send)
+        slow.asked.wait(60)
+        other = pool.submit(hook.handle, SEARCH, slow.send, 10.0)
+        slow.go_on.set()
+        assert other.result().body["hits"] == first.result().body["hits"]
+        assert len(slow.sent) == 1
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
