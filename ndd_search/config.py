@@ -219,8 +219,9 @@ class Recipe:
 class CollapseOptions:
     """How the hits of a request are collapsed.
 
-    min_similarity:   "auto" (see `decision`), the resemblance from which two hits are near-duplicates, 0 < x <= 1, or a
-                      name for one: "identical" (1.0), "high" (0.8), "moderate" (0.5).
+    min_similarity:   "auto" (see `decision`), the resemblance, or what else the recipe measures, from which two hits
+                      are near-duplicates, 0 < x <= 1, or a name for one: "identical" (1.0), "high" (0.8), "moderate"
+                      (0.5).
     mode:             "group" shows leaders with their duplicates, "drop" leaders alone, "demote" puts duplicates after
                       everything else, "annotate" moves nothing and says of each hit whose duplicate it is.
     window:           how many of the engine's hits are examined at first, at least 1; doubled while the page is short.
