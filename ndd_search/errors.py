@@ -14,6 +14,9 @@ Facts are in `args`, so every error pickles; the sentence is made by `__str__`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class NDDError(Exception):
     """Any error of ndd_search."""
@@ -67,3 +70,17 @@ class MissingExtra(NDDError, ImportError):
     def __str__(self) -> str:
         feature, package, extra = self.args
         return f'{feature} needs {package}, which is not installed: pip install "ndd-search[{extra}]"'
+
+
+@contextmanager
+def importing(module: str, feature: str, package: str, extra: str) -> Iterator[None]:
+    """Around the import of an optional module: raises MissingExtra where that module itself is not installed.
+
+    What a broken installation raises passes as it is: a module that the optional one needs is missing, say.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise MissingExtra(feature, package, extra) from None

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from ndd_search.errors import MissingExtra
+from ndd_search.errors import importing
 
 _UNSEEN = ["script", "style", "template", "noscript", "noframes", "iframe"]
 # Everything else separates words. "wbr" only offers a place to break one.
@@ -33,10 +33,8 @@ def strip_markup(text: str) -> str:
 
 
 def _parse(text: str) -> str:
-    try:
+    with importing("selectolax", "reading HTML", "selectolax", "html"):
         from selectolax.lexbor import LexborHTMLParser
-    except ModuleNotFoundError:
-        raise MissingExtra("reading HTML", "selectolax", "html") from None
     tree = LexborHTMLParser(text)
     tree.strip_tags(_UNSEEN)
     for block in tree.css(f"*:not({_INLINE})"):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from ndd_search.errors import MissingExtra
+from ndd_search.errors import importing
 from ndd_search.text import clean, split
 
 # After a full stop and what closes with it, if white space follows; after an ideographic one; at an empty line.
@@ -35,10 +35,8 @@ def sentences(text: str, language: str | None) -> Iterator[list[str]]:
 def _stemmer(language: str | None) -> Callable[[list[str]], list[str]]:
     if language is None:
         return list
-    try:
+    with importing("Stemmer", f'Recipe.sentences(language="{language}")', "PyStemmer", "stem"):
         import Stemmer
-    except ModuleNotFoundError:
-        raise MissingExtra(f'Recipe.sentences(language="{language}")', "PyStemmer", "stem") from None
     try:
         stemmer: Callable[[list[str]], list[str]] = Stemmer.Stemmer(language).stemWords
     except KeyError:

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ndd_search.errors import IndexUnusable, MissingExtra
+from ndd_search.errors import IndexUnusable, importing
 from ndd_search.indexing.templates import ENGINES
 
 API_KEY = "NDD_SEARCH_API_KEY"
@@ -92,10 +92,8 @@ class Address:
     def client(self, engine: str) -> Any:
         """A client of the engine's own library. Raises MissingExtra."""
         package, name, timeout = _CLIENTS[engine]
-        try:
+        with importing(package, f"a cluster of {engine}", package, engine):
             library = import_module(package)
-        except ModuleNotFoundError:
-            raise MissingExtra(f"a cluster of {engine}", package, engine) from None
         tls: dict[str, Any] = {}
         if self.url.startswith("https:"):
             tls = {"verify_certs": not self.insecure, "ssl_show_warn": False}

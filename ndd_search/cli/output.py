@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndd_search.config import CollapseOptions, Recipe
-from ndd_search.errors import MissingExtra
+from ndd_search.errors import importing
 from ndd_search.presets import PRESETS, preset
 from ndd_search.settings_file import StoredSettings, read_settings
 from ndd_search.tuning.marked import safe
@@ -187,7 +187,5 @@ def _similarity(given: str) -> float | str:
 def _rich(module: str) -> Any:
     from importlib import import_module
 
-    try:
+    with importing("rich", "output for people (--json works without it)", "rich", "cli"):
         return import_module(f"rich.{module}")
-    except ModuleNotFoundError:
-        raise MissingExtra("output for people (--json works without it)", "rich", "cli") from None

@@ -7,20 +7,19 @@ AsyncElasticsearch(..., transport_class=AsyncTransport.using(window=50))  # with
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
 
 from ndd_search.engines.answers import Answer
 from ndd_search.engines.hook import Hook, Hooked
 from ndd_search.engines.request import Request
-from ndd_search.errors import MissingExtra
+from ndd_search.errors import importing
 
-try:
+with importing("elastic_transport", "wrapping Elasticsearch", "elasticsearch", "elasticsearch"):
     import elastic_transport
-    from elastic_transport import ApiResponseMeta, HttpHeaders, NodePool, TransportApiResponse
+    from elastic_transport import ApiResponseMeta, HttpHeaders, TransportApiResponse
     from elastic_transport.client_utils import DEFAULT
-except ModuleNotFoundError:
-    raise MissingExtra("wrapping Elasticsearch", "elasticsearch", "elasticsearch") from None
 
 
 class Transport(Hooked, elastic_transport.Transport):
@@ -55,9 +54,10 @@ def perform(
     original = _request(method, target, **others)
 
     def send(request: Request) -> Answer:
-        return _answer(inner(*_call(request, original, target), **_others(request, original, others)))
+        return _answer(inner(request.method, _target(request, original, target), **_others(request, original, others)))
 
-    return _given(hook.handle(original, send, _timeout(others, transport.node_pool)), transport.node_pool)
+    writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
+    return _given(hook.handle(original, send, writable, timeout), transport)
 
 
 async def perform_async(
@@ -72,29 +72,48 @@ async def perform_async(
     original = _request(method, target, **others)
 
     async def send(request: Request) -> Answer:
-        return _answer(await inner(*_call(request, original, target), **_others(request, original, others)))
+        called = request.method, _target(request, original, target)
+        return _answer(await inner(*called, **_others(request, original, others)))
 
-    return _given(await hook.handle_async(original, send, _timeout(others, transport.node_pool)), transport.node_pool)
+    writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
+    return _given(await hook.handle_async(original, send, writable, timeout), transport)
 
 
-def _request(method: str, target: str, *, body: Any = None, headers: Any = None, **_: Any) -> Request:
-    parts = urlsplit(target)
+def _request(method: str, target: str, *, body: Any = None, headers: Any = None, **_others: Any) -> Request:
+    path, _, query = target.partition("?")  # urlsplit would take "//index/_search" for an address
     named = headers if isinstance(headers, Mapping) else {}
-    return Request(method, parts.path, dict(parse_qsl(parts.query, keep_blank_values=True)), named, body)
+    return Request(method, path, dict(parse_qsl(query, keep_blank_values=True)), named, body)
 
 
-def _timeout(others: Mapping[str, Any], pool: NodePool) -> float | None:
+def _is_writable(transport: elastic_transport.Transport, others: Mapping[str, Any], body: Any) -> bool:
+    """Whether the client can write a body."""
+    headers = others.get("headers", DEFAULT)
+    kind = HttpHeaders({} if headers is DEFAULT else headers).get("content-type")
+    try:
+        transport.serializers.dumps(body, mimetype=kind)
+    except Exception:
+        return False
+    return True
+
+
+def _timeout(transport: elastic_transport.Transport, others: Mapping[str, Any]) -> float | None:
     """Seconds that the caller lets one request take, None for any time."""
     given: Any = others.get("request_timeout", DEFAULT)
-    return pool.all()[0].config.request_timeout if given is DEFAULT else given
+    return transport.node_pool.all()[0].config.request_timeout if given is DEFAULT else given
 
 
-def _call(request: Request, original: Request, target: str) -> tuple[str, str]:
-    """Method and target; what is left alone goes out as it came, byte for byte."""
+def _target(request: Request, original: Request, target: str) -> str:
+    """Path and query. Parameters that are left alone go out as they came, byte for byte."""
     if request is original:
-        return request.method, target
-    query = urlencode(request.params, quote_via=quote, safe=",*")
-    return request.method, f"{request.path}?{query}" if query else request.path
+        return target
+    pieces = [(unquote_plus(piece.partition("=")[0]), piece) for piece in target.partition("?")[2].split("&")]
+    same = {name for name, value in request.params.items() if original.params.get(name) == value}
+    changed = {name: value for name, value in request.params.items() if name not in same}
+    kept = [piece for name, piece in pieces if name in same]
+    query = kept + [
+        urlencode({name: value}, quote_via=quote, safe=",*") for name, value in changed.items()
+    ]
+    return f"{request.path}?{'&'.join(query)}" if query else request.path
 
 
 def _others(request: Request, original: Request, others: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,10 +136,11 @@ def _answer(response: TransportApiResponse) -> Answer:
     return Answer(response.body, response.meta.status, response)
 
 
-def _given(answer: Answer, pool: NodePool) -> TransportApiResponse:
+def _given(answer: Answer, transport: elastic_transport.Transport) -> TransportApiResponse:
     """What the client expects: the engine's own answer, or ours with the facts of the first round."""
     raw = answer.raw
     if raw is not None:
         return TransportApiResponse(raw.meta, answer.body)
     headers = HttpHeaders({"content-type": "application/json", "x-elastic-product": "Elasticsearch"})
-    return TransportApiResponse(ApiResponseMeta(200, "1.1", headers, 0.0, pool.all()[0].config), answer.body)
+    node = transport.node_pool.all()[0].config
+    return TransportApiResponse(ApiResponseMeta(200, "1.1", headers, 0.0, node), answer.body)

@@ -27,7 +27,7 @@ from ndd_search.documents import text_of, value_of
 from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, check_meta, read_meta, state_of, told, write_meta
 from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.engines.stored import StoredHit, document_of, id_of, possible_id, searchable, source_of
-from ndd_search.errors import IndexUnusable, MissingExtra, RecipeMismatch
+from ndd_search.errors import IndexUnusable, RecipeMismatch, importing
 from ndd_search.keep import wishes_about
 from ndd_search.numbers import numbers_value
 from ndd_search.page import Fetch, Fetched, cut, fill, next_fetch, run
@@ -35,10 +35,8 @@ from ndd_search.settings_file import read_settings
 from ndd_search.sketches import Sketch, sketch_many
 from ndd_search.stream import Stream
 
-try:
+with importing("tantivy", "the embedded index", "tantivy", "embedded"):
     import tantivy
-except ModuleNotFoundError:
-    raise MissingExtra("the embedded index", "tantivy", "embedded") from None
 
 COMMIT_EVERY = 10_000  # documents; what a crash can lose of a long add
 _BATCH = 512  # documents sketched in one call

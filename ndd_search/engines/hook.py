@@ -25,7 +25,8 @@ from ndd_search.engines.trips import Wait
 
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
-Wishes = Generator[Request | Wait, Any, Answer]
+Writable = Callable[[Any], bool]
+Flow = Generator[Request | Wait, Any, Answer]
 
 _WAIT = 30.0  # seconds for somebody else's computation of the same page, at most
 _surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
@@ -70,50 +71,37 @@ class Hook:
     def __reduce__(self) -> tuple[Any, ...]:
         return Hook, (replace(self.settings),)  # a copy starts with what it was told, and learns for itself
 
-    def handle(self, request: Request, send: Send, timeout: float | None = None) -> Answer:
+    def handle(self, request: Request, send: Send, is_writable: Writable, timeout: float | None = None) -> Answer:
         """Answer a request, sending what is needed.
 
+        is_writable: whether the client can write a body; one that it cannot write goes to it as it came, so that the
+                     error is the client's own.
         timeout: seconds that the caller lets one request take, and so his wait for somebody else's; None for any time.
         """
-        with closing(self._flow(request, self._flights, timeout)) as flow:
-            try:
-                wish = next(flow)
-                while True:
-                    try:
-                        answer = _landed(wish) if isinstance(wish, Wait) else send(wish)
-                    except Exception as error:
-                        wish = flow.throw(error)
-                    else:
-                        wish = flow.send(answer)
-            except StopIteration as finished:
-                made: Answer = finished.value
-                return made
+        try:
+            if (talk := self._conversation(request)) is not None:
+                return _carried_out(self._flow(talk, self._flights, timeout), send)
+        except Exception:
+            if is_writable(request.body):
+                raise
+        with self._left_alone(request) as alone:
+            return send(alone)
 
-    async def handle_async(self, request: Request, send: AsyncSend, timeout: float | None = None) -> Answer:
+    async def handle_async(
+        self, request: Request, send: AsyncSend, is_writable: Writable, timeout: float | None = None
+    ) -> Answer:
         """The same for coroutines."""
-        with closing(self._flow(request, self._async_flights, timeout)) as flow:
-            try:
-                wish = next(flow)
-                while True:
-                    try:
-                        answer = await (_landed_async(wish) if isinstance(wish, Wait) else send(wish))
-                    except Exception as error:
-                        wish = flow.throw(error)
-                    else:
-                        wish = flow.send(answer)
-            except StopIteration as finished:
-                made: Answer = finished.value
-                return made
+        try:
+            if (talk := self._conversation(request)) is not None:
+                return await _carried_out_async(self._flow(talk, self._async_flights, timeout), send)
+        except Exception:
+            if is_writable(request.body):
+                raise
+        with self._left_alone(request) as alone:
+            return await send(alone)
 
-    def _flow(self, request: Request, flights: Flights, timeout: float | None) -> Wishes:
-        """What it takes to answer a request: requests to send, and flights to wait for."""
-        talk = self._conversation(request)
-        if talk is None:
-            try:
-                answer: Answer = yield stripped(request)
-                return answer
-            finally:
-                self._after(request)
+    def _flow(self, talk: Conversation | MultiConversation, flights: Flights, timeout: float | None) -> Flow:
+        """What it takes to answer a search: requests to send, and flights to wait for."""
         if (known := talk.remembered()) is not None:
             return known
         if isinstance(talk, MultiConversation) or talk.key is None:
@@ -131,20 +119,67 @@ class Hook:
         changes = others if enabled else None
         return conversation(request, self.settings, changes) or multi_conversation(request, self.settings, changes)
 
-    def _after(self, request: Request) -> None:
-        """Who writes through this client reads what he wrote."""
-        if is_write(request):
-            self.settings.forget()
+    @contextmanager
+    def _left_alone(self, request: Request) -> Iterator[Request]:
+        """What to send for a request that is not collapsed; after a write, searches through this client see it."""
+        try:
+            yield stripped(request)
+        finally:
+            if is_write(request):
+                self.settings.forget()
+
+
+def _carried_out(flow: Flow, send: Send) -> Answer:
+    with closing(flow):
+        step = _next_step(flow)
+        while not isinstance(step, Answer):
+            try:
+                answer = _landed(step) if isinstance(step, Wait) else send(step)
+            except Exception as error:
+                step = _next_step(flow, error=error)
+            else:
+                step = _next_step(flow, answer)
+        return step
+
+
+async def _carried_out_async(flow: Flow, send: AsyncSend) -> Answer:
+    with closing(flow):
+        step = _next_step(flow)
+        while not isinstance(step, Answer):
+            try:
+                answer = await (_landed_async(step) if isinstance(step, Wait) else send(step))
+            except Exception as error:
+                step = _next_step(flow, error=error)
+            else:
+                step = _next_step(flow, answer)
+        return step
+
+
+def _next_step(flow: Flow, answer: Answer | None = None, error: Exception | None = None) -> Request | Wait | Answer:
+    """What a flow wants after an answer or an error; an Answer when it has ended.
+
+    Raises what the flow raises. No generator can pass on a StopIteration that is thrown into it: Python makes it the
+    cause of a RuntimeError, so it is raised here.
+    """
+    try:
+        return flow.send(answer) if error is None else flow.throw(error)
+    except StopIteration as finished:
+        made: Answer = finished.value
+        return made
+    except RuntimeError as raised:
+        if error is not None and raised.__cause__ is error:
+            raise error from None
+        raise
 
 
 class Hooked:
-    """What our transport classes add to a client's own."""
+    """What our transport classes add to a client's own. ndd: None once the client is unwrapped."""
 
     _settings: Mapping[str, Any] = {}
 
     def __init__(self, *arguments: Any, **others: Any) -> None:
-        super().__init__(*arguments, **others)
-        self.ndd: Hook | None = Hook(settings_of(**self._settings))  # None once the client is unwrapped
+        self.ndd: Hook | None = Hook(settings_of(**self._settings))
+        super().__init__(*arguments, **others)  # after that: with sniff_on_start it sends a request
 
     @classmethod
     def using(cls, **settings: Any) -> type[Self]:

@@ -56,7 +56,12 @@ _MAPPED = 3600.0  # seconds until we look again whether a recipe is still mapped
 _NO_NUMBERS = (
     "hits without stored numbers stand alone: run ndd-search backfill --numbers, or turn numbers_must_match off"
 )
-_REFUSED = {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}
+# Statuses with which an engine, or what stands before it, may refuse our request where it takes the user's own.
+_REFUSED = {HTTPStatus.BAD_REQUEST}
+_REFUSED_MSEARCH = {
+    *(*_REFUSED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,  # it holds the query twice
+}
 _WIDER = "the engine refused the wider request: "
 _PARTIAL = "the engine's answer is partial, the page is made of it"
 _NO_DOCUMENTS = "the documents to show could not be fetched, the page is the engine's own"
@@ -170,8 +175,10 @@ class Conversation:
         return longer
 
     def _first(self, wish: Fetch) -> Rounds:
-        refusals = {HTTPStatus.BAD_REQUEST} if self.strategy == "one_phase" else _REFUSED
+        refusals = _REFUSED_MSEARCH if self.strategy == "one_trip" else _REFUSED
         answers = yield from self._trips.first(self._requests(wish, first=True), refusals)
+        if isinstance(answers, Answer):
+            return answers
         if self.strategy != "one_phase" and trouble(answers, like=answers[0]):
             raise DoesNotFit
         if not answers[0].has_hits:
@@ -232,8 +239,6 @@ class Conversation:
 
     def _as_asked(self, refused: Answer) -> Flow:
         """The engine would not have the wider request: change it where that helps, else send what the user sent."""
-        if refused.status != HTTPStatus.BAD_REQUEST and not refused.ok:
-            return refused
         if self._narrows(refused.complaint):
             return (yield from self.flow())
         if self._is_about_text(refused.complaint):

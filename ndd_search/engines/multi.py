@@ -14,10 +14,10 @@ from ndd_search.cache import cache_key
 from ndd_search.engines.answers import Answer
 from ndd_search.engines.filter_path import filtered
 from ndd_search.engines.middleware import Conversation, Flow, conversation
-from ndd_search.engines.request import Request, stripped
+from ndd_search.engines.request import INDEX, Request, stripped
 from ndd_search.engines.settings import Settings
 
-_PATH = re.compile(r"(?P<index>/[^/]+)?/_msearch")
+_PATH = re.compile(f"(?P<index>{INDEX})?/_msearch")
 
 Line = dict[str, Any]
 Wishes = dict[int, Request]

@@ -7,17 +7,17 @@ AsyncOpenSearch(..., transport_class=AsyncTransport.using(window=50))  # with se
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from ndd_search.engines.answers import Answer
 from ndd_search.engines.hook import Hook, Hooked
 from ndd_search.engines.request import Request
-from ndd_search.errors import MissingExtra
+from ndd_search.errors import importing
 
-try:
+with importing("opensearchpy", "wrapping OpenSearch", "opensearch-py", "opensearch"):
     import opensearchpy
-except ModuleNotFoundError:
-    raise MissingExtra("wrapping OpenSearch", "opensearch-py", "opensearch") from None
 
 _TIMEOUTS = ("request_timeout", "timeout")
 _USUAL_TIMEOUT = 10.0  # seconds, of a connection that was told nothing else
@@ -56,9 +56,9 @@ def perform(
 
     def send(request: Request) -> Answer:
         body = inner(request.method, request.path, **_others(request, original, named, transport.serializer))
-        return Answer(body)
+        return _answer(body)
 
-    return hook.handle(original, send, _timeout(named, transport)).body
+    return hook.handle(original, send, partial(_is_writable, transport), _timeout(named, transport)).body
 
 
 async def perform_async(
@@ -76,9 +76,10 @@ async def perform_async(
 
     async def send(request: Request) -> Answer:
         body = await inner(request.method, request.path, **_others(request, original, named, transport.serializer))
-        return Answer(body)
+        return _answer(body)
 
-    return (await hook.handle_async(original, send, _timeout(named, transport))).body
+    writable, timeout = partial(_is_writable, transport), _timeout(named, transport)
+    return (await hook.handle_async(original, send, writable, timeout)).body
 
 
 def _named(arguments: tuple[Any, ...], others: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,12 +89,28 @@ def _named(arguments: tuple[Any, ...], others: Mapping[str, Any]) -> dict[str, A
 
 
 def _request(method: str, url: str, named: Mapping[str, Any]) -> Request:
-    params = {
-        name: value.decode() if isinstance(value, bytes) else str(value)
-        for name, value in (named.get("params") or {}).items()
-        if name not in _OF_THE_CLIENT
-    }
+    given = named.get("params") or {}
+    params = {name: _text(value) for name, value in given.items() if name not in _OF_THE_CLIENT}
     return Request(method, url, params, named.get("headers") or {}, named.get("body"))
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _answer(body: Any) -> Answer:
+    """What came back. Where the caller ignores a failure, only its body tells of it."""
+    status = body.get("status") if isinstance(body, dict) and "error" in body else None
+    return Answer(body, status if isinstance(status, int) else HTTPStatus.OK)
+
+
+def _is_writable(transport: Any, body: Any) -> bool:
+    """Whether the client can write a body."""
+    try:
+        transport.serializer.dumps(body)
+    except Exception:
+        return False
+    return True
 
 
 def _timeout(named: Mapping[str, Any], transport: Any) -> float | None:
@@ -106,10 +123,12 @@ def _timeout(named: Mapping[str, Any], transport: Any) -> float | None:
 def _others(request: Request, original: Request, named: Mapping[str, Any], serializer: Any) -> dict[str, Any]:
     if request is original:
         return dict(named)
-    kept = {name: value for name, value in (named.get("params") or {}).items() if name in _OF_THE_CLIENT}
+    given = named.get("params") or {}
+    kept = {name: value for name, value in given.items() if name in _OF_THE_CLIENT}
+    same = {name: given[name] for name, value in request.params.items() if original.params.get(name) == value}
     timeout: dict[str, Any] = {}
     if request.timeout is not None:  # the transport takes what is said last, and sends the rest to the server
         own = [kept.pop(name, None) for name in _TIMEOUTS] + [named.get("timeout")]
         timeout["timeout"] = min([request.timeout, *(one for one in own if isinstance(one, int | float))])
     body = "".join(f"{serializer.dumps(line)}\n" for line in request.body) if request.parts else request.body
-    return {**named, "params": {**request.params, **kept}, "body": body, **timeout}
+    return {**named, "params": {**request.params, **same, **kept}, "body": body, **timeout}

@@ -18,7 +18,8 @@ from ndd_search.engines.hiding import hide_sketch, is_named, listed, names_of
 from ndd_search.engines.limits import is_bounded, limit_of, raised
 from ndd_search.field import SketchField
 
-_PATH = re.compile(r"(?:/[^/]+)?/_search")
+INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path: no index has a name with an underscore in front
+_PATH = re.compile(f"(?:{INDEX})?/_search")
 _READS = {
     *("_search", "_msearch", "_count", "_mget", "_pit", "_field_caps", "_validate", "_explain", "_analyze", "_eql"),
     *("_termvectors", "_mtermvectors", "_search_shards", "_async_search", "_rank_eval", "_terms_enum", "_query"),
@@ -130,8 +131,9 @@ def read_search(request: Request) -> Search | None:
 
 
 def stripped(request: Request) -> Request:
-    """The request without our own key, for an engine that does not know it."""
-    if isinstance(request.body, Mapping) and "ndd" in request.body:
+    """A search without our own key, for an engine that does not know it; every other request as it is."""
+    is_search = request.method in ("GET", "POST") and _PATH.fullmatch(request.path)
+    if is_search and isinstance(request.body, Mapping) and "ndd" in request.body:
         return replace(request, body={key: value for key, value in request.body.items() if key != "ndd"})
     return request
 

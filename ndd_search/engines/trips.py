@@ -15,6 +15,7 @@ from ndd_search.engines.rounds import together
 LATE = "out of time, the page is made of the first hits"
 FAILED = "a later round failed, the page is made of the first hits"
 
+First = list[Answer] | Answer
 Asked = Generator[Request, Answer, list[Answer]]
 
 
@@ -50,8 +51,12 @@ class Trips:
         yield Wait(flight, most if left is None else max(0.0, min(most, left)))
         self._waited += perf_counter() - began
 
-    def first(self, requests: list[Request], refusals: Collection[int]) -> Asked:
-        """The first trip: the client's exceptions pass, but for those of some statuses, which are failed answers."""
+    def first(self, requests: list[Request], refusals: Collection[int]) -> Generator[Request, Answer, First]:
+        """The first trip.
+
+        refusals: statuses that may be due to our changes. Any other failure is the caller's: an exception of the client
+                  passes, and an answer that tells of one is returned alone, instead of a list.
+        """
         return (yield from self._go(requests, together(requests), refusals))
 
     def later(self, requests: list[Request]) -> Asked:
@@ -59,20 +64,27 @@ class Trips:
         left = self._seconds_left
         if left is not None and left <= 0:
             return [Answer(LATE, HTTPStatus.REQUEST_TIMEOUT)] * len(requests)
-        return (yield from self._go(requests, replace(together(requests), timeout=left), None))
+        answers = yield from self._go(requests, replace(together(requests), timeout=left), None)
+        return [answers] if isinstance(answers, Answer) else answers
 
-    def _go(self, requests: list[Request], trip: Request, refusals: Collection[int] | None) -> Asked:
-        """refusals: None for everything."""
+    def _go(
+        self, requests: list[Request], trip: Request, refusals: Collection[int] | None
+    ) -> Generator[Request, Answer, First]:
+        """refusals: None for every status."""
         began = perf_counter()
         try:
             answer = yield trip
         except Exception as error:
             status = getattr(error, "status_code", None)
+            if not isinstance(status, int):
+                status = HTTPStatus.SERVICE_UNAVAILABLE
             if refusals is not None and status not in refusals:
                 raise
-            answer = Answer(str(error), status if isinstance(status, int) else HTTPStatus.SERVICE_UNAVAILABLE)
+            answer = Answer(str(error), status)
         finally:
             self._waited += perf_counter() - began
+        if refusals is not None and not answer.ok and answer.status not in refusals:
+            return answer
         return [answer] if len(requests) == 1 else answer.apart(len(requests))
 
 

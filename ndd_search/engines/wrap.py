@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache, wraps
 from importlib import import_module
 from inspect import iscoroutinefunction
-from typing import Any, TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
 from ndd_search.engines.hook import Hook, Hooked
 from ndd_search.engines.settings import settings_of
@@ -38,7 +39,7 @@ def wrap(client: Client, **settings: Any) -> Client:
     if isinstance(transport, Hooked):
         transport.ndd = hook
     else:
-        setattr(client, attribute, _WrappedTransport(transport, hook, module))
+        setattr(client, attribute, _view(transport, hook, module))
     return client
 
 
@@ -46,7 +47,7 @@ def unwrap(client: Client) -> Client:
     """Take back `wrap`; returns the client. A client that is not wrapped stays as it is."""
     _, attribute = _family(client)
     transport = getattr(client, attribute)
-    if isinstance(transport, _WrappedTransport):
+    if isinstance(transport, View):
         setattr(client, attribute, transport.inner)
     elif isinstance(transport, Hooked):
         transport.ndd = None
@@ -62,29 +63,48 @@ def _family(client: object) -> tuple[str, str]:
     raise TypeError(f"wrap takes a client of elasticsearch-py or opensearch-py, got {given}")
 
 
-class _WrappedTransport:
-    """Stands in front of a client's transport and is like it in everything but perform_request."""
+class View:
+    """A second face of a client's transport: of its class, with its attributes, and perform_request of its own.
 
-    def __init__(self, inner: Any, hook: Hook, module: str) -> None:
-        self.inner, self.ndd, self._module = inner, hook, module
-        self.perform_request = self._way()
+    `__dict__` is the transport's own, so what is set on one of them is set on both. What is in slots is not: other
+    clients that share the transport stay as they are, and `unwrap` gives the transport back untouched. A slot goes
+    before `__dict__`, so this perform_request is called even where the transport was given one of its own.
+    """
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "inner":  # not there yet, while a copy is made
-            raise AttributeError(name)
-        return getattr(self.inner, name)
+    __slots__ = ("_module", "inner", "ndd", "perform_request")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _WrappedTransport, (self.inner, self.ndd, self._module)
+    inner: Any
+    ndd: Hook
+    _module: str
+    perform_request: Callable[..., Any]
 
-    def _way(self) -> Callable[..., Any]:
-        """perform_request of this transport: a coroutine function where the inner one is."""
-        family = import_module(f"ndd_search.engines.{self._module}")
-        inner = self.inner.perform_request
-        perform = family.perform_async if iscoroutinefunction(inner) else family.perform
-        given = (self.ndd, inner, self.inner)
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return _view, (self.inner, self.ndd, self._module)
 
-        def call(*arguments: Any, **others: Any) -> Any:
-            return perform(*given, *arguments, **others)
 
-        return call
+def _view(transport: Any, hook: Hook, module: str) -> View:
+    kind: type = type(transport)
+    view: View = object.__new__(_view_class(kind))
+    object.__setattr__(view, "__dict__", vars(transport))
+    view.inner, view.ndd, view._module = transport, hook, module
+    view.perform_request = _way(transport, hook, module)
+    return view
+
+
+@lru_cache
+def _view_class(kind: type) -> type[View]:
+    return type(kind.__name__, (View, kind), {"__slots__": (), "__module__": kind.__module__, "__doc__": kind.__doc__})
+
+
+def _way(transport: Any, hook: Hook, module: str) -> Callable[..., Any]:
+    """perform_request by way of the hook; the transport's own is looked up at each call, as others may replace it."""
+    family = import_module(f"ndd_search.engines.{module}")
+
+    def perform_request(*arguments: Any, **others: Any) -> Any:
+        return family.perform(hook, transport.perform_request, transport, *arguments, **others)
+
+    async def perform_request_async(*arguments: Any, **others: Any) -> Any:
+        return await family.perform_async(hook, transport.perform_request, transport, *arguments, **others)
+
+    asynchronous = any(map(iscoroutinefunction, (transport.perform_request, getattr(transport, "close", None))))
+    return wraps(transport.perform_request)(perform_request_async if asynchronous else perform_request)

@@ -30,7 +30,6 @@ from typing import Any
 from ndd_search.config import Recipe
 from ndd_search.documents import text_of
 from ndd_search.engines.hook import options
-from ndd_search.errors import MissingExtra
 from ndd_search.field import SketchField
 from ndd_search.indexing.actions import Action, open_action, touches
 from ndd_search.indexing.duplicate_policy import DuplicatePolicy, FoundDuplicate, Target
@@ -351,7 +350,7 @@ class _Sketcher:
         """All in one call, or one by one when one of them cannot be made: None for that one."""
         try:
             return sketch_many([one.text for one in wanted], self.recipe)
-        except MissingExtra:
+        except ImportError:  # MissingExtra, or an extra whose installation is broken
             raise
         except Exception:
             return [self._sketch(batch[one.number], one.text) for one in wanted]
