@@ -17,7 +17,9 @@ import ndd_search as ndd
 from ndd_search.engines.middleware import Settings
 from tests.engines.find import MODULES, Engine
 from tests.wrapping.library import BAR, RECIPE, actions, documents, mapping
+from tests.wrapping.pair import Pair
 from tests.wrapping.proxy import Proxy, proxy_to
+from tests.wrapping.recorder import Recorder, recorder, usual
 
 
 @dataclass(frozen=True)
@@ -157,3 +159,21 @@ def settings_of(caller: Caller) -> Settings:
     """What a wrapped client has learnt."""
     transport = getattr(caller.client, "_transport", None) or caller.client.transport
     return transport.ndd.settings
+
+
+@pytest.fixture(scope="session")
+def at() -> Iterator[Recorder]:
+    """A small server that answers anything and keeps what it is sent."""
+    with recorder() as made:
+        yield made
+
+
+@pytest.fixture(params=["elasticsearch sync", "elasticsearch async", "opensearch sync", "opensearch async"])
+def pair(request: pytest.FixtureRequest, at: Recorder) -> Iterator[Pair]:
+    """A plain client and a wrapped one at that server."""
+    family, kind = request.param.split()
+    pytest.importorskip(MODULES[family])
+    made = Pair(family, kind == "async", at)
+    yield made
+    at.reply = usual
+    made.close()

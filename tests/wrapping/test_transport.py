@@ -1,0 +1,361 @@
+"""The transport of a wrapped client is one of the client's own library, and whoever uses it finds what he put there."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Callable, Iterator
+from inspect import iscoroutinefunction
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from tests.engines.find import MODULES
+from tests.wrapping.pair import Call, Pair, Unwritable
+from tests.wrapping.recorder import Received, Reply, usual
+
+SEARCH: dict[str, Any] = {"index": "idx", "body": {"query": {"match": {"title": "x"}}}}
+FAILURE = {"error": {"root_cause": [{"type": "x", "reason": "y"}], "type": "x", "reason": "y"}}
+
+
+def base_class(pair: Pair) -> Any:
+    """The transport class of the client's own library."""
+    module = importlib.import_module("elastic_transport" if pair.family == "elasticsearch" else MODULES[pair.family])
+    return module.AsyncTransport if pair.asynchronous else module.Transport
+
+
+def transport_of(client: Any) -> Any:
+    return client.transport
+
+
+def sharing(client: Any) -> Any:
+    """Another client with the same transport."""
+    return client.options() if hasattr(client, "options") else copy.copy(client)
+
+
+def counted(pair: Pair, inner: Callable[..., Any], calls: list[str]) -> Callable[..., Any]:
+    """perform_request as a library for tracing would replace it."""
+
+    def traced(*arguments: Any, **others: Any) -> Any:
+        calls.append("traced")
+        return inner(*arguments, **others)
+
+    async def traced_async(*arguments: Any, **others: Any) -> Any:
+        calls.append("traced")
+        return await inner(*arguments, **others)
+
+    return traced_async if pair.asynchronous else traced
+
+
+def failing(pair: Pair, error: BaseException) -> Callable[..., Any]:
+    """perform_request of a transport that only raises."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    async def fail_async(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return fail_async if pair.asynchronous else fail
+
+
+def test_the_transport_is_one_of_the_librarys_own(pair: Pair) -> None:
+    """isinstance holds, and who asks whether to await perform_request is told so."""
+    plain, wrapped = transport_of(pair.plain), transport_of(pair.wrapped)
+    assert isinstance(wrapped, base_class(pair))
+    assert type(wrapped).__name__ == type(plain).__name__
+    assert iscoroutinefunction(wrapped.perform_request) == pair.asynchronous
+
+
+def test_what_is_set_on_the_transport_takes_effect(pair: Pair) -> None:
+    pair.at.reply = lambda _: (503, {**FAILURE, "status": 503})
+    for retries in (2, 0):
+        transport_of(pair.wrapped).max_retries = retries
+        if pair.family == "elasticsearch":
+            pair.wrapped._max_retries = retries  # a client's own number goes before its transport's
+        outcome = pair.outcome(lambda: pair.wrapped.search(**SEARCH))
+        assert len(outcome.received) == 1 + retries
+    assert transport_of(ndd.unwrap(pair.wrapped)).max_retries == 0
+
+
+def test_a_serializer_set_later_writes_what_is_sent(pair: Pair) -> None:
+    """A search of ours and a request that is none are both written by it."""
+    transport = transport_of(ndd.wrap(pair.wrapped, strategy="one_phase"))
+    if pair.family == "elasticsearch":
+        owner, name = transport.serializers.get_serializer("application/vnd.elasticsearch+json"), "json_dumps"
+    else:
+        owner = transport.serializer = type(transport.serializer)()
+        name = "dumps"
+    written, before = [], getattr(owner, name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, lambda data: written.append(data) or before(data))
+        for call in (Call("search", SEARCH), Call("index", {"index": "idx", "body": {"title": "x"}})):
+            written.clear()
+            pair.outcome(lambda call=call: call.on(pair.wrapped))
+            assert written
+
+
+def test_a_transport_class_patched_later_is_seen(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Libraries for tracing replace perform_request of the class, whenever they are switched on."""
+    calls: list[str] = []
+    kind = base_class(pair)
+    monkeypatch.setattr(kind, "perform_request", counted(pair, kind.perform_request, calls))
+    for call in (Call("search", SEARCH), Call("get", {"index": "idx", "id": "1"})):
+        calls.clear()
+        outcome = pair.outcome(lambda call=call: call.on(pair.wrapped))
+        assert len(calls) == len(outcome.received) > 0
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_transport_patched_alone_is_seen(pair: Pair, when: str) -> None:
+    """perform_request of one transport, replaced before the client is wrapped or after, is called and calls ours."""
+    calls: list[str] = []
+    client = ndd.unwrap(pair.wrapped) if when == "before" else pair.wrapped
+    client.transport.perform_request = counted(pair, client.transport.perform_request, calls)
+    ndd.wrap(client) if when == "before" else None
+    outcome = pair.outcome(lambda: client.search(**SEARCH))
+    assert b"ndd.sketch" in outcome.received[0].body
+    assert len(calls) == (len(outcome.received) if when == "before" else 1)
+
+
+def test_a_client_that_shares_the_transport_is_not_wrapped_with_it(pair: Pair) -> None:
+    """Each client is wrapped for itself, with settings of its own, and gets its own transport back."""
+    client = pair.plain
+    transport, other, third = client.transport, sharing(client), sharing(client)
+    ndd.wrap(client, window=20, cache=False)
+    ndd.wrap(third, window=30, cache=False)
+    assert other.transport is transport
+    assert b"ndd.sketch" not in pair.outcome(lambda: other.search(**SEARCH)).received[0].body
+    for one, window in ((client, 20), (third, 30), (sharing(client), 20)):
+        assert one.transport.ndd.settings.options.window == window
+        one.transport.ndd.settings.plain_for = 0.0
+        assert b"ndd.sketch" in pair.outcome(lambda one=one: one.search(**SEARCH)).received[0].body
+    assert ndd.unwrap(client).transport is transport
+    assert b"ndd.sketch" not in pair.outcome(lambda: client.search(**SEARCH)).received[0].body
+    assert b"ndd.sketch" in pair.outcome(lambda: third.search(**SEARCH)).received[0].body
+
+
+def test_a_transport_class_may_ask_for_the_nodes_as_it_starts(pair: Pair) -> None:
+    """sniff_on_start sends a request before there is a client."""
+    ours = importlib.import_module(f"ndd_search.engines.{pair.family}")
+    kind = ours.AsyncTransport if pair.asynchronous else ours.Transport
+    address = pair.at.url.removeprefix("http://")
+    node = {"http": {"publish_address": address}, "roles": ["data"], "version": "9.0.0"}
+    pair.at.reply = lambda request: (
+        (200, {"nodes": {"one": node}}) if request.path.startswith("/_nodes") else usual(request)
+    )
+    pair.at.take()
+
+    def started() -> Any:
+        return type(pair.plain)(pair.at.url, transport_class=kind, sniff_on_start=True)
+
+    async def first_search() -> Any:
+        client = started()
+        try:
+            return await client.search(**SEARCH)
+        finally:
+            await client.close()
+
+    if pair.asynchronous:
+        pair.run(first_search)
+    else:
+        with started() as client:
+            client.search(**SEARCH)
+    received = pair.at.take()
+    assert any(one.path.startswith("/_nodes") for one in received)
+    assert any(b"ndd.sketch" in one.body for one in received)
+
+
+class Stopped(BaseException):
+    """No Exception: nobody catches it by chance."""
+
+
+@pytest.mark.parametrize(
+    "error", [StopIteration(7), StopAsyncIteration(7), KeyboardInterrupt(), GeneratorExit(), Stopped()]
+)
+@pytest.mark.parametrize("name", ["search", "msearch", "get"])
+def test_what_is_raised_below_passes_as_it_is(pair: Pair, error: BaseException, name: str) -> None:
+    """Also what Python itself makes use of in generators and coroutines."""
+    arguments = {
+        "search": SEARCH,
+        "msearch": {"body": [{"index": "idx"}, SEARCH["body"]]},
+        "get": {"index": "idx", "id": "1"},
+    }
+    transport_of(pair.plain).perform_request = failing(pair, error)
+    transport_of(ndd.unwrap(pair.wrapped)).perform_request = failing(pair, error)
+    ndd.wrap(pair.wrapped)
+
+    def raised(client: Any) -> BaseException | None:
+        def call() -> Any:
+            return getattr(client, name)(**arguments[name])
+
+        async def caught() -> BaseException | None:
+            try:
+                await call()
+            except BaseException as found:
+                return found
+            return None
+
+        if pair.asynchronous:
+            found: BaseException | None = pair.run(caught)
+            return found
+        try:
+            call()
+        except BaseException as found:
+            return found
+        return None
+
+    plain, wrapped = raised(pair.plain), raised(pair.wrapped)
+    assert (type(wrapped), str(wrapped)) == (type(plain), str(plain))
+    if not (pair.asynchronous and isinstance(error, StopIteration)):  # no coroutine passes that on, wrapped or not
+        assert wrapped is error
+
+
+@pytest.mark.parametrize("status", [401, 409, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("strategy", ["one_trip", "two_phase", "one_phase"])
+def test_a_failure_that_is_not_about_us_is_sent_no_more_often_than_without_us(
+    pair: Pair, status: int, strategy: str
+) -> None:
+    """The client's own retries are the only ones: a server that asks for patience gets no second search."""
+    ndd.wrap(pair.wrapped, strategy=strategy)
+    for client in (pair.plain, pair.wrapped):
+        client.transport.max_retries = 3
+        if pair.family == "elasticsearch":
+            client._max_retries = 3
+    pair.at.reply = lambda _: (status, {**FAILURE, "status": status})
+    plain, wrapped = pair.both(Call("search", SEARCH))
+    assert len(wrapped.received) == len(plain.received)
+    assert wrapped.returned == plain.returned
+
+
+def refusing(status: int, *refused: str) -> Callable[[Received], Reply]:
+    """A server that refuses requests whose path ends so, or whose body holds that."""
+
+    def reply(request: Received) -> Reply:
+        if any(request.path.endswith(one) or one.encode() in request.body for one in refused):
+            return status, {**FAILURE, "status": status}
+        return usual(request)
+
+    return reply
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 405, 413])
+def test_where_only_an_msearch_is_refused_the_search_is_sent_alone(pair: Pair, status: int) -> None:
+    """By a firewall, by a role, or because it holds the query twice."""
+    pair.at.reply = refusing(status, "/_msearch")
+    ndd.wrap(pair.wrapped, strategy="one_trip")
+    plain, wrapped = pair.both(Call("search", SEARCH))
+    assert wrapped.received[-1].path == "/idx/_search"
+    assert "NotFound" not in wrapped.returned
+    assert "'took'" in plain.returned
+    assert "'took'" in wrapped.returned
+
+
+@pytest.mark.parametrize("strategy", ["one_trip", "two_phase", "one_phase"])
+def test_a_missing_index_is_asked_for_once_more_at_most(pair: Pair, strategy: str) -> None:
+    """Told in the client's own exception, or as the caller's `ignore` wants it."""
+    ndd.wrap(pair.wrapped, strategy=strategy)
+    missing = {**FAILURE, "status": 404}
+
+    def reply(request: Received) -> Reply:
+        if request.path.endswith("_msearch"):
+            return 200, {"took": 1, "responses": [missing] * 2}
+        return 404, missing
+
+    pair.at.reply = reply
+    plain, wrapped = pair.both(Call("search", SEARCH))
+    assert wrapped.returned == plain.returned
+    assert len(wrapped.received) <= 1 + (strategy == "one_trip")
+    if pair.family == "opensearch":
+        plain, wrapped = pair.both(Call("search", {**SEARCH, "params": {"ignore": 404}}))
+        assert wrapped.returned == plain.returned
+        assert len(wrapped.received) <= 1 + (strategy == "one_trip")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"query": {"match": {"title": Unwritable()}}},
+        {"query": {"match": {("a", "b"): 1}}},
+        {"query": {"match": {"title": {1, 2}}}},
+        {"size": 3, "docvalue_fields": [Unwritable()], "ndd": {"mode": "drop"}},
+    ],
+)
+def test_a_body_that_cannot_be_written_is_the_clients_own_error(pair: Pair, body: dict[str, Any]) -> None:
+    """It shows the caller's body, not ours, and nothing is sent."""
+    own = {key: value for key, value in body.items() if key != "ndd"}
+    for settings in ({}, {"cache": False}):
+        ndd.wrap(pair.wrapped, **settings)
+        plain = pair.outcome(lambda: pair.plain.search(index="idx", body=own))
+        wrapped = pair.outcome(lambda: pair.wrapped.search(index="idx", body=body))
+        assert wrapped == plain
+        assert plain.received == []
+        lines = [{"index": "idx"}, own]
+        assert pair.outcome(lambda lines=lines: pair.wrapped.msearch(body=lines)) == pair.outcome(
+            lambda lines=lines: pair.plain.msearch(body=lines)
+        )
+
+
+def test_a_body_that_contains_itself_is_the_clients_own_error(pair: Pair) -> None:
+    body: dict[str, Any] = {"query": {"match": {"title": "x"}}}
+    body["query"]["match"]["title"] = body
+    outcomes = [
+        pair.outcome(lambda client=client: client.search(index="idx", body=body))
+        for client in (pair.plain, pair.wrapped)
+    ]
+    assert outcomes[0].returned.partition(">")[0] == outcomes[1].returned.partition(">")[0]
+    assert outcomes[1].received == []
+
+
+TARGETS = [
+    "//idx/_search",
+    "/idx//_search",
+    "/idx/_search/",
+    "/idx/_search#x",
+    "/a?b=/_search",
+    "http://idx/_search",
+    "/_alias/_search",
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_path_that_is_no_search_is_left_alone(pair: Pair, target: str) -> None:
+    """Not taken for an address, not for a search of everything."""
+
+    def asked(client: Any) -> Callable[[], Any]:
+        if pair.family == "opensearch":
+            return lambda: client.transport.perform_request("POST", target, body={"query": {}, "ndd": 1})
+        json = {"content-type": "application/json", "accept": "application/json"}
+        return lambda: client.transport.perform_request("POST", target, body={"query": {}, "ndd": 1}, headers=json)
+
+    plain, wrapped = pair.outcome(asked(pair.plain)), pair.outcome(asked(pair.wrapped))
+    assert wrapped.received == plain.received
+
+
+def pieces(received: Received) -> Iterator[str]:
+    yield from received.target.partition("?")[2].split("&")
+
+
+def test_parameters_of_a_search_go_out_as_they_came(pair: Pair) -> None:
+    """Odd escapes, bytes and repeated names keep their meaning, though we add parameters of our own."""
+    ndd.wrap(pair.wrapped, strategy="one_phase")
+    if pair.family == "opensearch":
+        given: Any = {"routing": b"\xff", "preference": "ü &=", "typed_keys": True}
+        outcomes = [
+            pair.outcome(
+                lambda client=client: client.transport.perform_request("POST", "/idx/_search", params=given, body={})
+            )
+            for client in (pair.plain, pair.wrapped)
+        ]
+    else:
+        target = "/idx/_search?routing=%ff&preference=a+b%2Bc&routing=%FF&pretty&typed_keys=%74rue&size=1&size=2"
+        json = {"content-type": "application/json", "accept": "application/json"}
+        outcomes = [
+            pair.outcome(lambda client=client: client.transport.perform_request("POST", target, body={}, headers=json))
+            for client in (pair.plain, pair.wrapped)
+        ]
+    plain, wrapped = (set(pieces(one.received[0])) for one in outcomes)
+    assert b"ndd.sketch" in outcomes[1].received[0].body
+    assert {one for one in plain if not one.startswith("size=")} <= wrapped
+    assert "size" not in str(wrapped)
