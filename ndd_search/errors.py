@@ -14,6 +14,7 @@ Facts are in `args`, so every error pickles; the sentence is made by `__str__`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -81,6 +82,6 @@ def importing(module: str, feature: str, package: str, extra: str) -> Iterator[N
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name != module:
+        if (error.name or "").partition(".")[0] != module or sys.modules.get(module) is not None:
             raise
         raise MissingExtra(feature, package, extra) from None

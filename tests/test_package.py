@@ -122,3 +122,25 @@ def test_importing_prints_nothing_and_loads_nothing_that_only_some_programs_want
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'colapse'"):
         _ = ndd_search.colapse
+
+
+@pytest.mark.parametrize(
+    ("package", "code"),
+    [
+        ("Stemmer", "from ndd_search.sentences import _stemmer; _stemmer('english')"),
+        ("selectolax", "ndd_search.sketch('<p>a', ndd_search.Recipe(markup='html'))"),
+        ("tantivy", "import ndd_search.engines.embedded"),
+        ("elastic_transport", "import ndd_search.engines.elasticsearch"),
+        ("opensearchpy", "import ndd_search.engines.opensearch"),
+        ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
+    ],
+)
+def test_a_broken_installation_of_an_extra_is_not_called_a_missing_one(package: str, code: str, tmp_path: Path) -> None:
+    """The error names the module that is really missing; a hint to install what is there would lead nowhere."""
+    run = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import ndd_search; {code}"]
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text("import what_it_needs")
+    said = subprocess.run(run, capture_output=True, text=True, check=False).stderr
+    assert said.splitlines()[-1] == "ModuleNotFoundError: No module named 'what_it_needs'"
+    hidden = [*run[:2], f"import sys; sys.modules[{package!r}] = None; import ndd_search; {code}"]
+    assert "MissingExtra: " in subprocess.run(hidden, capture_output=True, text=True, check=False).stderr
