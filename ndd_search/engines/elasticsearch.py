@@ -110,9 +110,7 @@ def _target(request: Request, original: Request, target: str) -> str:
     same = {name for name, value in request.params.items() if original.params.get(name) == value}
     changed = {name: value for name, value in request.params.items() if name not in same}
     kept = [piece for name, piece in pieces if name in same]
-    query = kept + [
-        urlencode({name: value}, quote_via=quote, safe=",*") for name, value in changed.items()
-    ]
+    query = kept + [urlencode({name: value}, quote_via=quote, safe=",*") for name, value in changed.items()]
     return f"{request.path}?{'&'.join(query)}" if query else request.path
 
 

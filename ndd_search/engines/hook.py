@@ -82,7 +82,7 @@ class Hook:
             if (talk := self._conversation(request)) is not None:
                 return _carried_out(self._flow(talk, self._flights, timeout), send)
         except Exception:
-            if is_writable(request.body):
+            if is_writable(stripped(request).body):
                 raise
         with self._left_alone(request) as alone:
             return send(alone)
@@ -95,7 +95,7 @@ class Hook:
             if (talk := self._conversation(request)) is not None:
                 return await _carried_out_async(self._flow(talk, self._async_flights, timeout), send)
         except Exception:
-            if is_writable(request.body):
+            if is_writable(stripped(request).body):
                 raise
         with self._left_alone(request) as alone:
             return await send(alone)

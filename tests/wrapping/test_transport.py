@@ -359,3 +359,9 @@ def test_parameters_of_a_search_go_out_as_they_came(pair: Pair) -> None:
     assert b"ndd.sketch" in outcomes[1].received[0].body
     assert {one for one in plain if not one.startswith("size=")} <= wrapped
     assert "size" not in str(wrapped)
+
+
+def test_options_that_cannot_be_are_told_though_no_client_can_write_them(pair: Pair) -> None:
+    outcome = pair.outcome(lambda: pair.wrapped.search(index="idx", body={"query": {}, "ndd": Unwritable()}))
+    assert "must be an object of options, true or false, got <unwritable>" in outcome.returned
+    assert outcome.received == []
