@@ -23,7 +23,7 @@ from tests.wrapping.pair import Call, Pair, Unwritable
 from tests.wrapping.recorder import Received
 
 ROUNDS = 30 if os.environ.get("NDD_TEST_LONG") else 1
-NOT_CALLED = {"transport", "client", "close", "options", "perform_request", "search", "msearch"}  # the last two are ours
+NOT_CALLED = {"transport", "client", "close", "options", "perform_request", "search", "msearch"}
 SEARCH = re.compile(r"(/[^/]+)?/_m?search")
 
 
