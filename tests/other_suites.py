@@ -1,6 +1,6 @@
 """Tests of others, with plain clients and with every client wrapped: each has the outcome that it has without us.
 
-    python -m tests.other_suites elasticsearch9 FOLDER [--python PYTHON] [--url URL] [what to test, pytest's arguments]
+    python -m tests.other_suites elasticsearch9 FOLDER [--python PYTHON] [--url URL] [FILE OR FOLDER ...]
 
 FOLDER: sources of elasticsearch-py or opensearch-py, of a version that fits the server. PYTHON: an interpreter that has
 what those tests need (and what ndd_search needs), this one by default. Nothing is fetched. Without URL a server is
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--url")
     parser.add_argument("tests", nargs="*")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     given.folder = given.folder.resolve()
     family = RELEASES[given.release].family
     with tempfile.TemporaryDirectory() as folder, server(given.release, given.url) as url:
