@@ -60,7 +60,8 @@ def peeked(
     """
     if search.start or settings.clock() >= settings.known.about(search.target).bare_until:
         return None
-    (answer,) = yield from trips.first([peek(search, reading)], {HTTPStatus.BAD_REQUEST})
+    answers = yield from trips.first([peek(search, reading)], {HTTPStatus.BAD_REQUEST})
+    answer = answers[0] if isinstance(answers, list) else answers
     if answer.status == HTTPStatus.BAD_REQUEST or (answer.has_hits and answer.refusals):
         return None
     if answer.has_hits and any(_is_sketched(hit.get("fields") or {}, settings.sketch_field) for hit in answer.hits):

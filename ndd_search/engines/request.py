@@ -189,9 +189,9 @@ def peek(search: Search, reading: Reading) -> Request:
     params = {name: value for name, value in search.request.params.items() if name != "filter_path"}
     body = dict(search.body)
     in_url = listed(params.get("docvalue_fields"))
-    body["docvalue_fields"] = _completed(body.get("docvalue_fields"), reading.stored, in_url)
+    body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
     if reading.fields:
-        body["fields"] = _completed(body.get("fields"), reading.fields)
+        body["fields"] = _completed(body.get("fields", []), reading.fields)
     return replace(search.request, body=body, params=params)
 
 
