@@ -8,6 +8,8 @@ import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from threading import Event
 from typing import Any
 
 import pytest
@@ -215,6 +217,55 @@ def test_first_searches_at_once_ask_for_one_sample(forms: str, connect: Connect,
     assert len(proxy.searches) == AT_ONCE + 1
     assert len(counts(proxy)) == 1
     assert {(len(ids(answer)), answer["ndd"]["hidden"]) for answer in answers} == {(5, 0)}
+
+
+def test_the_others_go_on_while_one_search_counts(forms: str, connect: Connect, proxy: Proxy) -> None:
+    """The one that counts is held until another is done: its page is made from its own list of hits."""
+    sampling, go_on = Event(), Event()
+
+    def held(_: int, request: Passed) -> None:
+        if b"random_score" in request.body:
+            sampling.set()
+            go_on.wait(60)
+
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, window=100))
+    proxy.reset(held)
+    search = partial(caller.client.search, index=forms, body=SEARCH)
+    if caller.asynchronous:
+
+        async def both() -> tuple[Any, Any]:
+            one = asyncio.create_task(search())
+            await asyncio.to_thread(sampling.wait, 60)
+            other = await search()
+            go_on.set()
+            return await one, other
+
+        first, second = caller.run(both())
+    else:
+        with ThreadPoolExecutor(1) as pool:
+            one = pool.submit(search)
+            sampling.wait(60)
+            second = search()
+            go_on.set()
+            first = one.result()
+    assert (second["ndd"]["table"], second["ndd"]["hidden"], len(ids(second))) == ("list", 0, 5)
+    assert first["ndd"]["table"] not in (None, "list")
+    assert ids(first) == ids(second)
+    assert len(samples(proxy)) == 1
+
+
+def test_the_searches_of_an_msearch_ask_for_one_sample(forms: str, connect: Connect, proxy: Proxy) -> None:
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, window=100))
+    lines: list[Any] = []
+    for size in range(1, 6):
+        lines += [{"index": forms}, {"query": MATCH, "size": size}]
+    for _ in range(2):
+        answers = caller.msearch(body=lines)["responses"]
+        assert [(len(ids(answer)), answer["ndd"]["hidden"]) for answer in answers] == [
+            (size, 0) for size in range(1, 6)
+        ]
+    assert {answer["ndd"]["table"] for answer in answers}.isdisjoint({None, "list"})
+    assert sum(one.body.count(b"random_score") for one in proxy.searches) == 1
 
 
 def test_first_searches_of_many_callers_at_once_ask_for_one_sample_at_a_time(
