@@ -15,6 +15,8 @@ from http import HTTPStatus
 from typing import Any
 
 from ndd_search.cache import cache_key
+from ndd_search.census import count_in_list
+from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Strategy, collapse_options
 from ndd_search.engines.answers import (
     Answer,
@@ -27,14 +29,14 @@ from ndd_search.engines.answers import (
     window_limit,
     without_fields,
 )
-from ndd_search.engines.common import count_common
+from ndd_search.engines.bare import has_sketches, look_for_sketches, peeked, saw_a_sketch
+from ndd_search.engines.common import LISTED, count_common, table_of
 from ndd_search.engines.filter_path import filtered
-from ndd_search.engines.known import Known
+from ndd_search.engines.known import Known, KnownToCaller
 from ndd_search.engines.limits import raised
 from ndd_search.engines.request import (
     Request,
     Search,
-    any_sketch,
     asked_for,
     read_search,
     sketch_reading,
@@ -83,7 +85,7 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     remember = bool(wishes.pop("cache", True))
     options = collapse_options(settings.options, **wishes)
     wanted, limit = search.start + search.size, settings.known.about(search.target).window_limit
-    if wanted > limit or settings.clock() < settings.known.about(search.target_of_caller).plain_until:
+    if wanted > limit or settings.clock() < settings.known.of_caller(search.target_of_caller).plain_until:
         return None  # so deep that the engine itself has to say what it can do; or without a sketch to compare
     most = min(options.max_window, limit, max(search.limit or limit, wanted))
     if search.one_window:
@@ -100,6 +102,9 @@ class Conversation:
         self.search, self.options, self.settings = search, options, settings
         self._trips = Trips(settings.time_budget)
         self._remember = remember and settings.cache is not None
+        self._weighs = options.min_similarity == "auto" and settings.recipe.measure == "kmv"
+        self._common: CommonValues | None = None
+        self._is_new = True
         self.key: bytes | None = None
         if self._remember and not any(map(callable, options.keep)):
             self.key = self._make_key(options, search.start, search.size)
@@ -116,8 +121,8 @@ class Conversation:
         self._sketch_fields = [name for name in hidden if name not in self._not_asked_for]
         self.strategy: Strategy = "one_phase"
         if now >= known.whole_until:
-            seen = known.seen if now < known.seen.until else Seen()
-            self.strategy = strategy_of(self.search, self.options, self._reading, seen)
+            seen = self._known_to_caller.seen
+            self.strategy = strategy_of(self.search, self.options, self._reading, seen if now < seen.until else Seen())
 
     def remembered(self) -> Answer | None:
         """The finished page, if it is in the cache."""
@@ -135,7 +140,17 @@ class Conversation:
     def flow(self) -> Flow:
         """Ask for hits until the page is full; the generator's value is the answer for the caller."""
         self._choose()
+        if self._is_new:
+            self._is_new = False
+            if self.settings.clock() < self._known_to_caller.plain_until:  # learnt while this search waited for another
+                return (yield self.search.request)
+            page = yield from peeked(self.search, self.settings, self._sketch_reading, self._trips)
+            if page is not None:
+                return replace(page, body=self._filtered(page.body)) if page.has_hits else page
+            self.settings.known.came_back(self.search.target, self.search.target_of_caller)
         known: State | None = self.settings.recall(self._stream_key)
+        if known is not None and not self._decides_by(known.table):
+            known = None
         try:
             return (yield from self._page(known or State()))
         except DoesNotFit:
@@ -186,11 +201,12 @@ class Conversation:
         if answers[0].refusals and (instead := (yield from self._refused_in_part(answers[0]))):
             return instead
         sketched = any(self._field.sketch in (hit.get("fields") or {}) for hit in answers[-1].hits)
-        if sketched and self.options.min_similarity == "auto" and self.settings.counts_common:
+        if sketched and self._weighs and self.settings.counts_common:
             yield from count_common(self.search, self.settings, self._sketch_reading, self._trips)
-        state = self._extended(State(), answers, wish)
-        if state.stream.lacking and set(state.stream.lacking) == {"missing"}:
-            return (yield from self._without_us(state))
+        state = self._extended(State(table=self._current_table()), answers, wish)
+        if {"missing"}.issuperset(state.stream.lacking):
+            return (yield from self._without_sketches(state))
+        saw_a_sketch(self.search, self.settings)
         return state
 
     def _next(self, state: State, wish: Fetch) -> Rounds:
@@ -211,6 +227,10 @@ class Conversation:
     def _known(self) -> Known:
         return self.settings.known.about(self.search.target)
 
+    @property
+    def _known_to_caller(self) -> KnownToCaller:
+        return self.settings.known.of_caller(self.search.target_of_caller)
+
     def _learn(self, **changes: Any) -> None:
         self.settings.known.learn(self.search.target, **changes)
 
@@ -230,9 +250,27 @@ class Conversation:
         return [widened(self.search, own.start, own.size, self._field, self._sketch_reading), sketches]
 
     def _reader(self, found: Sequence[Sketch | str] = (), start: int = 0) -> HitReader:
+        return HitReader(self.settings.recipe, self._field, self._common, found, start)
+
+    def _current_table(self) -> str:
+        """The table by which a stream that begins now is decided, as in State.table."""
         given = self.settings.common
-        common = self._known.common if isinstance(given, bool) else given
-        return HitReader(self.settings.recipe, self._field, common, found, start)
+        if not self._weighs or given is False:
+            return ""
+        table = given.digest if isinstance(given, CommonValues) else table_of(self.search, self.settings)
+        return table if self._decides_by(table) else LISTED  # another search may have pushed it out of memory just now
+
+    def _decides_by(self, table: str) -> bool:
+        """Whether hits can be decided by a table, which they are from now on. table: as in State.table."""
+        given, counted = self.settings.common, self.settings.known.table(self.search.target, table)
+        self._common = given if isinstance(given, CommonValues) else counted.common if counted else None
+        return table in ("", LISTED) or (self._common is not None and self._common.digest == table)
+
+    def _count_in_list(self, stream: Stream, found: Sequence[Sketch | str]) -> CommonValues:
+        """The table of a stream's first window, always the same. found: the sketches that come after the stream."""
+        window = self.options.window
+        first = stream.sketches[: stream.examined(window)] if stream.fetched else found[:window]
+        return count_in_list([one for one in first if not isinstance(one, str)], self.settings.recipe)
 
     def _sketches(self, hits: Sequence[Hit]) -> list[Sketch | str]:
         return self._field.decode([hit.get("fields") or {} for hit in hits], self.settings.recipe)
@@ -290,6 +328,8 @@ class Conversation:
         """The state after a round."""
         apart, hits = self.strategy != "one_phase", answers[-1].hits
         sketches = self._sketches(hits)
+        if state.table == LISTED:
+            self._common = self._count_in_list(state.stream, sketches)
         reader = self._reader(sketches, state.stream.fetched)
         for hit in hits:
             if apart and self._reading == self._sketch_reading:
@@ -346,9 +386,10 @@ class Conversation:
     def _learn_from(self, state: State, gap: bool) -> None:
         """What helps to decide how the next searches are fetched."""
         kilobytes = len(str(next(iter(state.documents.values()), ""))) / 1000
-        now, seen = self.settings.clock(), self._known.seen
+        now, seen = self.settings.clock(), self._known_to_caller.seen
         before = seen if now < seen.until else Seen()
-        self._learn(seen=before.after(state.took, kilobytes, gap, now + self.settings.plain_for))
+        after = before.after(state.took, kilobytes, gap, now + self.settings.plain_for)
+        self.settings.known.learn_of_caller(self.search.target_of_caller, seen=after)
 
     def _response(self, state: State, page: Page, cache: str) -> dict[str, Any]:
         """The answer in the engine's own shape, with our page and block."""
@@ -361,19 +402,23 @@ class Conversation:
         body["hits"] = {**body["hits"], "hits": hits_of(page, self._plain)}
         if "total" in body["hits"]:
             body["hits"]["total"] = total_of(page, body["hits"]["total"])
-        body["ndd"] = {**block_of(page, self._plain), "strategy": self.strategy}
+        body["ndd"] = {**block_of(page, self._plain), "strategy": self.strategy, "table": state.table[:8] or None}
         if notes := raised(self.search.body, self.options.window)[1]:
             body["ndd"]["raised"] = notes
         return self._filtered(body)
 
-    def _without_us(self, state: State) -> Flow:
-        """The page as the engine ranks it, for a window that holds no sketch."""
-        (found,) = yield from self._trips.later([any_sketch(self.search, self._field)])
-        if found.whole and not found.hits:
-            plain_until = self.settings.clock() + self.settings.plain_for
-            self.settings.known.learn(self.search.target_of_caller, plain_until=plain_until)
+    def _without_sketches(self, state: State) -> Rounds:
+        """What to make of a first window that holds no sketch.
+
+        It is the engine's own page, unless it is empty and its target has sketches.
+        """
+        empty = not state.stream.fetched
+        if not (empty and has_sketches(self.search, self.settings)):
+            yield from look_for_sketches(self.search, self.settings, self._trips)
+        if empty and has_sketches(self.search, self.settings):
+            return state
         places = range(self.search.start, min(self.search.start + self.search.size, state.stream.fetched))
-        if self.search.one_window or not state.documents.keys() >= set(places):
+        if not state.documents.keys() >= set(places) or (self.search.one_window and not empty):
             return (yield self.search.request)
         body = dict(state.envelope or {})
         body["hits"] = {**body["hits"], "hits": [self._plain(state.documents[place]) for place in places]}
@@ -391,7 +436,9 @@ class Conversation:
         request = self.search.request
         body = {key: value for key, value in self.search.body.items() if key not in ("from", "size")}
         params = {name: value for name, value in request.params.items() if name not in ("from", "size")}
-        settings = (self.settings.scope, self.settings.recipe.id, self.settings.sketch_field.name)
+        common = self.settings.common
+        given = common if isinstance(common, bool) else common.digest
+        settings = (self.settings.scope, self.settings.recipe.id, self.settings.sketch_field.name, given)
         return cache_key(settings, self.search.caller, request.path, params, body, repr(parts))
 
     @cached_property

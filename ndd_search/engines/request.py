@@ -28,7 +28,16 @@ _READS = {
 _BUSY_KEYS = ("pit", "search_after", "slice", "search_pipeline")  # others page, or work on every hit that comes back
 _BUSY_PARAMS = ("scroll", "search_pipeline", "search_after")
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
-_TRACING = {"traceparent", "tracestate", "x-opaque-id", "user-agent", "x-elastic-client-meta", "content-length"}
+# Headers that trace, date or describe a request. They differ from request to request and give nobody any right, so they
+# do not tell callers apart. Every other header may, whatever its name: a proxy may read anything as an identity.
+_NO_IDENTITY = {
+    *("traceparent", "tracestate", "baggage", "sentry-trace", "uber-trace-id", "elastic-apm-traceparent", "b3"),
+    *("x-opaque-id", "x-request-id", "request-id", "x-correlation-id", "correlation-id", "x-trace-id"),
+    *("x-amzn-trace-id", "x-amzn-requestid", "x-cloud-trace-context", "x-ms-client-request-id"),
+    *("date", "x-amz-date", "x-amz-content-sha256", "x-request-start"),
+    *("user-agent", "x-elastic-client-meta", "content-length"),
+}
+_NO_IDENTITY_PREFIXES = ("x-b3-", "x-datadog-")
 _WHICH_INDEXES = ("ignore_unavailable", "allow_no_indices", "expand_wildcards")  # what the target of a request means
 SAMPLE = 5000  # documents whose sketch values are counted: a template that one in a thousand fills is seen
 
@@ -76,17 +85,23 @@ class Search:
     @cached_property
     def target(self) -> bytes:
         """What is searched, as the URL says it: what is learnt about an index is kept under it."""
-        return cache_key(self.request.path)
+        which = {name: self.request.params[name] for name in _WHICH_INDEXES if name in self.request.params}
+        return cache_key(self.request.path, which) if which else cache_key(self.request.path)
 
     @cached_property
     def target_of_caller(self) -> bytes:
         """The same for one caller, who may see less of it than others."""
-        return cache_key(self.request.path, self.caller)
+        return cache_key(self.target.hex(), self.caller)
 
     @cached_property
     def caller(self) -> dict[str, str]:
-        """The headers that may say who asks: all but those that trace a request."""
-        return {name: value for given, value in self.request.headers.items() if (name := given.lower()) not in _TRACING}
+        """The headers that may say who asks."""
+        named = {name.lower(): value for name, value in self.request.headers.items()}
+        return {
+            name: value
+            for name, value in named.items()
+            if name not in _NO_IDENTITY and not name.startswith(_NO_IDENTITY_PREFIXES)
+        }
 
 
 @dataclass(frozen=True)
@@ -171,23 +186,45 @@ def widened(
     return replace(search.request, body=body, params=params)
 
 
+def peek(search: Search, reading: Reading) -> Request:
+    """The caller's own request, which also reads the sketches of the hits that it gives."""
+    params = {name: value for name, value in search.request.params.items() if name != "filter_path"}
+    body = dict(search.body)
+    in_url = listed(params.get("docvalue_fields"))
+    body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
+    if reading.fields:
+        body["fields"] = _completed(body.get("fields", []), reading.fields)
+    return replace(search.request, body=body, params=params)
+
+
 def sample(search: Search, field: SketchField, recipe: Recipe, reading: Reading, size: int) -> Request:
     """A request for the sketches of some documents of what is searched, chosen at random but the same every time."""
     body = sample_body(field, recipe, size)
     of_each = {"docvalue_fields": list(reading.stored), **({"fields": list(reading.fields)} if reading.fields else {})}
-    return _beside(search, {**body, **of_each})
+    return _beside(search, {**body, **of_each, "track_total_hits": True})
 
 
 def sample_body(field: SketchField, recipe: Recipe, size: int = SAMPLE) -> dict[str, Any]:
     """The body of that request. size: how many documents."""
+    return {
+        **_drawn(field, recipe, size),
+        "docvalue_fields": [field.sketch, field.recipe],
+        "track_total_hits": False,
+    }
+
+
+def sample_head(search: Search, field: SketchField, recipe: Recipe, size: int) -> Request:
+    """A request for the ids of the first documents of that sample, and for how many there are to choose from."""
+    return _beside(search, {**_drawn(field, recipe, size), "track_total_hits": True})
+
+
+def _drawn(field: SketchField, recipe: Recipe, size: int) -> dict[str, Any]:
     of_recipe = {"match": {field.recipe: {"query": recipe.id, "operator": "and"}}}  # a term, or words where it is text
     chance = {"random_score": {"seed": 1, "field": "_seq_no"}, "boost_mode": "replace"}
     return {
         "size": size,
         "query": {"function_score": {"query": {"bool": {"filter": [of_recipe]}}, **chance}},
-        "docvalue_fields": [field.sketch, field.recipe],
         "_source": False,
-        "track_total_hits": False,
     }
 
 

@@ -30,10 +30,11 @@ class Settings:
     recipe:      whose sketches are compared. sketch_field: where in a document they are.
     cache:       where finished pages and streams are remembered, None for nowhere.
     time_budget: seconds after which a search asks for no more hits, None for no limit.
-    plain_for:   seconds during which an index without sketches is searched as if we were not there, by the callers that
-                 found none.
+    plain_for:   seconds during which an index without sketches is searched as if the client were not wrapped, by the
+                 callers that found none; and seconds until an index is asked again whether it holds any.
     common:      the values that many documents hold, for min_similarity="auto": a table, or True to count them in a
-                 sample of each index, once an hour, with a request of our own; False to decide without.
+                 sample of each index, once an hour and for callers who may read other documents, with a request of
+                 our own, and in the list of hits until then; False to decide without.
     clock:       seconds that never go back.
     """
 

@@ -19,6 +19,8 @@ class State:
     stopped: why it is not asked any further, "" while it may be.
     degraded: what is lacking otherwise. partial: whether the first answer is partial.
     lasting: whether it may be remembered: nothing timed out, failed or was cut short.
+    table: digest of the table of common values by which the stream's hits are decided, the first and all that follow;
+           "list" for one counted in the stream's first window, "" for none.
     """
 
     stream: Stream = field(default_factory=Stream)
@@ -30,3 +32,4 @@ class State:
     degraded: str = ""
     partial: bool = False
     lasting: bool = True
+    table: str = ""

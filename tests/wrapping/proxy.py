@@ -36,12 +36,16 @@ class Harm:
 
 
 class Proxy:
-    """Where clients connect to. harm(number, request): called for each request, the first is number 0."""
+    """Where clients connect to. harm(number, request): called for each request, the first is number 0.
+
+    rewrite: what the server gets instead of a request that is not harmed.
+    """
 
     def __init__(self, url: str, upstream: str) -> None:
         self.url, self._upstream = url, urlsplit(upstream).netloc
         self.passed: list[Passed] = []
         self.harm: Callable[[int, Passed], Harm | None] = lambda number, request: None
+        self.rewrite: Callable[[Passed], Passed] = lambda request: request
         self._lock = threading.Lock()
 
     def reset(self, harm: Callable[[int, Passed], Harm | None] = lambda number, request: None) -> None:
@@ -64,6 +68,7 @@ class Proxy:
             return None
         if harm.status is not None:
             return harm.status, {"content-type": "application/json", "x-elastic-product": "Elasticsearch"}, harm.body
+        request = self.rewrite(request)
         connection = http.client.HTTPConnection(self._upstream, timeout=60)
         try:
             headers = {name: value for name, value in request.headers.items() if name not in _HOP_BY_HOP}

@@ -12,7 +12,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.cache import cache_key
 from ndd_search.common_values import CommonValues
-from ndd_search.engines.known import Knowledge, Known
+from ndd_search.engines.known import Counted, Knowledge, Known, KnownToCaller, View
 from ndd_search.indexing.templates import properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, bulk, settings_of
@@ -52,7 +52,8 @@ def test_a_count_of_common_values_that_fails_is_tried_again_soon(
         answer = caller.search(index=library.news, body={"query": MATCH})
         assert (len(ids(answer)), answer["ndd"]["degraded"]) == (10, None)
         assert len(samples(proxy)) == sent, time
-        assert (settings_of(caller).known.about(target).common is None) == (time < 122)
+        assert bool(settings_of(caller).known.about(target).tables) == (time >= 122)
+        assert (answer["ndd"]["table"] == "list") == (time < 122)
 
 
 def test_one_of_many_searches_counts_anew_while_the_others_go_on(
@@ -130,7 +131,7 @@ def test_a_recipe_mapped_as_text_is_read_out_of_the_documents(
     late = rounds.search(index=both, body={**body, "size": 100, "sort": [last]})
     assert (late["ndd"]["degraded"], late["ndd"]["lacking"], late["ndd"]["exhausted"]) == (None, {}, True)
     caller.search(index=both, body={**body, "ndd": {"min_similarity": "auto"}})
-    assert settings_of(caller).known.about(cache_key(f"/{both}/_search")).common is not None
+    assert settings_of(caller).known.about(cache_key(f"/{both}/_search")).tables
     proxy.reset()
     caller.search(index=index, body={**body, "ndd": {"cache": False}})
     assert len(proxy.searches) == 1  # it knows by now
@@ -159,15 +160,26 @@ def test_an_index_that_refuses_what_we_read_loses_no_hit_beside_others(
 
 def test_what_is_known_of_many_targets_stays_within_bounds() -> None:
     values = np.arange(20_000, dtype=np.int32)
-    knowledge = Knowledge()
+    knowledge, table = Knowledge(), CommonValues(5000, values, values, "w3-k64-v1")
+    counted = Counted(table, View(frozenset(), 0), until=1.0)
     for number in range(200):
-        table = CommonValues(5000, values, values, "w3-k64-v1")
-        knowledge.learn(cache_key(number), common=table, count_again=1.0)
+        assert knowledge.add_table(cache_key(number), counted) == table.digest
         knowledge.learn(cache_key(number), window_limit=70)
-    kept = [knowledge.about(cache_key(number)) for number in range(200)]
-    assert kept[0] == Known()
-    assert (kept[-1].window_limit, kept[-1].count_again, kept[-1].common) == (70, 1.0, table)
-    assert sum(one.bytes for one in kept if one.common) <= 64 * 2**20
+    kept = [knowledge.table(cache_key(number), table.digest) for number in range(200)]
+    assert (kept[0], kept[-1]) == (None, counted)
+    assert sum(one.bytes for one in kept if one) <= 64 * 2**20
+    assert knowledge.about(cache_key(199)).window_limit == 70
     for number in range(100_000):
-        knowledge.learn(cache_key("index", number), plain_until=1.0)
+        knowledge.learn(cache_key("index", number), whole_until=1.0)
+        knowledge.learn_of_caller(cache_key("caller", number), plain_until=1.0)
     assert knowledge.about(cache_key("index", 0)) == Known()
+    assert knowledge.of_caller(cache_key("caller", 0)) == KnownToCaller()
+    assert knowledge.of_caller(cache_key("caller", 99_999)).plain_until == 1.0
+
+
+def test_a_count_that_never_ends_is_not_waited_for_for_ever() -> None:
+    """As in the copy of a process that was made while another thread counted."""
+    knowledge, target, caller = Knowledge(), cache_key("index"), cache_key("caller")
+    assert knowledge.may_count(target, caller, now=0.0)
+    assert not knowledge.may_count(target, caller, now=30.0)
+    assert knowledge.may_count(target, caller, now=90.0)

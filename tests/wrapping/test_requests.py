@@ -250,7 +250,7 @@ def test_a_lowered_max_result_window_of_one_index_ends_the_list_of_several_witho
         assert 5 < len(ids[0]) < 60
         assert ids[1] == ids[0][5:]
         caller.search(index=target, body={"query": MATCH, "ndd": {"min_similarity": "auto"}})
-        assert settings_of(caller).known.about(cache_key(f"/{target}/_search")).common is not None
+        assert settings_of(caller).known.about(cache_key(f"/{target}/_search")).tables
 
 
 def test_common_values_are_counted_in_as_many_documents_as_the_index_gives(
@@ -262,10 +262,11 @@ def test_common_values_are_counted_in_as_many_documents_as_the_index_gives(
         bulk(engine, client, actions(index, engine))
     caller = connect(min_similarity="auto", cache=False)
     assert caller.search(index=index, body={"query": MATCH, "size": 10})["ndd"]["degraded"] is None
-    known = settings_of(caller).known.about(cache_key(f"/{index}/_search"))
-    assert known.common is not None
-    assert 20 < known.common.documents <= 70  # copies count as fewer
-    assert known.window_limit == 70
+    target, known = cache_key(f"/{index}/_search"), settings_of(caller).known
+    counted = known.table(target, known.about(target).tables[0])
+    assert counted is not None
+    assert 20 < counted.common.documents <= 70  # copies count as fewer
+    assert known.about(target).window_limit == 70
 
 
 def test_a_page_from_beyond_the_end_is_empty_and_says_so(library: Library, wrapped: Caller) -> None:

@@ -1,0 +1,375 @@
+"""Several callers of one client: what is learnt serves those who may read it, and costs few requests whoever asks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from threading import Event
+from typing import Any
+
+import pytest
+
+from ndd_search.cache import MemoryCache
+from ndd_search.engines.known import View
+from tests.engines.find import Engine
+from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk, settings_of
+from tests.wrapping.library import actions, mapping
+from tests.wrapping.proxy import Harm, Passed, Proxy
+from tests.wrapping.test_clients import ids
+from tests.wrapping.test_learning import samples
+from tests.wrapping.test_left_alone import wire
+from tests.wrapping.test_searches import MATCH
+
+FORMS = 150
+AT_ONCE = 200
+NOTHING = {"query": {"match": {"body": "nosuchword"}}}
+SEARCH = {"query": MATCH, "size": 5}
+
+
+def form(number: int) -> dict[str, Any]:
+    """A document that fills the form that all of them fill: half of its words are its own."""
+    rng = random.Random(number)
+    own = [f"own{rng.randrange(100_000)}" for _ in range(20)]
+    words = [f"field{place} says {own[place]} here" for place in range(20)]
+    return {"_id": str(number), "title": "a form", "body": " ".join(["market", *words]), "price": number}
+
+
+@pytest.fixture
+def forms(engine: Engine, index: str) -> Iterator[str]:
+    """An index of different documents that all fill one form."""
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        bulk(engine, client, actions(index, engine, where=[form(number) for number in range(FORMS)]))
+    return index
+
+
+def may_read(rights: dict[str, Any]) -> Callable[[Passed], Passed]:
+    """What a server with document-level security makes of requests. rights: a filter for each `x-user`."""
+
+    def restricted(request: Passed) -> Passed:
+        given = rights.get(request.headers.get("x-user", ""))
+        path = request.target.partition("?")[0]
+        if given is None or not path.endswith("search") or not request.body:
+            return request
+        lines = [json.loads(line) for line in request.body.splitlines()]
+        for line in lines[1::2] if path.endswith("_msearch") else lines:
+            line["query"] = {"bool": {"must": line.get("query", {"match_all": {}}), "filter": given}}
+        return replace(request, body="".join(f"{json.dumps(line)}\n" for line in lines).encode())
+
+    return restricted
+
+
+def probes(proxy: Proxy) -> list[Passed]:
+    """The requests that compare what two callers see."""
+    return [one for one in samples(proxy) if b"docvalue_fields" not in one.body]
+
+
+def counts(proxy: Proxy) -> list[Passed]:
+    """The requests for whole samples."""
+    return [one for one in samples(proxy) if b"docvalue_fields" in one.body]
+
+
+def stopped(caller: Caller) -> Caller:
+    """The same client, for whom no time passes: what it has learnt stays as young as it is."""
+    settings_of(caller).clock = lambda: 0.0
+    return caller
+
+
+def ask(caller: Caller, index: str, body: Any, **headers: str) -> Any:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return caller.ask("POST", f"/{index}/_search", body, headers=named)
+
+
+def at_once(caller: Caller, index: str, bodies: list[Any], headers: Callable[[int], dict[str, str]]) -> list[Any]:
+    """The answers to searches that are on their way at the same time."""
+    kind = {"accept": "application/json", "content-type": "application/json"}
+    plain = not hasattr(caller.client, "options")
+    send = caller.client.transport.perform_request if plain else caller.client.perform_request
+
+    def call(number: int) -> Any:
+        named = {**headers(number), **({} if plain else kind)}
+        return send("POST", f"/{index}/_search", body=bodies[number], headers=named)
+
+    if not caller.asynchronous:
+        with ThreadPoolExecutor(32) as pool:
+            return [body_of(one) for one in pool.map(call, range(len(bodies)))]
+
+    async def gathered() -> list[Any]:
+        return [body_of(one) for one in await asyncio.gather(*map(call, range(len(bodies))))]
+
+    return list(caller.run(gathered()))
+
+
+@pytest.mark.parametrize("strategy", ["one_phase", "two_phase", "one_trip"])
+def test_a_caller_who_may_read_little_decides_nothing_for_the_others(
+    strategy: str, forms: str, connect: Connect, proxy: Proxy
+) -> None:
+    """In three documents no form shows; by a table of those, all documents of the form would be hidden under one."""
+    proxy.rewrite = may_read({"few": {"range": {"price": {"lt": 3}}}})
+    caller = connect(proxy.url, min_similarity="auto", cache=False, window=200, strategy=strategy)
+    for _ in range(2):
+        assert len(ids(ask(caller, forms, {"query": MATCH, "size": FORMS}, x_user="few"))) <= 3
+    for _ in range(2):
+        answer = ask(caller, forms, {"query": MATCH, "size": FORMS}, x_user="all")
+        assert (answer["ndd"]["hidden"], len(ids(answer)), answer["ndd"]["degraded"]) == (0, FORMS, None)
+    known = settings_of(caller).known
+    assert len(known.about(next(iter(known._targets))).tables) == 2
+    assert (len(counts(proxy)), len(probes(proxy))) == (2, 1)
+
+
+def test_a_caller_takes_over_the_table_of_one_who_sees_about_the_same(
+    forms: str, connect: Connect, proxy: Proxy
+) -> None:
+    """It costs him a request for 32 ids, not one for the sketches of 5,000 documents."""
+    proxy.rewrite = may_read({"most": {"range": {"price": {"gte": 5}}}, "half": {"range": {"price": {"gte": 75}}}})
+    caller = connect(proxy.url, min_similarity="auto", cache=False)
+    tables = {
+        user: {ask(caller, forms, SEARCH, x_user=user)["ndd"]["table"] for _ in range(3)} for user in ("all", "most")
+    }
+    assert tables["all"] == tables["most"]
+    assert (len(counts(proxy)), len(probes(proxy))) == (1, 1)
+    assert json.loads(probes(proxy)[0].body)["size"] == 32
+    assert ask(caller, forms, SEARCH, x_user="half")["ndd"]["table"] not in tables["all"]
+    assert (len(counts(proxy)), len(probes(proxy))) == (2, 2)
+
+
+def test_a_token_that_is_new_at_every_request_costs_few_requests(forms: str, connect: Connect, proxy: Proxy) -> None:
+    """Nobody comes back, so nothing that is learnt for a caller is ever used; pages are made from the list of hits."""
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, strategy="one_phase", window=100))
+    answers = [ask(caller, forms, SEARCH, authorization=f"Bearer {number}") for number in range(40)]
+    assert len(counts(proxy)) == 1
+    assert len(proxy.searches) <= 40 + 8
+    assert {len(ids(answer)) for answer in answers} == {5}
+    assert {answer["ndd"]["hidden"] for answer in answers} == {0}
+    proxy.reset()
+    for _ in range(3):  # one who comes back gets a table all the same
+        last = ask(caller, forms, SEARCH, authorization="Bearer 40")
+    assert last["ndd"]["table"] == answers[0]["ndd"]["table"] != "list"
+    assert len(proxy.searches) == 4
+
+
+def test_headers_that_trace_a_request_make_no_new_caller(library: Library, connect: Connect, proxy: Proxy) -> None:
+    traced = ["x-request-id", "X-Correlation-ID", "x-b3-traceid", "X-Amzn-Trace-Id", "baggage", "date", "x-amz-date"]
+    caller = connect(proxy.url, min_similarity="auto", cache=MemoryCache(seconds=3600.0))
+    for number in range(5):
+        answer = ask(caller, library.news, SEARCH, **dict.fromkeys(traced, f"{number}"))
+        assert answer["ndd"]["cache"] == ("hit" if number else "miss")
+    assert len(samples(proxy)) == 1
+    sent = len(proxy.searches)
+    assert ask(caller, library.news, SEARCH, x_tenant="another")["ndd"]["cache"] == "miss"  # what is unknown may matter
+    assert len(proxy.searches) > sent
+
+
+def test_a_page_without_hits_is_left_alone_where_there_are_no_sketches(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    """Nothing could have been collapsed in it; where there are sketches it says so as every other page."""
+    expected = connect(proxy.url, wrapped=False).search(index=library.bare, body=NOTHING)
+    as_it_is = wire(proxy.passed)
+    for strategy in ("one_phase", "two_phase", "one_trip"):
+        caller = stopped(connect(proxy.url, strategy=strategy))
+        for _ in range(2):
+            proxy.reset()
+            assert {**caller.search(index=library.bare, body=NOTHING), "took": expected["took"]} == expected
+        assert wire(proxy.passed) == as_it_is
+        assert caller.search(index=library.news, body=NOTHING)["ndd"]["kept"] == 0
+
+
+def test_callers_without_end_cost_one_request_more_where_there_are_no_sketches(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    expected = connect(proxy.url, wrapped=False).search(index=library.bare, body=SEARCH)
+    for body, hits in ((SEARCH, expected["hits"]["hits"]), (NOTHING, [])):
+        caller, now = connect(proxy.url, cache=False), [0.0]
+        settings_of(caller).clock = lambda now=now: now[0]
+        proxy.reset()
+        for number in range(45):
+            now[0] = number * 4.0
+            answer = ask(caller, library.bare, body, authorization=f"Bearer {number}")
+            assert (answer["hits"]["hits"], "ndd" in answer) == (hits, False)
+        assert len(proxy.searches) <= 45 + 3  # one a minute
+
+
+def test_a_caller_who_finds_no_sketch_switches_nothing_off_for_one_who_comes_after(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    proxy.rewrite = may_read({"bare": {"bool": {"must_not": {"exists": {"field": "ndd.recipe"}}}}})
+    total = connect(wrapped=False).search(index=library.mixed, body=SEARCH)["hits"]["total"]["value"]
+    for strategy in ("one_phase", "two_phase", "one_trip"):
+        caller = connect(proxy.url, cache=False, strategy=strategy, window=400, max_window=400)
+        for _ in range(2):
+            assert "ndd" not in ask(caller, library.mixed, SEARCH, x_user="bare")
+        answer = ask(caller, library.mixed, {**SEARCH, "size": 300}, x_user="all")
+        assert answer["ndd"]["hidden"] > 0
+        assert answer["ndd"]["kept"] + answer["ndd"]["hidden"] == total
+
+
+def test_first_searches_at_once_ask_for_one_sample(forms: str, connect: Connect, proxy: Proxy) -> None:
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, strategy="one_phase", window=100))
+    proxy.reset(lambda _, request: Harm(delay=0.3) if b"random_score" in request.body else None)
+    bodies = [{**SEARCH, "_source": [f"price{number}"]} for number in range(AT_ONCE)]
+    answers = at_once(caller, forms, bodies, lambda _: {})
+    assert len(proxy.searches) == AT_ONCE + 1
+    assert len(counts(proxy)) == 1
+    assert {(len(ids(answer)), answer["ndd"]["hidden"]) for answer in answers} == {(5, 0)}
+
+
+def test_the_others_go_on_while_one_search_counts(forms: str, connect: Connect, proxy: Proxy) -> None:
+    """The one that counts is held until another is done: its page is made from its own list of hits."""
+    sampling, go_on = Event(), Event()
+
+    def held(_: int, request: Passed) -> None:
+        if b"random_score" in request.body:
+            sampling.set()
+            go_on.wait(60)
+
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, window=100))
+    proxy.reset(held)
+    search = partial(caller.client.search, index=forms, body=SEARCH)
+    if caller.asynchronous:
+
+        async def both() -> tuple[Any, Any]:
+            one = asyncio.create_task(search())
+            await asyncio.to_thread(sampling.wait, 60)
+            other = await search()
+            go_on.set()
+            return await one, other
+
+        first, second = caller.run(both())
+    else:
+        with ThreadPoolExecutor(1) as pool:
+            one = pool.submit(search)
+            sampling.wait(60)
+            second = search()
+            go_on.set()
+            first = one.result()
+    assert (second["ndd"]["table"], second["ndd"]["hidden"], len(ids(second))) == ("list", 0, 5)
+    assert first["ndd"]["table"] not in (None, "list")
+    assert ids(first) == ids(second)
+    assert len(samples(proxy)) == 1
+
+
+def test_the_searches_of_an_msearch_ask_for_one_sample(forms: str, connect: Connect, proxy: Proxy) -> None:
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, window=100))
+    lines: list[Any] = []
+    for size in range(1, 6):
+        lines += [{"index": forms}, {"query": MATCH, "size": size}]
+    for _ in range(2):
+        answers = caller.msearch(body=lines)["responses"]
+        assert [(len(ids(answer)), answer["ndd"]["hidden"]) for answer in answers] == [
+            (size, 0) for size in range(1, 6)
+        ]
+    assert {answer["ndd"]["table"] for answer in answers}.isdisjoint({None, "list"})
+    assert sum(one.body.count(b"random_score") for one in proxy.searches) == 1
+
+
+def test_first_searches_of_many_callers_at_once_ask_for_one_sample_at_a_time(
+    forms: str, connect: Connect, proxy: Proxy
+) -> None:
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, strategy="one_phase", window=100))
+    answers = at_once(caller, forms, [SEARCH] * AT_ONCE, lambda number: {"authorization": f"Bearer {number}"})
+    assert len(proxy.searches) <= AT_ONCE + 8
+    assert len(counts(proxy)) == 1
+    assert {(len(ids(answer)), answer["ndd"]["hidden"]) for answer in answers} == {(5, 0)}
+
+
+@pytest.mark.parametrize("cache", [True, False])
+@pytest.mark.parametrize("body", [SEARCH, NOTHING])
+def test_first_searches_at_once_ask_once_whether_there_are_sketches(
+    body: Any, cache: bool, library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    expected = connect(wrapped=False).search(index=library.bare, body=body)
+    caller = stopped(connect(proxy.url, cache=cache))
+    answers = at_once(caller, library.bare, [body] * AT_ONCE, lambda _: {})
+    assert all({**answer, "took": expected["took"]} == expected for answer in answers)
+    assert len(proxy.searches) <= AT_ONCE + 1
+
+
+def test_all_pages_of_a_search_are_decided_by_one_table(forms: str, connect: Connect, proxy: Proxy) -> None:
+    """A table that is there a moment later decides the next search, and not the next page of this one."""
+    now, body = [0.0], {"query": MATCH, "size": 20, "sort": ["price"]}
+    caller = connect(
+        proxy.url, min_similarity="auto", window=50, strategy="one_phase", cache=MemoryCache(seconds=3600.0)
+    )
+    settings_of(caller).clock = lambda: now[0]
+    proxy.reset(lambda _, request: Harm(status=503) if b"random_score" in request.body else None)
+    first = caller.search(index=forms, body=body)
+    proxy.reset()
+    now[0] = 100.0
+    other = caller.search(index=forms, body={**body, "query": {"match": {"body": "field1"}}})
+    second = caller.search(index=forms, body={**body, "from": 20})
+    third = caller.search(index=forms, body={**body, "from": 60})  # for which the stream grows
+    assert other["ndd"]["table"] not in (None, "list")
+    assert [one["ndd"]["table"] for one in (first, second, third)] == ["list"] * 3
+    assert [one["ndd"]["cache"] for one in (first, second, third)] == ["miss", "hit", "miss"]
+    shown = ids(first) + ids(second) + ids(third)
+    assert len(set(shown)) == len(shown) == 60
+
+
+SHARDS_FAILED = {"total": 2, "successful": 1, "failed": 1, "failures": []}
+HIT = {"_index": "a", "_id": "1", "_score": 1.0}
+USELESS: dict[str, Any] = {
+    "cut": Harm(cut=True),
+    "not allowed": Harm(status=403, body=b'{"error": "no", "status": 403}'),
+    "garbage": Harm(status=200, body=b'{"took": 1, "hits": {"hi'),
+    "no object": Harm(status=200, body=b"[1]"),
+    "no hits": Harm(status=200, body=b'{"took": 1}'),
+    "hits that are none": {"hits": {"hits": ["x", 1, None]}},
+    "hits without ids": {"hits": {"hits": [{"_score": 1.0}]}},
+    "ids that are none": {"hits": {"hits": [{**HIT, "_id": ["1"]}]}},
+    "fields that are none": {"hits": {"hits": [{**HIT, "fields": "x"}]}},
+    "shards that are none": {"_shards": [1], "hits": {"hits": [HIT]}},
+    "clusters that are none": {"_clusters": [1], "hits": {"hits": [HIT]}},
+    "failures that are none": {"_shards": {"failed": 1, "failures": ["x"]}, "hits": {"hits": [HIT]}},
+    "timed out": {"timed_out": True, "hits": {"hits": [HIT]}},
+    "failed shards": {"_shards": SHARDS_FAILED, "hits": {"hits": [HIT]}},
+}
+
+
+@pytest.mark.parametrize("name", USELESS)
+def test_requests_of_our_own_that_come_to_nothing_leave_the_page_whole(
+    name: str, forms: str, library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    """Of sample, probe and the question for any sketch."""
+    given = USELESS[name]
+    harm = given if isinstance(given, Harm) else Harm(status=200, body=json.dumps({"took": 1, **given}).encode())
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, window=100, client={"max_retries": 0}))
+
+    def ours(_: int, request: Passed) -> Harm | None:
+        return harm if b"random_score" in request.body or b'"exists"' in request.body else None
+
+    proxy.reset(ours)
+    for _ in range(2):
+        answer = ask(caller, forms, SEARCH, x_user="first")
+        assert (len(ids(answer)), answer["ndd"]["hidden"], answer["ndd"]["degraded"]) == (5, 0, None)
+        assert answer["ndd"]["table"] == "list"
+        assert ids(ask(caller, library.bare, SEARCH)) == ids(
+            connect(wrapped=False).search(index=library.bare, body=SEARCH)
+        )
+    assert len(samples(proxy)) == 1
+    proxy.reset()
+    assert ask(caller, forms, SEARCH, x_user="second")["ndd"]["table"] != "list"
+    proxy.reset(ours)
+    answer = ask(caller, forms, SEARCH, x_user="third")
+    assert (len(ids(answer)), answer["ndd"]["table"], len(samples(proxy))) == (5, "list", 1)
+
+
+def test_views_agree_where_three_quarters_are_common() -> None:
+    def view(first: range, total: int) -> View:
+        return View(frozenset(("news", str(number)) for number in first), total)
+
+    whole = view(range(32), 1000)
+    for other, agrees in (
+        (view(range(32), 1000), True),
+        (view(range(8, 40), 900), True),
+        (view(range(9, 41), 1000), False),
+        (view(range(32), 740), False),
+        (view(range(3), 3), False),
+        (view(range(0), 0), False),
+    ):
+        assert (whole.is_about(other), other.is_about(whole)) == (agrees, agrees)
