@@ -43,7 +43,7 @@ class Address:
 
     @classmethod
     def parse(cls, url: str, *, api_key: str = "", ca_certs: str = "", insecure: bool = False) -> Address:
-        """http[s]://[USER:PASSWORD@]HOST[:PORT][/PREFIX]. Raises ValueError, without the password, for anything else."""
+        """http[s]://[USER:PASSWORD@]HOST[:PORT][/PREFIX]. Raises ValueError, without a password, for anything else."""
         wrong = (
             f"{_without_credentials(url)!r} is no address of a cluster; one looks like https://USER:PASSWORD@HOST:9200"
         )
@@ -51,9 +51,10 @@ class Address:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 9200)
         except ValueError as error:  # a port, or the brackets of an IPv6 address
-            if "@" in url:  # the part of a password after a "/" is taken for a port, and quoted
-                error = ValueError('write a "/", "?", "#" or "@" of a password as %2F, %3F, %23 or %40')
-            raise ValueError(f"{wrong} ({error})") from None
+            reason = str(error)
+            if "@" in url:  # urllib takes what precedes a "/" in a password for a port, and quotes it
+                reason = 'write "/", "?", "#" and "@" of a password as %2F, %3F, %23 and %40'
+            raise ValueError(f"{wrong} ({reason})") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(wrong)
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
