@@ -227,6 +227,32 @@ def test_routing_aliases_with_a_filter_and_data_streams(engine: Engine, index: s
             client.indices.delete_index_template(name=stream)
 
 
+def test_what_a_search_of_a_pattern_does_not_see_is_not_written(engine: Engine, index: str) -> None:
+    """Filters of aliases that match a pattern are kept to, hidden indexes are left out, and an alias that routes
+    searches to some shards is refused.
+    """
+    german = {"filter": {"ids": {"values": ["3"]}}}
+    with engine.client() as client:
+        names = {
+            f"{index}-open": {"aliases": {f"{index}alias-german": german, f"{index}other-all": {}}},
+            f"{index}-hidden": {"settings": {"index.hidden": True}, "aliases": {f"{index}routed": {"routing": "a"}}},
+        }
+        try:
+            for name, body in names.items():
+                client.indices.create(index=name, body=body)
+                fill(client, name, [{"id": str(n), "text": TEXT} for n in range(5)])
+            with pytest.raises(IndexUnusable, match=f"the alias {index}routed routes searches to some of its shards"):
+                backfill(client, f"{index}rout*", ["text"])
+            for pattern, written in ((f"{index}alias-*", 1), (f"{index}-*", 4), (f"{index}-hidden", 5)):
+                seen = client.count(index=pattern)["count"]
+                report = backfill(client, pattern, ["text"])
+                assert (report.tally.written, report.remaining) == (written, 0)
+                body = {"query": {"exists": {"field": "ndd.recipe"}}}
+                assert client.count(index=pattern, body=body)["count"] == seen
+        finally:
+            client.indices.delete(index=",".join(names))
+
+
 def test_closed_and_read_only_indexes_are_told_and_the_others_done(engine: Engine, index: str) -> None:
     with engine.client() as client:
         names = [f"{index}-{kind}" for kind in ("closed", "open", "readonly")]

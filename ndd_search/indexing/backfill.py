@@ -159,6 +159,8 @@ class Backfill:
     def _problem(self, facts: IndexFacts) -> str:
         if facts.not_writable:
             return f"{facts.not_writable}, so its documents cannot be changed"
+        if facts.routed_by:
+            return f"the alias {facts.routed_by} routes searches to some of its shards; name the index itself"
         if lost := kept_out_of_source(facts.mapping, self.field):
             return f"_source leaves out {', '.join(lost)}, which every update of a document would lose"
         if self.remove:
