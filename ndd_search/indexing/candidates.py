@@ -140,7 +140,7 @@ def find_duplicates(
     A document that is in the index finds itself too. Documents indexed a moment ago are found after the next refresh.
     """
     if not 1 <= size <= MOST_EXAMINED:
-        raise ValueError(f"size must be 1..{MOST_EXAMINED:,}, got {size}; ndd-search duplicates finds all pairs of an index")
+        raise ValueError(f"size must be 1..{MOST_EXAMINED:,}, got {size}")
     search = CandidateSearch(**settings)
     wanted = sketch(document, search.recipe) if isinstance(document, str) else np.asarray(document, np.int32)
     found, to_the_end = resembling(client, index, wanted, search, size)

@@ -79,7 +79,7 @@ def _is_kept(written: str, number: float) -> bool:
     """Whether a decimal is the same number once it was read as a double and written again."""
     if len(written) <= _SURE and "e" not in written and "E" not in written:
         return True
-    return isfinite(number) and Decimal(repr(number)) == Decimal(written)
+    return repr(number) == written or (isfinite(number) and Decimal(repr(number)) == Decimal(written))
 
 
 def _holds_changed(value: Any) -> bool:
