@@ -220,6 +220,19 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
         assert stored(client, index)["same"]["_source"]["ndd"]["duplicate_of"] == "0"
 
 
+def test_numbers_and_keys_that_are_not_mapped_are_no_reason_to_write_again(engine: Engine, index: str) -> None:
+    """What a document holds beside its sketch, and a run was not asked for, is compared in the document itself."""
+    mapped = properties()
+    del mapped["ndd"]["properties"]["numbers"]
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"dynamic": False, "properties": mapped}})
+        fill(client, index, [{"id": "1", **ndd.sketch_fields({"text": f"{TEXT} 42"}, "text", keys=8, numbers=True)}])
+        assert backfill(client, index, ["text"], recheck=True).tally.written == 0
+        client.update(index=index, id="1", body={"doc": {"text": f"{TEXT} 43"}})
+        assert backfill(client, index, ["text"], recheck=True).tally.written == 1
+        assert backfill(client, index, ["text"], recheck=True).tally.written == 0
+
+
 def test_a_backfill_makes_the_sketches_that_ingest_makes(engine: Engine, index: str) -> None:
     """Of strings, lists, objects in any order of their keys, numbers, booleans, null and what is missing."""
     words = TEXT.split()

@@ -21,7 +21,7 @@ from ndd_search.config import Recipe
 from ndd_search.documents import text_of
 from ndd_search.engines.hook import options
 from ndd_search.errors import IndexUnusable
-from ndd_search.field import SketchField
+from ndd_search.field import SketchField, is_sketch_object
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.jobs import RemoveSketches, SketchDocuments, own_field
 from ndd_search.indexing.patience import Patience, status_of
@@ -182,7 +182,7 @@ class Backfill:
             query = {"query": {"bool": {"should": mapped, "minimum_should_match": 1}}}
             if mapped and client.count(index=facts.name, body=query)["count"]:
                 return ""
-        there = sorted({path for source in sources for path in _texts_in(source)} - {SketchField(self.field).recipe})
+        there = sorted({path for source in sources for path in _texts_in(source)} - {SketchField(self.field).keys})
         named = ", ".join(there[:_NAMED]) + (", ..." if len(there) > _NAMED else "")
         looked_at = f"no document of {len(sources)} looked at has text in {', '.join(self.fields)}"
         return f"{looked_at} (there is text in {named})" if there else looked_at
@@ -320,8 +320,8 @@ class _Single:
 
 
 def _texts_in(value: Any, path: str = "") -> Iterator[str]:
-    """The paths under which a document holds text."""
-    if isinstance(value, Mapping):
+    """The paths under which a document holds text, other than in sketches."""
+    if isinstance(value, Mapping) and not is_sketch_object(value):
         for name, one in value.items():
             yield from _texts_in(one, f"{path}.{name}" if path else name)
     elif isinstance(value, list):

@@ -59,7 +59,9 @@ class SketchDocuments(Job):
         kept_keys = max(len(given_keys), _USUAL_KEYS) if given_keys or source.get(where.keys) == [] else 0
         new = where.parts(made, settings.recipe, settings.keys or kept_keys, numbers)
         if self._compare and _same(made, stored):
-            same_numbers = numbers in (None, where.numbers_in(hit.get("fields", {})))
+            # Numbers that this run was not asked for need not be mapped, so what documents hold decides.
+            known = where.numbers_in(hit.get("fields", {})) if settings.numbers else before.get("numbers")
+            same_numbers = numbers in (None, known)
             if same_numbers and (not before or new.get(where.keys, given_keys) == given_keys):
                 return None
         if before.get("duplicate_of") is not None and not _is_of(text, before):
