@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
 import urllib.request
 from typing import Any
 
@@ -15,7 +18,7 @@ from ndd_search.indexing.exact import INEXACT, exact_reader
 from ndd_search.indexing.templates import properties
 from tests.engines.find import Engine
 from tests.indexed import RECIPE, stored
-from tests.test_backfill import TEXT, backfill, fill, run
+from tests.test_backfill import TEXT, backfill, command, fill, run
 
 OTHER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
 CHANGED = ["3.14159265358979323846", "1e400", "1e-400", "123456789012345678.5", '{"a": [[0.10000000000000000001]]}']
@@ -143,13 +146,24 @@ def test_only_objects_that_hold_a_sketch_are_removed(engine: Engine, index: str)
 
 
 def test_removing_asks_first_and_is_refused_where_there_is_nobody_to_ask(engine: Engine, index: str) -> None:
-    """Without a terminal and without --yes nothing is removed; the number of documents is told."""
+    """Without a terminal and without --yes nothing is removed, and on a terminal only after "y"."""
     with engine.client() as client:
         fill(client, index, [{"id": "1", "text": TEXT}])
         backfill(client, index, ["text"])
         done = run(engine.url, "backfill", index, "--remove", "ndd", code=2)
         assert f"1 document of {index} would lose ndd: say --yes" in done.stderr
         assert "ndd" in stored(client, index)["1"]["_source"]
+        for answer, code in (("n", 1), ("", 1), ("y", 0)):
+            assert stored(client, index)["1"]["_source"].get("ndd")
+            ours, theirs = pty.openpty()
+            with os.fdopen(ours, "w") as keyboard, os.fdopen(theirs) as terminal:
+                keyboard.write(f"{answer}\n")
+                keyboard.flush()
+                words = command(engine.url, "backfill", index, "--remove", "ndd")
+                asked = subprocess.run(words, stdin=terminal, capture_output=True, text=True, check=False, timeout=120)
+            assert f"1 document of {index} would lose ndd. Go on? [y/N]" in asked.stderr
+            assert asked.returncode == code
+        assert not stored(client, index)["1"]["_source"].get("ndd")
 
 
 @pytest.mark.parametrize("dynamic", [False, "runtime"])

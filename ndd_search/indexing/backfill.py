@@ -1,13 +1,13 @@
 """Sketches for an index that was filled without them, while it is searched and written to.
 
-What is left to do is what the index says: documents that have no sketch of this recipe. So a second run does nothing,
-and a run that was killed is continued by running it again. Documents without any text in the source fields get an
-empty sketch, to count as done.
+A query finds the documents that have no sketch of the recipe yet. So a second run does nothing, and a run that was
+killed is continued by running it again. Documents without any text in the source fields get an empty sketch, so that
+the query finds them no more.
 
-A document that is changed while we work is met again in a later pass. Written as a whole, it lacks the recipe. When its
-text alone was changed, by an update that knows nothing of sketches, the recipe still stands there; but then more
-sequence numbers of the index were used up than we used, and every sketch written since the start is compared with its
-text once more.
+A document that somebody else changes during the run is found again in a later pass. If it was written as a whole, it
+has no recipe any more. If an update changed only its text, the recipe is still there. Such updates show in the sequence
+numbers of the index: when more of them were used than this run used, every sketch that was written since the start is
+compared with its text once more.
 """
 
 from __future__ import annotations

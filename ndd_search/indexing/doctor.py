@@ -1,4 +1,4 @@
-"""Look at an index through the eyes of somebody who knows what goes wrong: what is there, and what to do about it."""
+"""Examine an index for what commonly goes wrong with sketches, and say what to do about it."""
 
 from __future__ import annotations
 
