@@ -68,7 +68,9 @@ def look_up(client: Any, expression: str) -> list[IndexFacts]:
         _facts(name, about, counted.get(name, {}), searched.get(name, {}), expression)
         for name, about in sorted(found.items())
     ]
-    return [one for one in facts if one.closed or one.name in searched]
+    if not (seen := [one for one in facts if one.closed or one.name in searched]):
+        raise nothing
+    return seen
 
 
 def _searched(client: Any, expression: str) -> Mapping[str, Any]:
