@@ -15,7 +15,7 @@ import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.decision import Decision
 from ndd_search.estimators import similar_pairs
-from ndd_search.indexing.all_pairs import all_duplicates, read_collection
+from ndd_search.indexing.all_pairs import Collection, all_duplicates, read_collection
 from ndd_search.indexing.candidates import CandidateSearch, shared_keys
 from ndd_search.indexing.templates import properties
 from ndd_search.pairs import rows_of
@@ -186,6 +186,21 @@ def test_all_pairs_of_near_identical_documents_are_found_without_keys(engine: En
         done = run(engine.url, "duplicates", index, "--json")
         assert len(done.stdout.splitlines()) == len(found)
         assert done.stderr == ""
+
+
+@pytest.mark.parametrize("count", [0, 1, 6, 7, 40])
+def test_all_pairs_are_found_part_by_part_as_they_are_at_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where too many pairs for the memory are likely, parts of the sketches are compared with each other."""
+    texts = [f"{TEXT} {OTHER} Edition {n // 2}." if n % 3 else f"Text number {n} {'x' * n}" for n in range(count)]
+    sketches = ndd.sketch_many(texts)
+    collection = Collection([[(f"{n:02}", "news")] for n in range(count)], sketches, 0)
+    found = list(collection.pairs(CandidateSearch()))
+    monkeypatch.setattr("ndd_search.indexing.all_pairs._PART", 3)
+    monkeypatch.setattr("ndd_search.indexing.all_pairs._SHARED", -1)
+    parts = list(collection.pairs(CandidateSearch()))
+    assert len(parts) == len(found)
+    assert set(parts) == set(found)
+    assert bool(found) == (count > 2)
 
 
 def test_documents_that_were_not_compared_are_counted_and_told(engine: Engine, index: str) -> None:

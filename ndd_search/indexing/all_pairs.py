@@ -5,7 +5,7 @@ Nothing is asked of the keys, so no pair is missed: every pair is found whose st
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
@@ -20,6 +20,8 @@ from ndd_search.indexing.scan import snapshot
 from ndd_search.sketches import Sketch, Sketches
 
 _PAGE = 1_000  # documents
+_PART = 2_500  # sketches, of which each may resemble each other: 12 million pairs with those of another part, 1 GB
+_SHARED = 2**28  # values shared by two sketches, over all pairs: with fewer, all sketches are compared at once
 
 Name = tuple[str, str]  # the id of a document, and its index
 
@@ -41,16 +43,34 @@ class Collection:
     def pairs(self, search: CandidateSearch) -> Iterator[tuple[str, Candidate]]:
         """Every pair that resembles each other: the id of one, and the other as a candidate, which comes after it.
 
-        Documents are ordered by their ids, those of one id by their indexes. The most similar pairs come first.
+        Documents are ordered by their ids, those of one id by their indexes. The pairs come in no order.
         """
         for group in self.copies:
             for one, other in combinations(sorted(group), 2):
                 yield one[0], Candidate(other[0], other[1], 1.0)
-        found = search.pairs(self.sketches)
-        for at in np.argsort(-found.similarity, kind="stable").tolist():
-            for pair in product(self.copies[found.first[at]], self.copies[found.second[at]]):
-                one, other = sorted(pair)
-                yield one[0], Candidate(other[0], other[1], float(found.similarity[at]))
+        for places, split in self._parts():
+            found = search.pairs([self.sketches[place] for place in places])
+            if split:
+                found = found.where((found.first < split) & (found.second >= split))
+            columns = found.first.tolist(), found.second.tolist(), found.similarity.tolist()
+            for first, second, similarity in zip(*columns, strict=True):
+                for pair in product(self.copies[places[first]], self.copies[places[second]]):
+                    one, other = sorted(pair)
+                    yield one[0], Candidate(other[0], other[1], similarity)
+
+    def _parts(self) -> Iterator[tuple[Sequence[int], int]]:
+        """The places of the sketches to compare at a time, and how many of them are the first of two parts.
+
+        Of two parts only the pairs of one with the other are new; 0 when all pairs are. There is one part, unless so
+        many sketches share values that their pairs might not fit into memory.
+        """
+        everything = range(len(self.sketches))
+        _, counts = np.unique(self.sketches.values, return_counts=True)
+        shared = int((counts * (counts - 1) // 2).sum())
+        size = _PART if shared > _SHARED else max(len(everything), 1)
+        parts = [everything[start : start + size] for start in range(0, len(everything), size)]
+        yield from ((part, 0) for part in parts)
+        yield from (([*one, *other], len(one)) for one, other in combinations(parts, 2))
 
 
 def read_collection(client: Any, index: str, search: CandidateSearch) -> Collection:
