@@ -13,6 +13,7 @@ have no doc values, so a search for the doc values of `ndd.*` would fail on them
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ from ndd_search.config import Recipe
 from ndd_search.sketches import VALUES, Sketch
 
 STALE = "stale"  # stands where the recipe id does, when the text has changed without the sketch; no recipe has this id
+
+_KEY = re.compile("[0-9a-f]{8}")
+_RECIPE = re.compile(r"[wcls]\d+-k\d+-v\d+(-\w+)*", re.ASCII)  # an id of any version of this library
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,30 @@ class SketchField:
             case [int(number)] if 0 <= number < VALUES:
                 return int(number)
         return None
+
+
+def is_sketch_object(value: Any) -> bool:
+    """Whether what a document has under the object's name was stored by this library, and is not a user's own value.
+
+    It was, when it names a recipe (or STALE) and its sketch is a list of whole numbers. An engine that rebuilds
+    `_source` out of doc values gives a list of one member as that member, and no empty list.
+    """
+    if not isinstance(value, Mapping) or not isinstance(made_by := value.get("recipe"), str):
+        return False
+    known = made_by == STALE or _RECIPE.fullmatch(made_by)
+    return bool(known) and all(type(one) is int for one in listed(value.get("sketch")))
+
+
+def are_keys(value: Any) -> bool:
+    """Whether what a document has under the name of the keys was stored by this library: 8 hexadecimal digits each."""
+    return all(isinstance(one, str) and _KEY.fullmatch(one) for one in listed(value))
+
+
+def listed(value: Any) -> list[Any]:
+    """A value of a document as a list: engines take one value and a list of one for the same, None for no value."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
 
 
 def keys_of(values: Iterable[int], count: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import signal
 import subprocess
@@ -178,7 +179,7 @@ def test_a_new_recipe_is_made_beside_the_old_one_which_is_then_removed(engine: E
         both = stored(client, index)["7"]["_source"]
         assert both["ndd"]["recipe"] == RECIPE.id
         assert both["ndd_next"] == {"sketch": ndd.sketch(f"{TEXT} 7", following).tolist(), "recipe": following.id}
-        done = run(engine.url, "backfill", index, "--remove", "ndd")
+        done = run(engine.url, "backfill", index, "--remove", "ndd", "--yes")
         assert "300 documents written" in done.stdout
         assert "mapping of ndd stays" in done.stderr
         for key, hit in stored(client, index).items():
@@ -186,7 +187,7 @@ def test_a_new_recipe_is_made_beside_the_old_one_which_is_then_removed(engine: E
             assert left.pop("ndd_next")["recipe"] == following.id
             assert left == documents[key]
             assert "fields" not in hit
-        assert "0 documents written" in run(engine.url, "backfill", index, "--remove", "ndd").stdout
+        assert "0 documents written" in run(engine.url, "backfill", index, "--remove", "ndd", "--yes").stdout
         backfill(client, index, ["text"])  # and it can come back
         assert stored(client, index)["7"]["_source"]["ndd"]["recipe"] == RECIPE.id
 
@@ -224,6 +225,32 @@ def test_routing_aliases_with_a_filter_and_data_streams(engine: Engine, index: s
         with suppress(Exception):  # Elasticsearch from published jars cannot delete a data stream
             client.indices.delete_data_stream(name=stream)
             client.indices.delete_index_template(name=stream)
+
+
+def test_what_a_search_of_a_pattern_does_not_see_is_not_written(engine: Engine, index: str) -> None:
+    """Filters of aliases that match a pattern are kept to, hidden indexes are left out, and an alias that routes
+    searches to some shards is refused.
+    """
+    german = {"filter": {"ids": {"values": ["3"]}}}
+    with engine.client() as client:
+        names = {
+            f"{index}-open": {"aliases": {f"{index}alias-german": german, f"{index}other-all": {}}},
+            f"{index}-hidden": {"settings": {"index.hidden": True}, "aliases": {f"{index}routed": {"routing": "a"}}},
+        }
+        try:
+            for name, body in names.items():
+                client.indices.create(index=name, body=body)
+                fill(client, name, [{"id": str(n), "text": TEXT} for n in range(5)])
+            with pytest.raises(IndexUnusable, match=f"the alias {index}routed routes searches to some of its shards"):
+                backfill(client, f"{index}rout*", ["text"])
+            for pattern, written in ((f"{index}alias-*", 1), (f"{index}-*", 4), (f"{index}-hidden", 5)):
+                seen = client.count(index=pattern)["count"]
+                report = backfill(client, pattern, ["text"])
+                assert (report.tally.written, report.remaining) == (written, 0)
+                body = {"query": {"exists": {"field": "ndd.recipe"}}}
+                assert client.count(index=pattern, body=body)["count"] == seen
+        finally:
+            client.indices.delete(index=",".join(names))
 
 
 def test_closed_and_read_only_indexes_are_told_and_the_others_done(engine: Engine, index: str) -> None:
@@ -288,9 +315,8 @@ def test_an_index_that_would_suffer_is_left_alone(engine: Engine, index: str, ma
 def test_fields_that_are_none_are_told_before_every_document_counts_as_done(engine: Engine, index: str) -> None:
     with engine.client() as client:
         fill(client, index, [{"id": "1", "text": TEXT, "author": {"name": "Ann"}}])
-        with pytest.raises(
-            IndexUnusable, match=r"has none of the fields txet, author\.nam, and no document of 1 looked at"
-        ):
+        told = r"no document of 1 looked at has text in txet, author\.nam \(there is text in author\.name, id, text\)"
+        with pytest.raises(IndexUnusable, match=told):
             backfill(client, index, ["txet", "author.nam"])
         assert "ndd" not in stored(client, index)["1"]["_source"]
         report = backfill(client, index, ["text", "txet", "author.name"])
@@ -317,6 +343,9 @@ class Busy:
 
     def __init__(self, client: Any) -> None:
         self._client, self.refused = client, 0
+
+    def __copy__(self) -> Any:
+        return copy.copy(self._client)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)

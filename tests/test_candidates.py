@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.cli import main
 from ndd_search.decision import Decision
-from ndd_search.errors import IndexUnusable
 from ndd_search.estimators import similar_pairs
-from ndd_search.indexing.candidates import CandidateSearch, all_duplicates, shared_keys
+from ndd_search.indexing.all_pairs import Collection, all_duplicates, read_collection
+from ndd_search.indexing.candidates import CandidateSearch, shared_keys
 from ndd_search.indexing.templates import properties
 from ndd_search.pairs import rows_of
 from tests.collections import read
@@ -81,7 +81,7 @@ def test_documents_of_another_recipe_are_not_compared(engine: Engine, index: str
         assert len(ndd.find_duplicates(client, index, TEXT, recipe=ndd.Recipe.words(k=128))) == 2
 
 
-def test_most_pairs_of_a_collection_are_found_by_eight_keys_and_nothing_else_is(engine: Engine, index: str) -> None:
+def test_all_pairs_of_a_collection_are_found_and_nothing_else_is(engine: Engine, index: str) -> None:
     documents = [{"_id": one["id"], "body": one["text"]} for one in read("xquad_pages")[:800]]
     ids, sketches = [one["_id"] for one in documents], ndd.sketch_many(one["body"] for one in documents)
     pairs = similar_pairs(rows_of(sketches, 64), Decision.of(0.5, ndd.Recipe()))
@@ -91,10 +91,10 @@ def test_most_pairs_of_a_collection_are_found_by_eight_keys_and_nothing_else_is(
     assert len(expected) > 100
     search = CandidateSearch(keys=8, min_similarity=0.5)
     with engine.client() as client:
-        create(client, index, documents)
-        found = {(of, one.id) for of, one in all_duplicates(client, index, search)}
-        assert found <= expected
-        assert len(found) >= 0.99 * len(expected)
+        create(client, index, documents, keys=0)
+        found = [(of, one.id) for of, one in all_duplicates(client, index, search)]
+        assert set(found) == expected
+        assert len(found) == len(expected)
 
 
 @given(st.integers(1, 64), st.floats(0.01, 1))
@@ -176,25 +176,77 @@ def test_the_command_line_says_when_there_are_more_and_leaves_nothing_open(engin
         assert "--size must be at least 1" in run(engine.url, "duplicates", index, "--size", 0, code=2).stderr
 
 
-def test_the_command_line_says_when_not_all_that_share_keys_were_compared(engine: Engine, index: str) -> None:
+def test_all_pairs_of_near_identical_documents_are_found_without_keys(engine: Engine, index: str) -> None:
+    """However many documents resemble one, none is left out: neither by a cap nor for keys that were not stored."""
+    documents = [{"_id": f"{n:03}", "body": f"{TEXT} {OTHER} Edition {n // 2}."} for n in range(300)]
     with engine.client() as client:
-        create(client, index, [{"_id": str(number), "body": TEXT} for number in range(120)])
-        told = "only the 100 documents were compared that share most keys with it"
-        done = run(engine.url, "duplicates", index, "--of", 7, "--json")
-        assert told in done.stderr
-        assert len(done.stdout.splitlines()) in (99, 100)  # it is one of those with the most keys, or is not
-        done = run(engine.url, "duplicates", index, "--of", 7)
-        assert "there are more: --size shows them" in done.stdout
+        create(client, index, documents, keys=0)
+        found = {(of, one.id) for of, one in all_duplicates(client, index, CandidateSearch())}
+        assert found == {(f"{i:03}", f"{j:03}") for j in range(300) for i in range(j)}
+        done = run(engine.url, "duplicates", index, "--json")
+        assert len(done.stdout.splitlines()) == len(found)
         assert done.stderr == ""
-        done = run(engine.url, "duplicates", index, "--of", 7, "--size", 119, "--json")
-        assert (len(done.stdout.splitlines()), done.stderr) == (119, "")
+
+
+@pytest.mark.parametrize("count", [0, 1, 6, 7, 40])
+def test_all_pairs_are_found_part_by_part_as_they_are_at_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where too many pairs for the memory are likely, parts of the sketches are compared with each other."""
+    texts = [f"{TEXT} {OTHER} Edition {n // 2}." if n % 3 else f"Text number {n} {'x' * n}" for n in range(count)]
+    sketches = ndd.sketch_many(texts)
+    collection = Collection([[(f"{n:02}", "news")] for n in range(count)], sketches, 0)
+    found = list(collection.pairs(CandidateSearch()))
+    monkeypatch.setattr("ndd_search.indexing.all_pairs._PART", 3)
+    monkeypatch.setattr("ndd_search.indexing.all_pairs._SHARED", -1)
+    parts = list(collection.pairs(CandidateSearch()))
+    assert len(parts) == len(found)
+    assert set(parts) == set(found)
+    assert bool(found) == (count > 2)
+
+
+def test_documents_that_were_not_compared_are_counted_and_told(engine: Engine, index: str) -> None:
+    """Documents without a sketch of the recipe are counted, with exit code 3; those without any text resemble none."""
+    with engine.client() as client:
+        create(client, index)
+        store(client, index, [{"_id": "x", "body": TEXT}, {"_id": "y", "body": TEXT, "ndd": {"recipe": "stale"}}])
+        store(client, index, [{"_id": "z", "ndd": {"sketch": [], "recipe": ndd.Recipe().id}}])
+        assert read_collection(client, index, CandidateSearch()).uncompared == 2
+        done = run(engine.url, "duplicates", index, "--json", code=3)
+        assert "2 documents not compared, with no sketch of recipe w3-k64-v1 in ndd" in done.stderr
+        assert len(done.stdout.splitlines()) == 1
+        refused = run(engine.url, "duplicates", index, "--field", "other", code=2).stderr
+        assert "its documents have no sketch of recipe w3-k64-v1 in other" in refused
+
+
+def test_as_many_duplicates_of_a_document_are_found_as_are_asked_for(
+    engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch, capsys: Any, caplog: Any
+) -> None:
+    """What is compared grows until all that were asked for are found; where that ends, it is told."""
+    with engine.client() as client:
+        create(client, index, [{"_id": str(number), "body": TEXT} for number in range(250)])
+        assert len(ndd.find_duplicates(client, index, TEXT, size=1_000)) == 250
+        assert len(ndd.find_duplicates(client, index, TEXT, size=150)) == 150
+        with pytest.raises(ValueError, match=r"size must be 1\.\.10,000, got 0"):
+            ndd.find_duplicates(client, index, TEXT, size=0)
+        assert not caplog.messages
+        words = ["duplicates", engine.url, index, "--of", "7"]
+        assert main([*words, "--json"]) == 0
+        told = capsys.readouterr()
+        assert (len(told.out.splitlines()), told.err) == (249, "")
+        monkeypatch.setattr("ndd_search.indexing.candidates.MOST_EXAMINED", 100)
+        assert len(ndd.find_duplicates(client, index, TEXT, size=100, examined=20)) == 100
+        assert main([*words, "--json"]) == 3
+        told = capsys.readouterr()
+        assert len(told.out.splitlines()) in (99, 100)  # the document itself is one of those, or is not
+        assert "documents that share most keys with it were compared: there may be more" in told.err
+        assert main(words) == 0
+        assert "there are more: --size shows them" in capsys.readouterr().out
 
 
 def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index: str) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": properties()}})
         store(client, index, ndd.with_sketches([*DOCUMENTS, {"_id": "empty", "body": "?"}], "body"))
-        assert "has no keys" in run(engine.url, "duplicates", index, code=2).stderr
+        assert "has no keys" in run(engine.url, "duplicates", index, "--of", "a", code=2).stderr
         settings = ndd.Backfill(index=index, fields=["body"], keys=8)
         assert settings.run(client).tally.written == 3
         assert settings.run(client).tally.written == 0
@@ -267,47 +319,6 @@ def test_when_the_search_fails_documents_are_stored_as_new_and_those_of_this_run
     actions = ndd.with_sketches([*DOCUMENTS, {"_id": "d", "body": TEXT}], "body", keys=8, duplicates=policy)
     assert [one["_id"] for one in actions] == ["a", "c"]
     assert len([line for line in caplog.messages if "looking for duplicates failed" in line]) == 1
-
-
-@dataclass
-class Answering:
-    """A client that pages through two documents of one text, and whose multi searches answer one after the other."""
-
-    answers: list[dict[str, Any]]
-    asked: list[Any] = field(default_factory=list)
-
-    def open_point_in_time(self, index: str, keep_alive: str) -> dict[str, Any]:
-        return {"id": "p"}
-
-    def close_point_in_time(self, id: str) -> None:
-        pass
-
-    def search(self, body: dict[str, Any], **params: Any) -> dict[str, Any]:
-        if body.get("search_after"):
-            return {"hits": {"hits": []}}
-        self.asked.append(params)
-        values = ndd.sketch(TEXT).tolist()
-        fields = {"ndd.sketch": values, "ndd.recipe": [ndd.Recipe().id]}
-        return {"hits": {"hits": [{"_id": id, "_index": "news", "fields": fields, "sort": [1]} for id in "ab"]}}
-
-    def msearch(self, body: list[Any]) -> dict[str, Any]:
-        answer = self.answers.pop(0)
-        return {"responses": [answer or {"hits": self.search({})["hits"], "status": 200}] * (len(body) // 2)}
-
-
-def test_all_pairs_are_found_though_the_server_is_busy_and_none_is_left_out_when_it_refuses(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("ndd_search.indexing.patience.waits", lambda: [0.0] * 3)
-    busy = {"error": {"type": "es_rejected_execution_exception"}, "status": 429}
-    client = Answering([busy, busy, {}])
-    assert [(id, one.id) for id, one in all_duplicates(client, "news", CandidateSearch())] == [("a", "b")]
-    assert client.asked[1] == {"allow_partial_search_results": False}
-    with pytest.raises(IndexUnusable, match="news: the server was too busy for minutes; run the same again later"):
-        list(all_duplicates(Answering([busy] * 9), "news", CandidateSearch()))
-    refused = {"error": {"root_cause": [{"reason": "no such field"}]}, "status": 400}
-    with pytest.raises(IndexUnusable, match="the server refuses a search: no such field"):
-        list(all_duplicates(Answering([refused]), "news", CandidateSearch()))
 
 
 NOWHERE = "http://127.0.0.1:1"  # nobody listens there

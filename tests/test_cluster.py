@@ -46,7 +46,7 @@ def test_each_server_is_asked_what_it_is(engine: Engine) -> None:
 
 
 @contextmanager
-def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
+def answering(status: int, body: bytes, location: str = "") -> Iterator[tuple[str, list[str]]]:
     """A server that gives one answer; its address, and the Authorization headers it was sent."""
     seen: list[str] = []
 
@@ -54,8 +54,12 @@ def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
         def do_GET(self) -> None:
             seen.append(self.headers.get("authorization", ""))
             self.send_response(status)
+            if location:
+                self.send_header("location", location)
             self.end_headers()
             self.wfile.write(body)
+
+        do_HEAD = do_POST = do_GET  # noqa: N815 - the names that http.server asks for
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -89,6 +93,46 @@ def test_an_opensearch_that_gives_itself_an_old_number_is_known_by_its_words_and
         assert Address.parse(url, api_key="secret").detect() == "opensearch"
         assert Address.parse(url.replace("://", "://me:pw@")).detect() == "opensearch"
     assert seen == ["ApiKey secret", "Basic bWU6cHc="]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_credentials_are_never_sent_to_where_a_redirect_points(status: int) -> None:
+    """A redirect is told with its target, and the host it names gets no request at all."""
+    with (
+        answering(200, json.dumps(OLD).encode()) as (other, seen),
+        answering(status, b"", other.replace("://", "://who:hidden@") + "/") as (url, _),
+    ):
+        address = Address.parse(url, api_key="secret")
+        with pytest.raises(IndexUnusable, match=f"it answers {status} and points to http://…@127") as raised:
+            address.detect()
+        assert "hidden" not in str(raised.value)
+        for engine in ("elasticsearch", "opensearch"):
+            with address.client(engine) as client, suppress(Exception):
+                client.indices.get(index="news")
+    assert seen == []
+
+
+def test_an_address_shows_no_secret_in_repr_and_str() -> None:
+    """Logs and tracebacks print an address without its password and without the API key."""
+    for address in (Address.parse("https://me:hidden@host"), Address.parse("https://host", api_key="hidden")):
+        assert "hidden" not in f"{address!r} {address}"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "me:hidden@host:9200",
+        "ftp://me:hidden@host",
+        "https://me:hidden@host:port",
+        "https://me:hid/hidden@host",
+        "//hidden@",
+    ],
+)
+def test_a_password_is_not_repeated_in_the_message_about_an_address(url: str) -> None:
+    """An address that cannot be read is told without its credentials."""
+    with pytest.raises(ValueError, match="is no address of a cluster") as raised:
+        Address.parse(url)
+    assert "hid" not in str(raised.value)
 
 
 def test_nobody_there_is_a_sentence() -> None:

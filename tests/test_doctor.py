@@ -11,7 +11,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version
+from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version, in_a_template
 from ndd_search.indexing.templates import properties
 from tests.collections import read
 from tests.engines.find import Engine
@@ -131,6 +131,32 @@ def test_short_texts_are_told(engine: Engine, index: str) -> None:
         filled(client, index, [{"id": str(n), "title": f"red shoes {n}"} for n in range(20)])
         diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
     assert "100% of the texts are too short" in "\n".join(told(diagnosis, "note"))
+
+
+def test_short_texts_of_one_template_are_told(engine: Engine, index: str) -> None:
+    """Where hits that would be hidden differ in one place only, each in its own words, it is told what to set."""
+    rest = "Airport is a small public airport with one runway, a tower, two hangars, a café and a field for gliders."
+    documents = [{"id": city, "title": "", "text": f"{city} {rest}"} for city in ("Bergen", "New York", "Turku")]
+    documents += [{"id": str(n), "title": "", "text": " ".join(f"word{n}x{i}" for i in range(30))} for n in range(200)]
+    with engine.client() as client:
+        filled(client, index, documents)
+        diagnosis = Doctor(index=index, fields=FIELDS, queries=["airport"]).examine(client)
+    assert diagnosis.figures is not None
+    assert diagnosis.figures.templated == 2
+    notes = "\n".join(told(diagnosis, "note"))
+    assert "2 of 2 hits that would be listed under another differ from it in a few words at the same place" in notes
+    assert "set must_match to a field that tells them apart" in notes
+
+
+def test_a_template_is_texts_that_differ_at_one_place_each_in_its_own_words() -> None:
+    """Copies, longer edits and edits at different places are no template."""
+    slots = ["one a two three", "one b two three", "one c two three", "one two three"]
+    assert in_a_template(slots, [0, 0, 0, 0]) == 3
+    assert in_a_template(slots[:2], [0, 0]) == 0
+    assert in_a_template(["a b c d e f", "x b c d e f", "a b y d e f", "a b c d e z"], [0] * 4) == 0
+    assert in_a_template(["same", "same", "same"], [0] * 3) == 0
+    long = "word " * 50
+    assert in_a_template([f"{long} {n}" for n in range(5)], [0] * 5) == 0
 
 
 def test_closed_indexes_and_names_that_are_nothing_are_told(engine: Engine, index: str) -> None:

@@ -4,11 +4,11 @@ examples:
   ndd-search backfill http://localhost:9200 news --fields title,body
   ndd-search backfill https://USER:PASSWORD@HOST news --fields title,body --rate 2000 --slices 4
   ndd-search backfill http://localhost:9200 news --fields title,body --field ndd_next --recipe w5-k128-v1
-  ndd-search backfill http://localhost:9200 news --remove ndd
+  ndd-search backfill http://localhost:9200 news --remove ndd --yes
 
 The index is searched and written to all the while; a document that somebody changes meanwhile is never overwritten. A
-run that was ended in any way is continued by running it again: the index itself knows what is left. The exit code is 3
-when documents are left without a sketch.
+run that was ended in any way is continued by running it again: the index itself knows what is left. --remove asks
+before it begins. The exit code is 3 when documents are left as they were.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import sys
 from typing import Any
 
-from ndd_search.cli import DONE, PARTLY
+from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import (
     add_json,
@@ -26,6 +27,7 @@ from ndd_search.cli.output import (
     add_recipe,
     comma_list,
     console,
+    many,
     print_json,
     progress,
     table,
@@ -34,6 +36,7 @@ from ndd_search.cli.output import (
 from ndd_search.config import Recipe
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 from ndd_search.presets import preset
+from ndd_search.tuning.marked import safe
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keys", type=int, default=0, help="keys to store for whole-index candidates (none)")
     parser.add_argument("--numbers", action="store_true", help="store numbers for the guard numbers_must_match, too")
     parser.add_argument("--remove", metavar="FIELD", help="take away the sketches of this object instead")
+    parser.add_argument("--yes", action="store_true", help="remove without asking")
     parser.add_argument("--query", type=_query, help="only documents that match: JSON, as in a search request")
     parser.add_argument("--rate", type=float, help="documents a second (as many as the server takes)")
     parser.add_argument("--slices", type=int, default=2, help="threads side by side (2)")
@@ -78,6 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     with connected(arguments, arguments.url) as client:
         if arguments.dry_run:
             return _plan(settings.plan(client), arguments.json)
+        if settings.remove and not arguments.yes and not _agreed(settings.plan(client), settings.field):
+            print("nothing was changed")
+            return NO
         told = 0
         with progress("backfill", None, arguments.json) as move:
 
@@ -101,12 +108,27 @@ def _plan(work: list[Work], as_json: bool) -> int:
     return DONE
 
 
+def _agreed(work: list[Work], field: str) -> bool:
+    """Ask whether so many documents are to lose what they hold. Raises ValueError when there is nobody to ask."""
+    if not (count := sum(one.waiting for one in work)):
+        return True
+    names = ", ".join(one.index for one in work if one.waiting)
+    what = f"{many(count, 'document')} of {names} would lose {field}"
+    if not sys.stdin or not sys.stdin.isatty():
+        raise ValueError(f"{what}: say --yes to remove it without being asked; nothing was changed")
+    print(f"{what}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def _report(report: BackfillReport, as_json: bool) -> int:
     tally = report.tally
     for note in report.notes:
         warn(note)
     for reason, count in tally.refused.most_common(5):
         warn(f"the server refused {count} documents: {reason}")
+    for reason, left in tally.left.items():
+        examples = ", ".join(map(safe, left.examples)) + (", ..." if left.count > len(left.examples) else "")
+        warn(f"left as they were: {many(left.count, 'document')} ({examples}): {reason}")
     if as_json:
         facts: dict[str, Any] = {**dataclasses.asdict(tally), "corrected": report.corrected}
         print_json({"work": [_work(one) for one in report.work], **facts, "remaining": report.remaining})
@@ -116,7 +138,8 @@ def _report(report: BackfillReport, as_json: bool) -> int:
             f"{tally.conflicts:,} met again after others had changed them, {tally.gone:,} deleted meanwhile; "
             f"{report.remaining:,} left"
         )
-    return PARTLY if report.remaining or any(one.problem for one in report.work) else DONE
+    undone = report.remaining or tally.left or tally.refused or any(one.problem for one in report.work)
+    return PARTLY if undone else DONE
 
 
 def _work(one: Work) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -29,24 +29,32 @@ _SECONDS = 120  # for one request: a page of large documents on a busy server ta
 
 @dataclass(frozen=True)
 class Address:
-    """Where a cluster is, and who asks. url: without credentials. ca_certs: a file, "" for the system's own."""
+    """Where a cluster is, and who asks. url: without credentials. ca_certs: a file, "" for the system's own.
+
+    The password and the API key are left out of `repr`, so that no log and no traceback shows them.
+    """
 
     url: str
     user: str = ""
-    password: str = ""
-    api_key: str = ""
+    password: str = field(default="", repr=False)
+    api_key: str = field(default="", repr=False)
     ca_certs: str = ""
     insecure: bool = False
 
     @classmethod
     def parse(cls, url: str, *, api_key: str = "", ca_certs: str = "", insecure: bool = False) -> Address:
-        """http[s]://[USER:PASSWORD@]HOST[:PORT][/PREFIX]. Raises ValueError for anything else."""
-        wrong = f"{url!r} is no address of a cluster; one looks like https://USER:PASSWORD@HOST:9200"
+        """http[s]://[USER:PASSWORD@]HOST[:PORT][/PREFIX]. Raises ValueError, without a password, for anything else."""
+        wrong = (
+            f"{_without_credentials(url)!r} is no address of a cluster; one looks like https://USER:PASSWORD@HOST:9200"
+        )
         try:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 9200)
         except ValueError as error:  # a port, or the brackets of an IPv6 address
-            raise ValueError(f"{wrong} ({error})") from None
+            reason = str(error)
+            if "@" in url:  # urllib takes what precedes a "/" in a password for a port, and quotes it
+                reason = 'write "/", "?", "#" and "@" of a password as %2F, %3F, %23 and %40'
+            raise ValueError(f"{wrong} ({reason})") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(wrong)
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
@@ -70,12 +78,16 @@ class Address:
             raise ValueError(f"--ca-certs {self.ca_certs}: {error.strerror or error}") from None
         if self.insecure:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        handlers: list[Any] = [urllib.request.HTTPSHandler(context=context)]
+        opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirect())
         request = urllib.request.Request(f"{self.url}/", headers={**self.authorization, "accept": "application/json"})
         try:
-            with urllib.request.build_opener(*handlers).open(request, timeout=30) as answer:
+            with opener.open(request, timeout=30) as answer:
                 told = json.load(answer)
         except urllib.error.HTTPError as error:
+            error.close()
+            if 300 <= error.code < 400 and (target := error.headers.get("location")):
+                what = f"it answers {error.code} and points to {_without_credentials(target)}"
+                raise IndexUnusable(self.url, what, "give that address if it is the cluster's") from None
             remedy = f"check the user, or {API_KEY}; with --engine this question is not asked"
             raise IndexUnusable(self.url, f"it answers {error.code} {error.reason}", remedy) from None
         except OSError as error:
@@ -100,6 +112,20 @@ class Address:
             tls |= {"ca_certs": self.ca_certs} if self.ca_certs else {}
         settings = {timeout: _SECONDS, "headers": self.authorization, **tls}
         return getattr(library, name)(self.url, **settings)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: the credentials would be sent to whatever host the answer names."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """As in urllib: None makes the redirect an HTTPError."""
+
+
+def _without_credentials(url: str) -> str:
+    """An address as a message may show it: what stands between "//" and the last "@" becomes "…"."""
+    before, at, host = url.rpartition("@")
+    scheme, slashes, _ = before.partition("//")
+    return f"{scheme if slashes else ''}{slashes}…@{host}" if at else url
 
 
 def add_cluster(parser: argparse.ArgumentParser, *, positional: bool = True) -> None:

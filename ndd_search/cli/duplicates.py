@@ -5,33 +5,34 @@ examples:
   ndd-search duplicates http://localhost:9200 news --text article.txt --min-similarity 0.7
   ndd-search duplicates http://localhost:9200 news --json > pairs.jsonl
 
-The documents need keys: with_sketches(..., keys=8), or ndd-search backfill ... --keys 8.
-The exit code is 1 when nothing is found.
+All pairs are found by the stored sketches, which are read once and compared here: about 500 bytes of
+memory a document.
+--of and --text need keys: with_sketches(..., keys=8), or ndd-search backfill ... --keys 8.
+The exit code is 1 when nothing is found, and 3 when not all documents were compared.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Generator
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from ndd_search.cli import DONE, NO
+from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
-from ndd_search.cli.output import add_json, add_recipe, console, print_json, table, warn
+from ndd_search.cli.output import add_json, add_recipe, console, many, print_json, table, warn
 from ndd_search.cli.sources import read_text
 from ndd_search.config import Recipe
 from ndd_search.errors import IndexUnusable
 from ndd_search.field import SketchField
-from ndd_search.indexing.candidates import Candidate, CandidateSearch, all_duplicates, resembling
+from ndd_search.indexing.all_pairs import read_collection
+from ndd_search.indexing.candidates import MOST_EXAMINED, NOT_ALL_COMPARED, Candidate, CandidateSearch, resembling
 from ndd_search.indexing.indexes import look_up
 from ndd_search.sketches import Sketch, sketch
 from ndd_search.tuning.marked import safe
 
-Pairs = Generator[tuple[str, Candidate], None, None]
+Pairs = Iterator[tuple[str, Candidate]]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -60,29 +61,39 @@ def run(arguments: argparse.Namespace) -> int:
         min_similarity=arguments.min_similarity,
     )
     with connected(arguments, arguments.url) as client:
-        _check_keys(client, arguments.index, search)
-        # Closed before the client is: it keeps a view of the index open on the server.
-        with closing(_found(client, arguments, search)) as found:
-            return _json(found) if arguments.json else _table(found, arguments.size)
+        of_one = arguments.text is not None or arguments.of is not None
+        pairs, missing = (_of_one if of_one else _of_all)(client, arguments, search)
+    code = _json(pairs) if arguments.json else _table(pairs, arguments.size)
+    if missing:
+        warn(missing)
+    return PARTLY if missing else code
 
 
-def _found(client: Any, arguments: argparse.Namespace, search: CandidateSearch) -> Pairs:
-    if arguments.text is None and arguments.of is None:
-        yield from all_duplicates(client, arguments.index, search)
-        return
+def _of_all(client: Any, arguments: argparse.Namespace, search: CandidateSearch) -> tuple[Pairs, str]:
+    """All pairs, and what is to be told of documents that were not compared."""
+    indexes = look_up(client, arguments.index)
+    collection = read_collection(client, arguments.index, search)
+    without = f"no sketch of recipe {search.recipe.id} in {search.field}"
+    if not collection.copies and any(facts.documents for facts in indexes):
+        remedy = "run ndd-search backfill, or say which: --recipe ID, --field NAME"
+        raise IndexUnusable(arguments.index, f"its documents have {without}", remedy)
+    told = f"{many(collection.uncompared, 'document')} not compared, with {without}: run ndd-search backfill"
+    return collection.pairs(search), told if collection.uncompared else ""
+
+
+def _of_one(client: Any, arguments: argparse.Namespace, search: CandidateSearch) -> tuple[Pairs, str]:
+    """What resembles one document or text, and what is to be told of documents that were not compared."""
+    _check_keys(client, arguments.index, search)
     if arguments.text is not None:
         wanted, where = sketch(read_text(arguments.text, sys.stdin), search.recipe), ""
     else:
         wanted, where = _stored(client, arguments.index, arguments.of, search)
-    # One more than are shown, to know whether there are more, and the document itself.
-    search = replace(search, examined=max(search.examined, min(arguments.size + 2, 10_000)))
-    found, to_the_end = resembling(client, arguments.index, wanted, search)
-    for one in found:
-        if (one.id, one.index) != (arguments.of, where):
-            yield arguments.of or arguments.text, one
-    if not to_the_end:
-        compared = f"only the {search.examined:,} documents were compared that share most keys with it"
-        warn(f"{compared}: there may be more, and a larger --size compares as many")
+    # Two more than are shown: the document itself, and one to know whether there are more.
+    size = None if arguments.json else min(arguments.size + 2, MOST_EXAMINED)
+    found, to_the_end = resembling(client, arguments.index, wanted, search, size)
+    others = [one for one in found if (one.id, one.index) != (arguments.of, where)]
+    enough = to_the_end or (not arguments.json and len(others) > arguments.size)
+    return ((arguments.of or arguments.text, one) for one in others), "" if enough else NOT_ALL_COMPARED
 
 
 def _check_keys(client: Any, index: str, search: CandidateSearch) -> None:

@@ -1,19 +1,19 @@
 """Sketches for an index that was filled without them, while it is searched and written to.
 
-What is left to do is what the index says: documents that have no sketch of this recipe. So a second run does nothing,
-and a run that was killed is continued by running it again. Documents without any text in the source fields get an
-empty sketch, to count as done.
+A query finds the documents that have no sketch of the recipe yet. So a second run does nothing, and a run that was
+killed is continued by running it again. Documents without any text in the source fields get an empty sketch, so that
+the query finds them no more.
 
-A document that is changed while we work is met again in a later pass. Written as a whole, it lacks the recipe. When its
-text alone was changed, by an update that knows nothing of sketches, the recipe still stands there; but then more
-sequence numbers of the index were used up than we used, and every sketch written since the start is compared with its
-text once more.
+A document that somebody else changes during the run is found again in a later pass. If it was written as a whole, it
+has no recipe any more. If an update changed only its text, the recipe is still there. Such updates show in the sequence
+numbers of the index: when more of them were used than this run used, every sketch that was written since the start is
+compared with its text once more.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,19 +21,19 @@ from ndd_search.config import Recipe
 from ndd_search.documents import text_of
 from ndd_search.engines.hook import options
 from ndd_search.errors import IndexUnusable
-from ndd_search.field import SketchField
+from ndd_search.field import SketchField, is_sketch_object
 from ndd_search.indexing.indexes import IndexFacts, look_up
+from ndd_search.indexing.jobs import RemoveSketches, SketchDocuments, own_field
 from ndd_search.indexing.patience import Patience, status_of
-from ndd_search.indexing.rewrite import Job, Rewriter, Tally
-from ndd_search.indexing.scan import Hits
-from ndd_search.indexing.templates import check_mapping, is_mapped, kept_out_of_source, properties
-from ndd_search.numbers import numbers_value
-from ndd_search.sketches import Sketch, sketch_many
+from ndd_search.indexing.rewrite import Rewriter, Tally
+from ndd_search.indexing.scan import snapshot
+from ndd_search.indexing.templates import check_mapping, holds_sketches, is_mapped, kept_out_of_source, properties
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # of an index's average documents
 _PAGE_SECONDS = 1.0  # at a rate: no bursts
 _LOOKED_AT = 100  # documents, for text
+_NAMED = 12  # fields with text, where none was found in those that were asked for
 _ROUNDS = 5  # of looking for what others changed meanwhile
 
 Progress = Callable[[int, int], None]
@@ -152,30 +152,60 @@ class Backfill:
     def _plan(self, client: Any, facts: IndexFacts) -> Work:
         problem = self._problem(facts)
         waiting = 0 if problem else self._count(client, facts)
-        problem = problem or (self._problem_with_fields(client, facts) if waiting else "")
+        if waiting and not self.remove:
+            problem = self._problem_with_fields(client, facts) or self._problem_with_own_field(client, facts)
         return Work(index=facts.name, documents=facts.documents, waiting=waiting, problem=problem, facts=facts)
 
     def _problem(self, facts: IndexFacts) -> str:
         if facts.not_writable:
             return f"{facts.not_writable}, so its documents cannot be changed"
+        if facts.routed_by:
+            return f"the alias {facts.routed_by} routes searches to some of its shards; name the index itself"
         if lost := kept_out_of_source(facts.mapping, self.field):
             return f"_source leaves out {', '.join(lost)}, which every update of a document would lose"
         if self.remove:
-            return ""
+            foreign = self.field in facts.mapping.get("properties", {}) and not holds_sketches(
+                facts.mapping, self.field
+            )
+            return f"{self.field} is not mapped as sketches are, so it is somebody else's" if foreign else ""
         mapping = {**facts.mapping, "properties": {**self._missing(facts), **facts.mapping.get("properties", {})}}
         return next((str(one) for one in check_mapping(mapping, self.field) if one.level == "error"), "")
 
     def _problem_with_fields(self, client: Any, facts: IndexFacts) -> str:
-        """Where the fields are none: every document would get an empty sketch, and so count as done ever after."""
-        if self.remove or any(is_mapped(facts.mapping, path) for path in self.fields):
-            return ""
-        body = {"query": self.waiting(facts), "size": _LOOKED_AT, "_source": list(self.fields)}
+        """Why no document would get a sketch: all would get an empty one, and so count as done ever after."""
         with options(enabled=False):
-            hits = client.search(index=facts.name, body=body)["hits"]["hits"]
-        if not hits or any(text_of(hit.get("_source", {}), self.fields) for hit in hits):
-            return ""
-        names = ", ".join(self.fields)
-        return f"its mapping has none of the fields {names}, and no document of {len(hits)} looked at has text there"
+            body = {"query": self.waiting(facts), "size": _LOOKED_AT}
+            sources = [hit.get("_source", {}) for hit in client.search(index=facts.name, body=body)["hits"]["hits"]]
+            if not sources or any(text_of(source, self.fields) for source in sources):
+                return ""
+            mapped = [{"exists": {"field": path}} for path in self.fields if is_mapped(facts.mapping, path)]
+            query = {"query": {"bool": {"should": mapped, "minimum_should_match": 1}}}
+            if mapped and client.count(index=facts.name, body=query)["count"]:
+                return ""
+        there = sorted({path for source in sources for path in _texts_in(source)} - {SketchField(self.field).keys})
+        named = ", ".join(there[:_NAMED]) + (", ..." if len(there) > _NAMED else "")
+        looked_at = f"no document of {len(sources)} looked at has text in {', '.join(self.fields)}"
+        return f"{looked_at} (there is text in {named})" if there else looked_at
+
+    def _problem_with_own_field(self, client: Any, facts: IndexFacts) -> str:
+        """Why the sketch would overwrite a field of the user's that the mapping does not tell of."""
+        where, mapping = SketchField(self.field), facts.mapping
+        other = "choose another name: --field"
+        for path in mapping.get("runtime", {}):
+            if path.partition(".")[0] in (where.name, where.keys):
+                return f"it has a runtime field {path} of its own; {other}"
+        names = [where.name, where.keys] if self.keys else [where.name]
+        unmapped = [name for name in names if name not in mapping.get("properties", {})]
+        if not unmapped or str(mapping.get("dynamic", "true")).lower() in ("true", "strict"):
+            return ""  # whatever documents hold is mapped
+        patience = Patience(self.rate)
+        body = {"query": self.waiting(facts), "_source": [where.name, where.keys]}
+        with options(enabled=False), snapshot(client, facts.name, patience) as now:
+            for hits in now.pages(body, _PAGE):
+                for hit in hits:
+                    if name := own_field(hit.get("_source", {}), where, with_keys=self.keys > 0):
+                        return f"document {hit['_id']} has a field {name} of its own, which is no sketch; {other}"
+        return ""
 
     def _missing(self, facts: IndexFacts) -> dict[str, Any]:
         """What of our mapping the index does not have."""
@@ -230,25 +260,30 @@ class _Single:
     def run(self, tally: Tally) -> int:
         """Do what there is to do, adding to the tally; returns how many sketches had to be corrected."""
         if self.settings.remove:
-            tally.add(self._rewriter.repeat(_Remove(self.settings, self.facts, self._scripts())))
+            tally.add(self._rewriter.repeat(RemoveSketches(self.settings, self.facts, self._scripts())))
             return 0
         if missing := self.settings._missing(self.facts):
             self.client.indices.put_mapping(index=self.facts.name, body={"properties": missing})
         since = self._position()
-        ours = self._rewriter.repeat(_Sketch(self.settings, self.settings.waiting(self.facts)))
-        tally.add(ours)
-        corrected = self._recheck(None, tally) if self.settings.recheck else 0
-        used = ours.written - ours.noops + corrected
+        sketched, checked = self._sketch(), Tally()
+        corrected = self._recheck(None, checked) if self.settings.recheck else 0
+        used = sketched.written - sketched.noops + corrected
         for _ in range(_ROUNDS):
             now = self._position()
             if since is not None and now is not None and sum(now) - sum(since) <= used:
                 break
-            again = self._rewriter.repeat(_Sketch(self.settings, self.settings.waiting(self.facts)))
-            tally.add(again)
-            fixed = self._recheck(since, tally)
+            again = self._sketch()
+            sketched.repeat(again)
+            fixed = self._recheck(since, checked)
             corrected += fixed
             since, used = now, again.written - again.noops + fixed
+        tally.add(sketched)
+        tally.add(checked)
         return corrected
+
+    def _sketch(self) -> Tally:
+        """Give the documents that wait for one their sketch."""
+        return self._rewriter.repeat(SketchDocuments(self.settings, self.settings.waiting(self.facts)))
 
     def _recheck(self, since: Sequence[int] | None, tally: Tally) -> int:
         """Compare sketches with their texts. since: only of documents written after these sequence numbers."""
@@ -257,8 +292,8 @@ class _Single:
         only += [query for query in (self.settings.query, self.facts.filter) if query is not None]
         if since:
             only.append({"range": {"_seq_no": {"gt": min(since)}}})
-        found = self._rewriter.repeat(_Sketch(self.settings, {"bool": {"filter": only}}, compare=True))
-        tally.add(found)
+        found = self._rewriter.repeat(SketchDocuments(self.settings, {"bool": {"filter": only}}, compare=True))
+        tally.repeat(found)
         return found.written - found.noops
 
     def _position(self) -> list[int] | None:
@@ -284,67 +319,13 @@ class _Single:
         return True
 
 
-class _Sketch(Job):
-    """Give documents the sketch of their text. compare: only where the stored one is another."""
-
-    def __init__(self, settings: Backfill, query: Mapping[str, Any], compare: bool = False) -> None:
-        self._settings, self._query, self._compare = settings, query, compare
-        self._where = SketchField(settings.field)
-
-    @property
-    def search(self) -> Mapping[str, Any]:
-        stored = [self._where.sketch, self._where.recipe, self._where.numbers] if self._compare else []
-        return {"query": self._query, "_source": list(self._settings.fields), "docvalue_fields": stored}
-
-    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | None]:
-        settings = self._settings
-        texts = [text_of(hit.get("_source", {}), settings.fields) or "" for hit in hits]
-        numbers = [numbers_value(text, settings.recipe) if settings.numbers else None for text in texts]
-        made = list(zip(sketch_many(texts, settings.recipe), numbers, strict=True))
-        right = [False] * len(hits)
-        if self._compare:
-            fields = [hit.get("fields", {}) for hit in hits]
-            known = self._where.decode(fields, settings.recipe)
-            right = [
-                _same(sketch, stored) and number in (None, self._where.numbers_in(values))
-                for (sketch, number), stored, values in zip(made, known, fields, strict=True)
-            ]
-        # What was written before its field was mapped stands in _source already: no reason to leave the document alone.
-        again = {"detect_noop": False} if settings.numbers else {}
-        return [
-            None if good else {"doc": self._where.parts(sketch, settings.recipe, settings.keys, number), **again}
-            for (sketch, number), good in zip(made, right, strict=True)
-        ]
-
-
-def _same(made: Sketch, stored: Sketch | str) -> bool:
-    if isinstance(stored, str):
-        return stored == "empty" and not len(made)
-    return bool(stored.tolist() == made.tolist())
-
-
-class _Remove(Job):
-    """Take the stored sketch and its keys away.
-
-    With a script where the server runs them, so that no trace is left. Else each becomes null, which frees its space
-    and leaves the names in _source. Never by writing back whole documents: that would send them through the ingest
-    pipelines of the index, and numbers through a JSON parser that need not keep their digits.
-    """
-
-    def __init__(self, settings: Backfill, facts: IndexFacts, scripts: bool) -> None:
-        where = SketchField(settings.field)
-        mapped = facts.mapping.get("properties", {})
-        self._names = [name for name in (where.name, where.keys) if name in mapped]
-        self._query = settings.waiting(facts)
-        self._scripts = scripts
-
-    @property
-    def search(self) -> Mapping[str, Any]:
-        return {"query": self._query, "_source": False}
-
-    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | None]:
-        if self._scripts:
-            source = "for (def name : params.names) { ctx._source.remove(name) }"
-            script = {"lang": "painless", "source": source, "params": {"names": self._names}}
-            return [{"script": script}] * len(hits)
-        return [{"doc": dict.fromkeys(self._names)}] * len(hits)
+def _texts_in(value: Any, path: str = "") -> Iterator[str]:
+    """The paths under which a document holds text, other than in sketches."""
+    if isinstance(value, Mapping) and not is_sketch_object(value):
+        for name, one in value.items():
+            yield from _texts_in(one, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts_in(one, path)
+    elif isinstance(value, str):
+        yield path

@@ -7,9 +7,9 @@ the engine's inverted index hands out the few documents worth comparing, and the
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import comb
 from typing import Any
 
@@ -18,19 +18,21 @@ import numpy.typing as npt
 
 from ndd_search.config import CollapseOptions, Measure, Recipe
 from ndd_search.decision import Decision
-from ndd_search.engines.answers import reason_of
 from ndd_search.engines.hook import options
-from ndd_search.errors import IndexUnusable
 from ndd_search.estimators import similar_pairs
 from ndd_search.field import SketchField, keys_of
 from ndd_search.guards import long_enough
-from ndd_search.indexing.patience import BUSY, Busy, Patience
-from ndd_search.indexing.scan import snapshot
-from ndd_search.pairs import rows_of
-from ndd_search.sketches import Sketch, sketch
+from ndd_search.pairs import Pairs, rows_of
+from ndd_search.sketches import Sketch, Sketches, sketch
 
 _MISSED = 0.01  # of the documents exactly at the bar, the share that may share too few keys to be looked at
-_AT_ONCE = 100  # searches in a request
+MOST_EXAMINED = 10_000  # documents compared with one, the most that an engine gives to a search
+NOT_ALL_COMPARED = (
+    f"only the {MOST_EXAMINED:,} documents that share most keys with it were compared: there may be more that "
+    "resemble it; a higher min_similarity asks for more shared keys"
+)
+
+logger = logging.getLogger("ndd_search")
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class CandidateSearch:
     def __post_init__(self) -> None:
         object.__setattr__(self, "recipe", Recipe.of(self.recipe))
         _ = self._options  # checks them
-        for name, least, most in (("keys", 1, 64), ("examined", 1, 10_000)):
+        for name, least, most in (("keys", 1, 64), ("examined", 1, MOST_EXAMINED)):
             if not least <= getattr(self, name) <= most:
                 raise ValueError(f"{name} must be {least}..{most}, got {getattr(self, name)}")
 
@@ -73,7 +75,8 @@ class CandidateSearch:
         return CollapseOptions(min_similarity=self.min_similarity, min_shingles=self.min_shingles)
 
     @property
-    def _decision(self) -> Decision:
+    def decision(self) -> Decision:
+        """When two sketches resemble each other."""
         return Decision.of(self._options.min_similarity, self.recipe)
 
     def body(self, wanted: Sketch, *, only_leaders: bool = False) -> dict[str, Any]:
@@ -98,7 +101,7 @@ class CandidateSearch:
 
     def needed(self, keys: int) -> int:
         """How many of a document's keys another one must have to be worth comparing."""
-        decision = self._decision
+        decision = self.decision
         if decision.measure == "cosine":
             return 1  # block, for at most three bits; farther ones are found as far as they share one
         return shared_keys(keys, decision.floor, self.recipe.measure)
@@ -111,12 +114,16 @@ class CandidateSearch:
         order = sorted(np.flatnonzero(similarity).tolist(), key=lambda i: -similarity[i])
         return [Candidate(known[i][0]["_id"], known[i][0]["_index"], float(similarity[i])) for i in order]
 
+    def pairs(self, sketches: Sequence[Sketch] | Sketches) -> Pairs:
+        """All pairs that resemble each other."""
+        rows = rows_of(sketches, self.recipe.k)
+        pairs = similar_pairs(rows, self.decision)
+        return pairs.where(long_enough(pairs, rows, self._options.min_shingles))
+
     def similarities(self, wanted: Sketch, others: Sequence[Sketch]) -> npt.NDArray[np.float64]:
         """The resemblance to each of the others, 0.0 where it does not count; float64, shape (len(others),)."""
-        rows = rows_of([wanted, *others], self.recipe.k)
-        pairs = similar_pairs(rows, self._decision)
+        pairs = self.pairs([wanted, *others])
         pairs = pairs.where(pairs.first == 0)
-        pairs = pairs.where(long_enough(pairs, rows, self._options.min_shingles))
         found = np.zeros(len(others))
         found[pairs.second - 1] = pairs.similarity
         return found
@@ -128,66 +135,39 @@ def find_duplicates(
     """The documents of an index that resemble a text or a sketch, most similar first; at most `size`.
 
     client:   of elasticsearch-py or opensearch-py, synchronous. index: must have keys, see index_templates/.
+    size:     1..10,000; as many documents are compared as it takes to find so many, at most 10,000.
     settings: of CandidateSearch: recipe, field, keys, min_similarity, min_shingles, examined.
     A document that is in the index finds itself too. Documents indexed a moment ago are found after the next refresh.
     """
+    if not 1 <= size <= MOST_EXAMINED:
+        raise ValueError(f"size must be 1..{MOST_EXAMINED:,}, got {size}")
     search = CandidateSearch(**settings)
     wanted = sketch(document, search.recipe) if isinstance(document, str) else np.asarray(document, np.int32)
-    return resembling(client, index, wanted, search)[0][:size]
+    found, to_the_end = resembling(client, index, wanted, search, size)
+    if len(found) < size and not to_the_end:
+        logger.warning("find_duplicates: %s", NOT_ALL_COMPARED)
+    return found[:size]
 
 
-def resembling(client: Any, index: str, wanted: Sketch, search: CandidateSearch) -> tuple[list[Candidate], bool]:
-    """All that resemble a sketch, most similar first; and whether all that may were compared.
+def resembling(
+    client: Any, index: str, wanted: Sketch, search: CandidateSearch, size: int | None = None
+) -> tuple[list[Candidate], bool]:
+    """The documents that resemble a sketch, most similar first; and whether all that may were compared.
 
-    Where there are more than `examined`, those that share fewest keys with it were not.
+    size: `examined` documents are compared, then ten times as many, and so on, until so many are found or 10,000 are
+          compared; None: until all are found. Those that share most keys with the sketch are compared first.
     """
     if not len(wanted):
         return [], True
-    with options(enabled=False):  # a wrapped client would collapse what we are looking for
-        hits = client.search(index=index, body=search.body(wanted))["hits"]["hits"]
-    return search.verified(wanted, hits), len(hits) < search.examined
-
-
-def all_duplicates(client: Any, index: str, search: CandidateSearch) -> Iterator[tuple[str, Candidate]]:
-    """Every pair of resembling documents: the id of one, and the other as a candidate, which comes after it by id.
-
-    Documents of one id, of several indexes, come in the order of those.
-
-    client: synchronous. One search for each document of the index, sent 100 at a time, and again while the server is
-    busy. Raises IndexUnusable for a search that the server refuses.
-    """
-    where = SketchField(search.field)
-    request = {
-        "query": {"term": {where.recipe: search.recipe.id}},
-        "_source": False,
-        "docvalue_fields": [where.sketch, where.recipe],
-    }
-    patience = Patience()
-    with snapshot(client, index, patience) as now:
-        for hits in now.pages(request, _AT_ONCE):
-            found = where.decode([hit.get("fields", {}) for hit in hits], search.recipe)
-            known = [(hit, one) for hit, one in zip(hits, found, strict=True) if not isinstance(one, str)]
-            if not known:
-                continue
-            header = {"index": index, "allow_partial_search_results": False}
-            lines = [line for _, one in known for line in (header, search.body(one))]
-            responses = patience.call(partial(_responses, client, index, lines))
-            for (hit, one), response in zip(known, responses, strict=True):
-                for candidate in search.verified(one, response["hits"]["hits"]):
-                    if (candidate.id, candidate.index) > (hit["_id"], hit["_index"]):
-                        yield hit["_id"], candidate
-
-
-def _responses(client: Any, index: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers to a multi search, all of them. Raises Busy or IndexUnusable where one is missing."""
-    with options(enabled=False):
-        responses: list[dict[str, Any]] = client.msearch(body=lines)["responses"]
-    for one in responses:
-        if one.get("status") in BUSY:
-            raise Busy(index, "the server was too busy for minutes", "run the same again later")
-        if "hits" not in one:
-            raise IndexUnusable(index, f"the server refuses a search: {reason_of(one)}", "see whether it has keys")
-    return responses
+    examined = min(max(search.examined, size or 1), MOST_EXAMINED)
+    while True:
+        with options(enabled=False):  # a wrapped client would collapse what we are looking for
+            body = replace(search, examined=examined).body(wanted)
+            hits = client.search(index=index, body=body)["hits"]["hits"]
+        found, to_the_end = search.verified(wanted, hits), len(hits) < examined
+        if to_the_end or (size is not None and len(found) >= size) or examined == MOST_EXAMINED:
+            return found, to_the_end
+        examined = min(10 * examined, MOST_EXAMINED)
 
 
 def shared_keys(keys: int, min_similarity: float, measure: Measure = "kmv") -> int:

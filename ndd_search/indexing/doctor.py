@@ -1,4 +1,4 @@
-"""Look at an index through the eyes of somebody who knows what goes wrong: what is there, and what to do about it."""
+"""Examine an index for what commonly goes wrong with sketches, and say what to do about it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ _SAMPLE = 500  # documents looked into
 _QUERIES = 20  # made from the sample, when none are given
 _WORDS = 8  # of a text, in such a query
 _WINDOW = 100  # hits of a query
+_SHORT = 40  # words, of a text that may be of a template
+_SLOT = 3  # words, in which texts of one template differ
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Figures:
     wrong:          share of those whose sketch is not that of their text, None when the source fields were not given.
     hidden:         by min_similarity, the share of the hits of the sample queries that would be listed under another.
     queries, hits:  behind that.
+    templated:      how many of the hits that "auto" would list under another differ from it in the slot of a template.
     """
 
     documents: int
@@ -56,6 +59,7 @@ class Figures:
     hidden: Mapping[str, float] = dataclasses.field(default_factory=dict)
     queries: int = 0
     hits: int = 0
+    templated: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,16 @@ class Doctor:
             what = f"{figures.wrong:.1%} of {figures.sampled} sampled sketches are not of the text in {self.fields}"
             remedy = f"{run} --recheck, and let updates go through ndd.with_sketches; or are these not the fields?"
             yield Finding("warning", "sample", what, remedy)
+        if figures.templated:
+            listed = round(figures.hidden[str(BARS[0])] * figures.hits)
+            what = (
+                f"{figures.templated:,} of {listed:,} hits that would be listed under another differ from it in a few "
+                "words at the same place: short texts of one template"
+            )
+            remedy = (
+                'set must_match to a field that tells them apart, numbers_must_match, or min_similarity="identical"'
+            )
+            yield Finding("note", "sample", what, remedy)
         if figures.short > 0.2:
             what = f"{figures.short:.0%} of the texts are too short to resemble any but an identical one"
             yield Finding("note", "sample", what, "add fields, or sketch characters: --recipe c5-k64-v1")
@@ -157,7 +171,7 @@ class Doctor:
         texts = [text_of(hit.get("_source", {}), self.fields) or "" for hit in sample] if self.fields else []
         queries = list(self.queries) or [" ".join(words) for text in texts if (words := text.split()[:_WORDS])]
         common = count_common_values([one for one in sketches if not isinstance(one, str)], self.recipe)
-        hidden, hits = self._hidden(client, names, queries if self.queries else queries[:_QUERIES], common)
+        hidden, hits, templated = self._hidden(client, names, queries if self.queries else queries[:_QUERIES], common)
         return Figures(
             documents=figures.documents,
             bytes=figures.bytes,
@@ -169,6 +183,7 @@ class Doctor:
             hidden=hidden,
             queries=len(queries if self.queries else queries[:_QUERIES]),
             hits=hits,
+            templated=templated,
         )
 
     def _recipes(self, client: Any, names: str, indexes: Sequence[IndexFacts]) -> dict[str, int]:
@@ -204,16 +219,18 @@ class Doctor:
 
     def _hidden(
         self, client: Any, names: str, queries: Sequence[str], common: CommonValues
-    ) -> tuple[dict[str, float], int]:
-        """What each bar would hide of the hits of some queries, and how many hits there were."""
-        hidden, hits = dict.fromkeys(map(str, BARS), 0), 0
+    ) -> tuple[dict[str, float], int, int]:
+        """The share that each bar would hide of the hits of some queries, how many hits there were, and how many of
+        those that the first bar hides differ from their leader in the slot of a template.
+        """
+        hidden, hits, templated = dict.fromkeys(map(str, BARS), 0), 0, 0
         least = CollapseOptions().min_shingles
         for words in queries:
             query = {"query": re.sub(r"[^\w\s]", " ", words), **({"fields": list(self.fields)} if self.fields else {})}
             body = {
                 "query": {"simple_query_string": query},
                 "size": _WINDOW,
-                "_source": False,
+                "_source": list(self.fields) or False,
                 "docvalue_fields": [self._where.sketch, self._where.recipe],
             }
             page = client.search(index=names, body=body)["hits"]["hits"]
@@ -224,7 +241,36 @@ class Doctor:
                 pairs = similar_pairs(rows, Decision.of(bar, self.recipe, common))
                 leader, _ = choose_leaders(len(page), pairs.where(long_enough(pairs, rows, least)))
                 hidden[str(bar)] += int((leader != np.arange(len(page))).sum())
-        return ({bar: count / hits for bar, count in hidden.items()} if hits else {}), hits
+                if bar == BARS[0]:
+                    texts = [text_of(hit.get("_source", {}), self.fields) or "" for hit in page]
+                    templated += in_a_template(texts, leader.tolist())
+        return ({bar: count / hits for bar, count in hidden.items()} if hits else {}), hits, templated
+
+
+def in_a_template(texts: Sequence[str], leader: Sequence[int]) -> int:
+    """How many texts differ from the one that leads them in the slot of a template.
+
+    leader: for each text the place of the one that it would be listed under. A slot is a place where at least three
+    short texts, the leader included, hold different words between the same words.
+    """
+    words = [text.split() for text in texts]
+    slots: dict[tuple[int, int, int], dict[int, str]] = {}
+    for place, first in enumerate(leader):
+        one, other = words[place], words[first]
+        if place == first or one == other or max(len(one), len(other)) > _SHORT:
+            continue
+        before = _common_start(one, other)
+        rest, rest_of_other = one[before:], other[before:]
+        after = _common_start(rest[::-1], rest_of_other[::-1])
+        if max(len(rest), len(rest_of_other)) - after <= _SLOT:
+            slots.setdefault((first, before, after), {})[place] = " ".join(rest[: len(rest) - after])
+    return sum(len(fillers) for fillers in slots.values() if len(set(fillers.values())) >= 2)
+
+
+def _common_start(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words two texts have in common before the first that differs."""
+    differing = (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(differing, min(len(one), len(other)))
 
 
 def _mapped(mapping: Mapping[str, Any]) -> int:

@@ -15,8 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ndd_search.errors import IndexUnusable
+from ndd_search.indexing.exact import INEXACT, exact_reader
 from ndd_search.indexing.patience import BUSY, Patience, Stopped, waits
 from ndd_search.indexing.scan import Hits, Snapshot, snapshot
+
+_EXAMPLES = 5  # ids of documents that were left alone, for each reason
+_INEXACT = "a number has more digits than the engine keeps in an update"
 
 _MOST_PASSES = 50  # over one index; each is smaller than the one before unless others write faster than we do
 
@@ -28,8 +32,21 @@ class Job(Protocol):
     def search(self) -> Mapping[str, Any]:
         """The documents to look at, and what of them is needed: query, _source, docvalue_fields."""
 
-    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | None]:
-        """The body of an update for each hit, None for one that is right as it is."""
+    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
+        """For each hit the body of an update, None for one that is right as it is, or why it must be left alone."""
+
+
+@dataclass
+class LeftAlone:
+    """Documents that were not changed for one reason. examples: ids of the first of them."""
+
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def add(self, other: LeftAlone) -> None:
+        """Add another one to this."""
+        self.count += other.count
+        self.examples = (self.examples + other.examples)[:_EXAMPLES]
 
 
 @dataclass
@@ -40,6 +57,7 @@ class Tally:
     written:   changed. Of these `noops` were the same already.
     conflicts: changed by somebody else meanwhile, so left to the next pass. gone: deleted meanwhile.
     refused:   documents the engine would not take, by its reason.
+    left:      documents that we did not change, because that would have changed more than the sketch; by reason.
     """
 
     seen: int = 0
@@ -48,6 +66,7 @@ class Tally:
     conflicts: int = 0
     gone: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    left: dict[str, LeftAlone] = field(default_factory=dict)
 
     def add(self, other: Tally) -> None:
         """Add another one to this."""
@@ -57,6 +76,14 @@ class Tally:
         self.conflicts += other.conflicts
         self.gone += other.gone
         self.refused += other.refused
+        for reason, those in other.left.items():
+            self.left.setdefault(reason, LeftAlone()).add(those)
+
+    def repeat(self, other: Tally) -> None:
+        """Add a later look at the same documents, in which those that cannot be changed are met again."""
+        self.refused.clear()
+        self.left.clear()
+        self.add(other)
 
 
 class Rewriter:
@@ -79,14 +106,14 @@ class Rewriter:
         self.client, self.index, self.size, self.slices = client, index, size, slices
         self.patience, self._on_progress = patience, on_progress
         self._lock = threading.Lock()
+        self._reader = exact_reader(client)
 
     def repeat(self, job: Job) -> Tally:
         """Passes until one finds nothing it could change."""
         total = Tally()
         for _ in range(_MOST_PASSES):
             tally = self.once(job)
-            total.refused.clear()  # a later pass meets them again
-            total.add(tally)
+            total.repeat(tally)
             if not tally.written and not tally.conflicts:
                 break
             if not tally.written:
@@ -97,7 +124,7 @@ class Rewriter:
         """One pass over the index as it is now."""
         self.client.indices.refresh(index=self.index)
         total = Tally()
-        with snapshot(self.client, self.index, self.patience) as now, ThreadPoolExecutor(self.slices) as pool:
+        with snapshot(self._reader, self.index, self.patience) as now, ThreadPoolExecutor(self.slices) as pool:
             parts = [pool.submit(self._part, now, job, (i, self.slices), total) for i in range(self.slices)]
             try:
                 done, _ = wait(parts, return_when=FIRST_EXCEPTION)
@@ -120,11 +147,14 @@ class Rewriter:
                 total.add(tally)
                 self._on_progress(len(hits))
 
-    def _write(self, hits: Hits, changes: Sequence[Mapping[str, Any] | None]) -> Tally:
-        tally = Tally(seen=len(hits))
-        waiting = [
-            (_update(hit), dict(change)) for hit, change in zip(hits, changes, strict=True) if change is not None
-        ]
+    def _write(self, hits: Hits, changes: Sequence[Mapping[str, Any] | str | None]) -> Tally:
+        tally, waiting = Tally(seen=len(hits)), []
+        for hit, change in zip(hits, changes, strict=True):
+            if isinstance(change, Mapping) and INEXACT not in hit:
+                waiting.append((_update(hit), dict(change)))
+            elif change is not None:
+                reason = change if isinstance(change, str) else _INEXACT
+                tally.left.setdefault(reason, LeftAlone()).add(LeftAlone(1, [hit["_id"]]))
         for pause in [*waits(), None]:
             waiting = self._send(waiting, tally)
             if not waiting:

@@ -15,7 +15,7 @@ from typing import Any
 from ndd_search.indexing.patience import Patience, status_of
 
 _KEEP = "15m"  # what a page may take to be worked on; renewed by the next one
-_WHOLE = {"allow_partial_search_results": False}  # a page without the hits of a shard that fails is no end of all pages
+_WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, no failed shard
 
 Hits = list[dict[str, Any]]
 
@@ -77,12 +77,7 @@ def _open(client: Any, index: str) -> str | None:
         else:
             point = client.create_pit(index=index, params={"keep_alive": _KEEP})["pit_id"]
     except Exception as error:
-        if status_of(error) in (
-            400,
-            404,
-            405,
-            403,
-        ):  # too old a server, or the user may not: scroll tells what is wrong
+        if status_of(error) in (400, 403, 404, 405):  # an old server or no permission: try a scroll
             return None
         raise
     try:

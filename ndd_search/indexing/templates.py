@@ -167,6 +167,13 @@ def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
         )
 
 
+def holds_sketches(mapping: Mapping[str, Any], field: str) -> bool:
+    """Whether a field is mapped as sketches are, by a template or by the engine itself."""
+    fields = mapping.get("properties", {}).get(field, {}).get("properties", {})
+    kinds = [fields.get(name, {}).get("type") for name in ("sketch", "recipe")]
+    return kinds[0] in ("integer", "long") and kinds[1] in ("keyword", "text")
+
+
 def is_mapped(mapping: Mapping[str, Any], path: str) -> bool:
     """Whether a mapping has a field, or an object, of this name."""
     head, _, rest = path.partition(".")

@@ -1,0 +1,130 @@
+"""What a backfill does to documents: it gives them the sketch of their text, or takes their sketch away.
+
+Both change a document by an update that names nothing but our own fields. Writing whole documents back would send them
+through the ingest pipelines of the index, and would drop what the engine keeps out of `_source` (vectors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ndd_search.config import Recipe
+from ndd_search.documents import text_of
+from ndd_search.field import SketchField, are_keys, is_sketch_object, listed
+from ndd_search.indexing.indexes import IndexFacts
+from ndd_search.indexing.rewrite import Job
+from ndd_search.indexing.scan import Hits
+from ndd_search.numbers import numbers_value
+from ndd_search.sketches import Sketch, sketch, sketch_many
+
+if TYPE_CHECKING:
+    from ndd_search.indexing.backfill import Backfill
+
+_USUAL_KEYS = 8  # as CandidateSearch asks for
+
+
+class SketchDocuments(Job):
+    """Give documents the sketch of their text. compare: only where what is stored is another one."""
+
+    def __init__(self, settings: Backfill, query: Mapping[str, Any], compare: bool = False) -> None:
+        self._settings, self._query, self._compare = settings, query, compare
+        self._where = SketchField(settings.field)
+
+    @property
+    def search(self) -> Mapping[str, Any]:
+        """The whole `_source`: its numbers, its order of keys and our own fields decide what may be written."""
+        stored = [self._where.sketch, self._where.recipe, self._where.numbers] if self._compare else []
+        return {"query": self._query, "_source": True, "docvalue_fields": stored}
+
+    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
+        """As in Job."""
+        recipe = self._settings.recipe
+        texts = [text_of(hit.get("_source", {}), self._settings.fields) or "" for hit in hits]
+        known = self._where.decode([hit.get("fields", {}) for hit in hits], recipe)
+        return [
+            self._change(hit, text, made, stored)
+            for hit, text, made, stored in zip(hits, texts, sketch_many(texts, recipe), known, strict=True)
+        ]
+
+    def _change(self, hit: Mapping[str, Any], text: str, made: Sketch, stored: Sketch | str) -> Any:
+        settings, where, source = self._settings, self._where, hit.get("_source", {})
+        if name := own_field(source, where, with_keys=settings.keys > 0):
+            return f"it has a field {name} of its own, which is no sketch"
+        before = source.get(where.name) or {}
+        wants_numbers = settings.numbers or before.get("numbers") is not None
+        numbers = numbers_value(text, settings.recipe) if wants_numbers else None
+        given_keys = listed(source.get(where.keys)) if are_keys(source.get(where.keys)) else []
+        # Keys that are stored must fit the new text, even where this run was not asked for any.
+        kept_keys = max(len(given_keys), _USUAL_KEYS) if given_keys or source.get(where.keys) == [] else 0
+        new = where.parts(made, settings.recipe, settings.keys or kept_keys, numbers)
+        if self._compare and _same(made, stored):
+            # Numbers that this run was not asked for need not be mapped, so what documents hold decides.
+            known = where.numbers_in(hit.get("fields", {})) if settings.numbers else before.get("numbers")
+            same_numbers = numbers in (None, known)
+            if same_numbers and (not before or new.get(where.keys, given_keys) == given_keys):
+                return None
+        if before.get("duplicate_of") is not None and not _is_of(text, before):
+            new[where.name]["duplicate_of"] = None  # the mark was made for another text
+        # What was written before its field was mapped stands in _source already, and must be written once more.
+        return {"doc": new, "detect_noop": False}
+
+
+class RemoveSketches(Job):
+    """Take the stored sketch and its keys away, where they are ours.
+
+    scripts: whether the server runs scripts; then no trace is left. Else each field becomes null, which frees its space
+    and leaves the names in _source.
+    """
+
+    def __init__(self, settings: Backfill, facts: IndexFacts, scripts: bool) -> None:
+        self._where = SketchField(settings.field)
+        self._query = settings.waiting(facts)
+        self._scripts = scripts
+        kind = facts.mapping["properties"].get(settings.field, {}).get("properties", {}).get("recipe", {}).get("type")
+        self._stored = [self._where.recipe] if kind == "keyword" else []
+
+    @property
+    def search(self) -> Mapping[str, Any]:
+        """The whole `_source`, whose numbers an update could change."""
+        return {"query": self._query, "_source": True, "docvalue_fields": self._stored}
+
+    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
+        """As in Job."""
+        return [self._change(hit) for hit in hits]
+
+    def _change(self, hit: Mapping[str, Any]) -> Mapping[str, Any] | str:
+        where, source = self._where, hit.get("_source", {})
+        # Where the mapping keeps the object out of _source, the doc value tells.
+        stored = source.get(where.name) or {"recipe": next(iter(hit.get("fields", {}).get(where.recipe, [])), None)}
+        if not is_sketch_object(stored):
+            return f"its {where.name} is no sketch"
+        names = [where.name, *([where.keys] if are_keys(source.get(where.keys)) and where.keys in source else [])]
+        if not self._scripts:
+            return {"doc": dict.fromkeys(names)}
+        script = "for (def name : params.names) { ctx._source.remove(name) }"
+        return {"script": {"lang": "painless", "source": script, "params": {"names": names}}}
+
+
+def own_field(source: Mapping[str, Any], where: SketchField, with_keys: bool) -> str:
+    """The name of a field of the user's that a sketch would overwrite, "" for none."""
+    if (there := source.get(where.name)) and not is_sketch_object(there):
+        return where.name
+    if with_keys and not are_keys(source.get(where.keys)):
+        return where.keys
+    return next((key for key in source if key.startswith(f"{where.name}.")), "")
+
+
+def _same(made: Sketch, stored: Sketch | str) -> bool:
+    if isinstance(stored, str):
+        return stored == "empty" and not len(made)
+    return bool(stored.tolist() == made.tolist())
+
+
+def _is_of(text: str, stored: Mapping[str, Any]) -> bool:
+    """Whether a stored object holds the sketch of this text, by the recipe that it was made with."""
+    try:
+        recipe = Recipe.parse(stored["recipe"])
+    except ValueError:  # STALE, or of another version of this library
+        return False
+    return bool(sketch(text, recipe).tolist() == listed(stored.get("sketch")))

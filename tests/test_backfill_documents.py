@@ -1,0 +1,284 @@
+"""What a backfill, and its removal, keep of the documents of a live index: numbers, fields of the user's own, marks."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import urllib.request
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.errors import IndexUnusable
+from ndd_search.field import SketchField
+from ndd_search.indexing.exact import INEXACT, exact_reader
+from ndd_search.indexing.templates import properties
+from tests.engines.find import Engine
+from tests.indexed import RECIPE, stored
+from tests.test_backfill import TEXT, backfill, command, fill, run
+
+OTHER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
+CHANGED = ["3.14159265358979323846", "1e400", "1e-400", "123456789012345678.5", '{"a": [[0.10000000000000000001]]}']
+KEPT = [
+    "0.1",
+    "1.50",
+    "1e22",
+    "-0.0",
+    "12345678901234567890123",
+    "0.30000000000000004",
+    "2.2250738585072014e-308",
+    '"1e400"',
+    "null",
+]
+
+
+def put(engine: Engine, index: str, documents: dict[str, str]) -> None:
+    """Index documents of raw JSON text, which no client has read and written again."""
+    lines = [line for key, text in documents.items() for line in (json.dumps({"index": {"_id": key}}), text)]
+    request = urllib.request.Request(
+        f"{engine.url}/{index}/_bulk?refresh=true",
+        data="".join(f"{line}\n" for line in lines).encode(),
+        headers={"content-type": "application/x-ndjson"},
+    )
+    with urllib.request.urlopen(request) as answer:
+        assert not json.load(answer)["errors"]
+
+
+def source(engine: Engine, index: str, key: str) -> str:
+    """The `_source` of a document as the engine keeps it."""
+    with urllib.request.urlopen(f"{engine.url}/{index}/_source/{key}") as answer:
+        text: str = answer.read().decode()
+        return text
+
+
+def numbers(engine: Engine, index: str) -> None:
+    """An index of documents with numbers that an update changes (c0, c1, ...) and that it keeps (k0, k1, ...)."""
+    with engine.client() as client:
+        fields = {"text": {"type": "text"}, "data": {"type": "object", "enabled": False}}
+        client.indices.create(index=index, body={"mappings": {"properties": fields}})
+    given = {f"{kind}{i}": number for kind, these in (("c", CHANGED), ("k", KEPT)) for i, number in enumerate(these)}
+    put(engine, index, {key: f'{{"text": "{TEXT}", "data": {{"number": {number}}}}}' for key, number in given.items()})
+
+
+def test_a_document_with_numbers_that_an_update_would_change_is_left_alone_and_told(engine: Engine, index: str) -> None:
+    """Of every document all is kept but the sketch: where the engine could not keep a number, the document is left as
+    it is, byte for byte, and named.
+    """
+    numbers(engine, index)
+    before = {key: source(engine, index, key) for key in [f"c{i}" for i in range(len(CHANGED))]}
+    done = run(engine.url, "backfill", index, "--fields", "text", "--slices", 1, code=3)
+    assert (
+        "left as they were: 5 documents (c0, c1, c2, c3, c4): a number has more digits than the engine" in done.stderr
+    )
+    assert f"{len(KEPT)} documents written" in done.stdout
+    assert {key: source(engine, index, key) for key in before} == before
+    for i, number in enumerate(KEPT):
+        after = json.loads(source(engine, index, f"k{i}"))
+        assert repr(after["data"]["number"]) == repr(json.loads(number))
+        assert after["ndd"]["recipe"] == RECIPE.id
+
+
+def test_removing_sketches_leaves_such_documents_alone_too(engine: Engine, index: str) -> None:
+    """--remove writes documents with the same care as the backfill."""
+    numbers(engine, index)
+    with engine.client() as client:
+        client.indices.put_mapping(index=index, body={"properties": properties()})
+    made = json.dumps(ndd.sketch_fields({"text": TEXT}, "text")["ndd"])
+    put(engine, index, {"c0": f'{{"ndd": {made}, "data": {CHANGED[0]}}}', "k0": f'{{"ndd": {made}, "data": 0.5}}'})
+    before = source(engine, index, "c0")
+    done = run(engine.url, "backfill", index, "--remove", "ndd", "--yes", code=3)
+    assert "left as they were: 1 document (c0): a number has more digits" in done.stderr
+    assert source(engine, index, "c0") == before
+    assert json.loads(source(engine, index, "k0")).get("ndd") is None
+
+
+def test_the_reader_marks_such_documents_through_a_wrapped_client_and_changes_no_client(
+    engine: Engine, index: str
+) -> None:
+    """A wrapped client is read past, and goes on as it was."""
+    numbers(engine, index)
+    with engine.client() as client:
+        ndd.wrap(client)
+        hits = exact_reader(client).search(index=index, body={"size": 100})["hits"]["hits"]
+        assert {hit["_id"] for hit in hits if INEXACT in hit} == {f"c{i}" for i in range(len(CHANGED))}
+        answer = client.search(index=index, body={"size": 100})
+        assert not any(INEXACT in hit for hit in answer["hits"]["hits"])
+        report = backfill(client, index, ["text"])
+        assert [left.count for left in report.tally.left.values()] == [len(CHANGED)]
+        assert report.remaining == len(CHANGED)
+
+
+def test_a_field_that_is_not_mapped_as_sketches_are_is_never_removed(engine: Engine, index: str) -> None:
+    """--remove of an object that happens to have a subfield `recipe` is refused before anything is written."""
+    dish = {"id": "1", "text": TEXT, "food": {"recipe": "Take two eggs.", "minutes": 5}}
+    with engine.client() as client:
+        fill(client, index, [dish])
+        done = run(engine.url, "backfill", index, "--remove", "food", "--yes", code=2)
+        assert "food is not mapped as sketches are" in done.stderr
+        assert stored(client, index)["1"]["_source"] == dish
+
+
+def test_only_objects_that_hold_a_sketch_are_removed(engine: Engine, index: str) -> None:
+    """Where the mapping fits, the content decides, document by document."""
+    mapping = {"food": {"properties": {"sketch": {"type": "integer"}, "recipe": {"type": "keyword"}}}}
+    documents = [
+        {"id": "theirs", "food": {"recipe": "pancakes", "sketch": 7}},
+        {"id": "ours", **ndd.sketch_fields({"text": TEXT}, "text", field="food", keys=8)},
+        {"id": "keys", **ndd.sketch_fields({"text": TEXT}, "text", field="food"), "food_keys": "front door"},
+    ]
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping}})
+        fill(client, index, documents)
+        done = run(engine.url, "backfill", index, "--remove", "food", "--yes", code=3)
+        assert "left as they were: 1 document (theirs): its food is no sketch" in done.stderr
+        kept = {
+            key: {k: v for k, v in hit["_source"].items() if v is not None}
+            for key, hit in stored(client, index).items()
+        }
+        assert kept == {
+            "theirs": documents[0],
+            "ours": {"id": "ours", "text": TEXT},
+            "keys": {"id": "keys", "text": TEXT, "food_keys": "front door"},
+        }
+
+
+def test_removing_asks_first_and_is_refused_where_there_is_nobody_to_ask(engine: Engine, index: str) -> None:
+    """Without a terminal and without --yes nothing is removed, and on a terminal only after "y"."""
+    with engine.client() as client:
+        fill(client, index, [{"id": "1", "text": TEXT}])
+        backfill(client, index, ["text"])
+        done = run(engine.url, "backfill", index, "--remove", "ndd", code=2)
+        assert f"1 document of {index} would lose ndd: say --yes" in done.stderr
+        assert "ndd" in stored(client, index)["1"]["_source"]
+        for answer, code in (("n", 1), ("", 1), ("y", 0)):
+            assert stored(client, index)["1"]["_source"].get("ndd")
+            ours, theirs = pty.openpty()
+            with os.fdopen(ours, "w") as keyboard, os.fdopen(theirs) as terminal:
+                keyboard.write(f"{answer}\n")
+                keyboard.flush()
+                words = command(engine.url, "backfill", index, "--remove", "ndd")
+                asked = subprocess.run(words, stdin=terminal, capture_output=True, text=True, check=False, timeout=120)
+            assert f"1 document of {index} would lose ndd. Go on? [y/N]" in asked.stderr
+            assert asked.returncode == code
+        assert not stored(client, index)["1"]["_source"].get("ndd")
+
+
+@pytest.mark.parametrize("dynamic", [False, "runtime"])
+@pytest.mark.parametrize("own", ["mine", 5, [1, 2], {"recipe": "pancakes"}, {"a": {"b": None}}])
+def test_an_own_field_of_that_name_is_never_overwritten(engine: Engine, index: str, dynamic: Any, own: Any) -> None:
+    """In an index whose mapping does not tell of it, too; it is refused before anything is written."""
+    documents = [{"id": "1", "text": TEXT}, {"id": "2", "text": TEXT, "ndd": own}]
+    with engine.client() as client:
+        if dynamic == "runtime" and engine.family == "opensearch":
+            pytest.skip("OpenSearch has no runtime fields")
+        body = {"mappings": {"dynamic": dynamic, "properties": {"text": {"type": "text"}}}}
+        client.indices.create(index=index, body=body)
+        fill(client, index, documents)
+        with pytest.raises(IndexUnusable, match=r"ndd.* of its own.*choose another name: --field"):
+            backfill(client, index, ["text"])
+        assert [hit["_source"] for _, hit in sorted(stored(client, index).items())] == documents
+        assert "ndd" not in client.indices.get_mapping(index=index)[index]["mappings"].get("properties", {})
+        assert backfill(client, index, ["text"], field="near").tally.written == 2
+        if dynamic == "runtime":
+            return
+        client.indices.put_mapping(index=index, body={"properties": properties()})
+        report = backfill(client, index, ["text"])  # somebody else has mapped it meanwhile
+        assert report.tally.written == 1
+        assert [left.examples for left in report.tally.left.values()] == [["2"]]
+        assert stored(client, index)["2"]["_source"]["ndd"] == own
+
+
+def test_own_keys_are_never_overwritten(engine: Engine, index: str) -> None:
+    """A field ndd_keys of the user's own is told only where keys are to be written."""
+    document = {"id": "1", "text": TEXT, "ndd_keys": ["front door"]}
+    with engine.client() as client:
+        body = {"mappings": {"dynamic": False, "properties": {"text": {"type": "text"}}}}
+        client.indices.create(index=index, body=body)
+        fill(client, index, [document])
+        with pytest.raises(IndexUnusable, match="ndd_keys of its own"):
+            backfill(client, index, ["text"], keys=8)
+        assert backfill(client, index, ["text"]).tally.written == 1
+        after = stored(client, index)["1"]["_source"]
+        assert after.pop("ndd")["recipe"] == RECIPE.id
+        assert after == document
+
+
+def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_without_them(
+    engine: Engine, index: str
+) -> None:
+    """After updates that know nothing of sketches, all that is stored is of the new text; a document that lost its text
+    loses its sketch; a mark "duplicate_of" stays only where the text did.
+    """
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": properties(keys=True)}})
+        made = ndd.sketch_fields({"text": f"{TEXT} 42"}, "text", keys=8, numbers=True)
+        made["ndd"]["duplicate_of"] = "0"
+        fill(client, index, [{"id": name, **made} for name in ("same", "changed", "emptied", "stale")])
+        client.update(index=index, id="changed", body={"doc": {"text": f"{OTHER} 7"}})
+        client.update(index=index, id="emptied", body={"doc": {"text": None}})
+        client.update(index=index, id="stale", body={"doc": {"text": OTHER, "ndd": {"sketch": [], "recipe": "stale"}}})
+        report = backfill(client, index, ["text"], recheck=True)
+        assert (report.corrected, report.remaining) == (2, 0)
+        after = {key: hit["_source"] for key, hit in stored(client, index).items()}
+        assert after["same"] == {"id": "same", **made}
+        for name, text in (("changed", f"{OTHER} 7"), ("emptied", ""), ("stale", OTHER)):
+            wanted = SketchField().parts(ndd.sketch(text), RECIPE, 8, ndd.numbers.numbers_value(text, RECIPE))
+            found = {key: after[name][key] for key in ("ndd", "ndd_keys")}
+            assert found["ndd"].pop("duplicate_of") is None
+            assert found == wanted
+        assert backfill(client, index, ["text"], recheck=True).tally.written == 0
+        backfill(client, index, ["text"], recipe="w5-k128-v1")  # the text is the same, so the mark stays
+        assert stored(client, index)["same"]["_source"]["ndd"]["duplicate_of"] == "0"
+
+
+def test_numbers_and_keys_that_are_not_mapped_are_no_reason_to_write_again(engine: Engine, index: str) -> None:
+    """What a document holds beside its sketch, and a run was not asked for, is compared in the document itself."""
+    mapped = properties()
+    del mapped["ndd"]["properties"]["numbers"]
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"dynamic": False, "properties": mapped}})
+        fill(client, index, [{"id": "1", **ndd.sketch_fields({"text": f"{TEXT} 42"}, "text", keys=8, numbers=True)}])
+        assert backfill(client, index, ["text"], recheck=True).tally.written == 0
+        client.update(index=index, id="1", body={"doc": {"text": f"{TEXT} 43"}})
+        assert backfill(client, index, ["text"], recheck=True).tally.written == 1
+        assert backfill(client, index, ["text"], recheck=True).tally.written == 0
+
+
+def test_a_backfill_makes_the_sketches_that_ingest_makes(engine: Engine, index: str) -> None:
+    """Of strings, lists, objects in any order of their keys, numbers, booleans, null and what is missing."""
+    words = TEXT.split()
+    values: list[Any] = [
+        *(TEXT, words, 12345, 1.5, True, None, [], {}, [1, "two", None, [3.25, {"b": "x", "a": "y"}]]),
+        {"zebra": " ".join(words[:9]), "apple": words[9:], "mango": {"b": 1, "a": [2.0, "three"]}},
+        {"b": {"d": OTHER, "c": TEXT}, "a": "first", "10": "ten", "9": "nine"},
+    ]
+    documents = [{"id": f"{number:02}", "body": value} for number, value in enumerate(values)]
+    documents += [{"id": "20"}, {"id": "21", "title": "A title", "body": None}]
+    fields = ["title", "body"]
+    with engine.client() as client:
+        mapping = {"dynamic": False, "properties": {"id": {"type": "keyword"}}}
+        client.indices.create(index=index, body={"mappings": mapping})
+        fill(client, index, documents)
+        backfill(client, index, fields)
+        found = {key: hit["_source"]["ndd"] for key, hit in stored(client, index).items()}
+        made = {
+            one["id"]: one.get("ndd") or {"sketch": [], "recipe": RECIPE.id}
+            for one in ndd.with_sketches(documents, fields)
+        }
+        assert found == made
+        assert backfill(client, index, fields, recheck=True).tally.written == 0
+
+
+def test_fields_without_text_are_refused_though_the_mapping_knows_them(engine: Engine, index: str) -> None:
+    """Nothing is stored, the exit code is 2, and the fields that hold text are named."""
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": {"nope": {"type": "text"}}}})
+        fill(client, index, [{"id": "1", "text": TEXT, "author": {"name": "Ann"}}])
+        for fields in ("nope", "missing", "nope,missing"):
+            done = run(engine.url, "backfill", index, "--fields", fields, code=2)
+            assert "(there is text in author.name, id, text)" in done.stderr
+        assert "ndd" not in stored(client, index)["1"]["_source"]
+        assert "1 documents written" in run(engine.url, "backfill", index, "--fields", "text").stdout
