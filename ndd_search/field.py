@@ -13,6 +13,7 @@ have no doc values, so a search for the doc values of `ndd.*` would fail on them
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ import numpy as np
 from ndd_search.config import Recipe
 from ndd_search.sketches import VALUES, Sketch
 
+_RECIPE = re.compile(r"[a-z]\d+-k\d+-v\d+(-[a-z0-9]+)*")
+_KEY = re.compile("[0-9a-f]{8}")
 STALE = "stale"  # stands where the recipe id does, when the text has changed without the sketch; no recipe has this id
 
 
@@ -115,6 +118,19 @@ class SketchField:
             case [int(number)] if 0 <= number < VALUES:
                 return int(number)
         return None
+
+
+def is_stored_sketch(value: Any) -> bool:
+    """Whether the value of a document's field is an object that this library stored there, not a user's own value."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("sketch"), list | tuple | None):
+        return False
+    recipe = value.get("recipe")  # perhaps of another version of this library
+    return isinstance(recipe, str) and (recipe == STALE or _RECIPE.fullmatch(recipe) is not None)
+
+
+def are_stored_keys(value: Any) -> bool:
+    """Whether the value of a document's field is a list of keys that this library stored there."""
+    return isinstance(value, list | tuple) and all(isinstance(one, str) and _KEY.fullmatch(one) for one in value)
 
 
 def keys_of(values: Iterable[int], count: int) -> list[str]:
