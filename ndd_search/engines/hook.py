@@ -110,7 +110,7 @@ class Hook:
         talk = self._conversation(request)
         if talk is None:
             try:
-                answer: Answer = yield stripped(request)
+                answer: Answer = yield self.settings.writes(stripped(request))
                 return answer
             finally:
                 self._after(request)
