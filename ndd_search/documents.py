@@ -29,7 +29,8 @@ def value_of(document: Any, path: str) -> Any:
 def text_of(document: Any, paths: Sequence[str]) -> str | None:
     """The text of some fields, a line each, in the order of `paths`; None when the document has none of them.
 
-    A list gives its members and an object its values, in their order; numbers and booleans are written as in JSON.
+    A list gives its members in their order, an object its values in the order of their names: engines return the
+    members of an object in any order. Numbers and booleans are written as in JSON.
     """
     parts = [part for path in paths for part in _texts(value_of(document, path))]
     return "\n".join(parts) if parts else None
@@ -49,7 +50,7 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, bool):
         return ["true" if value else "false"]
     if isinstance(value, Mapping):
-        value = value.values()
+        value = [value[name] for name in sorted(value, key=str)]
     elif not isinstance(value, list | tuple):
         return [str(value)]
     return [part for one in value for part in _texts(one)]

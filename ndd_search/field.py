@@ -142,7 +142,7 @@ def listed(value: Any) -> list[Any]:
     """A value of a document as a list: engines take one value and a list of one for the same, None for no value."""
     if value is None:
         return []
-    return value if isinstance(value, list) else [value]
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def keys_of(values: Iterable[int], count: int) -> list[str]:

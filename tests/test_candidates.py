@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 from typing import Any
 
@@ -20,7 +21,7 @@ from ndd_search.indexing.candidates import CandidateSearch, shared_keys
 from ndd_search.indexing.templates import properties
 from ndd_search.pairs import rows_of
 from tests.collections import read
-from tests.engines.find import Engine
+from tests.engines.find import MODULES, Engine
 from tests.test_backfill import run
 
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
@@ -293,6 +294,60 @@ def test_duplicates_within_a_batch_and_before_a_refresh_are_found_and_marks_neve
         assert "duplicate_of" not in again[0]["ndd"], "a document is no duplicate of itself"
 
 
+PRICED = [{"_id": "a", "body": TEXT, "price": 2}, {"_id": "b", "body": COPY, "price": 2}]
+COPIES = [{"_id": str(number), "body": f"{TEXT} {number}"} for number in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("before", "stream", "expected"),
+    [
+        (DOCUMENTS, PRICED, {"a": TEXT, "b": COPY}),
+        (DOCUMENTS, [{"_id": "a", "body": OTHER}, {"_id": "c", "body": TEXT}], {"a": OTHER, "c": TEXT}),
+        (DOCUMENTS[:1], [{"_op_type": "delete", "_id": "a"}, {"_id": "n", "body": TEXT}], {"n": TEXT}),
+        (DOCUMENTS[:1], [{"_id": "a", "body": OTHER}, {"_id": "n", "body": TEXT}], {"a": OTHER, "n": TEXT}),
+        (DOCUMENTS[:1], [{"_id": "n", "body": COPY}, {"_id": "a", "body": OTHER}], {"a": OTHER, "n": COPY}),
+        ([], [{"_id": 5, "body": TEXT}, {"_id": "5", "body": COPY}], {"5": COPY}),
+        ([{"_id": "5", "body": OTHER}, {"_id": "6", "body": TEXT}], [{"_id": 5, "body": COPY}], {"5": COPY}),
+        (DOCUMENTS[:1], [{"_id": "n", "body": COPY}, {"_op_type": "create", "_id": "m", "body": COPY}], {"a": TEXT}),
+    ],
+    ids=["a new price", "a swap", "deleted first", "rewritten first", "rewritten after", "5", "5 is there", "copies"],
+)
+@pytest.mark.parametrize("refreshed", [True, False])
+def test_with_skip_a_text_is_missing_only_where_it_stays_under_another_id(
+    engine: Engine, index: str, before: Any, stream: Any, expected: dict[str, str], refreshed: bool
+) -> None:
+    helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": properties(keys=True)}})
+        client.indices.put_alias(index=index, name=f"{index}-alias")
+        given = [{"_index": index, **one} for one in before]
+        helpers.bulk(client, ndd.with_sketches(given, "body", keys=8), refresh=refreshed)
+        policy = ndd.DuplicatePolicy("skip", client=client, min_similarity=0.5)
+        given = [{"_index": f"{index}-alias" if place % 2 else index, **one} for place, one in enumerate(stream)]
+        helpers.bulk(client, ndd.with_sketches(iter(given), "body", keys=8, duplicates=policy), refresh=True)
+        hits = client.search(index=index, body={})["hits"]["hits"]
+        texts = {hit["_id"]: hit["_source"]["body"] for hit in hits}
+        assert {id: texts.get(id) for id in expected} == expected
+        if "n" not in expected and refreshed:
+            assert "n" not in texts
+            assert "m" not in texts
+
+
+def test_of_copies_that_are_sent_again_one_stays_unmarked(engine: Engine, index: str) -> None:
+    helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
+    with engine.client() as client:
+        create(client, index, COPIES)
+        for _ in range(2):
+            policy = ndd.DuplicatePolicy("mark", client=client, index=index, min_similarity=0.5)
+            given = [{"_index": index, **one} for one in COPIES]
+            helpers.bulk(client, ndd.with_sketches(given, "body", keys=8, duplicates=policy), refresh=True)
+            hits = client.search(index=index, body={})["hits"]["hits"]
+            marks = {hit["_id"]: hit["_source"]["ndd"].get("duplicate_of") for hit in hits}
+            leaders = {id for id, of in marks.items() if of is None}
+            assert leaders
+            assert {of for of in marks.values() if of} <= leaders
+
+
 def test_the_policy_works_with_an_asynchronous_client(engine: Engine, index: str) -> None:
     async def through() -> list[dict[str, Any]]:
         async with engine.async_client() as client:
@@ -303,6 +358,11 @@ def test_the_policy_works_with_an_asynchronous_client(engine: Engine, index: str
     with engine.client() as client:
         create(client, index)
         assert asyncio.run(through())[0]["ndd"]["duplicate_of"] == "a"
+
+
+def created(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Actions that never replace a document."""
+    return [{"_op_type": "create", **one} for one in documents]
 
 
 class NoSearch:
@@ -316,9 +376,12 @@ def test_when_the_search_fails_documents_are_stored_as_new_and_those_of_this_run
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     policy = ndd.DuplicatePolicy("skip", client=NoSearch(), index="news")
-    actions = ndd.with_sketches([*DOCUMENTS, {"_id": "d", "body": TEXT}], "body", keys=8, duplicates=policy)
+    given = [*DOCUMENTS, {"_id": "d", "body": TEXT}]
+    actions = ndd.with_sketches(created(given), "body", keys=8, duplicates=policy)
     assert [one["_id"] for one in actions] == ["a", "c"]
-    assert len([line for line in caplog.messages if "looking for duplicates failed" in line]) == 1
+    actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy)
+    assert [one["_id"] for one in actions] == ["a", "b", "c", "d"], "each may replace a document of another text"
+    assert len([line for line in caplog.messages if "looking for duplicates failed" in line]) == 2, "once a run"
 
 
 NOWHERE = "http://127.0.0.1:1"  # nobody listens there
@@ -331,16 +394,16 @@ def test_when_no_search_gets_through_documents_are_stored_as_new_too(
     sync: str, async_: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     clients = pytest.importorskip("opensearchpy" if "Open" in sync else "elasticsearch")
-    given = [*DOCUMENTS, {"_id": "d", "body": TEXT}]
+    given = created([*DOCUMENTS, {"_id": "d", "body": TEXT}])
 
     async def through() -> list[Any]:
         async with getattr(clients, async_)(NOWHERE, max_retries=0) as client:
             policy = ndd.DuplicatePolicy("skip", client=client, index="news")
-            actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy, batch_size=1)
+            actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy)
             return [one["_id"] async for one in actions]
 
     policy = ndd.DuplicatePolicy("skip", client=getattr(clients, sync)(NOWHERE, max_retries=0), index="news")
-    actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy, batch_size=1)
+    actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy)
     assert [one["_id"] for one in actions] == ["a", "c"]
     assert asyncio.run(through()) == ["a", "c"]
     assert len([line for line in caplog.messages if line.startswith("looking for duplicates failed (")]) == 2
@@ -350,7 +413,7 @@ def test_only_the_last_documents_are_remembered() -> None:
     policy = ndd.DuplicatePolicy("skip", client=NoSearch(), index="news", remembered=2)
     bodies = [" ".join(f"{letter}{number}" for number in range(20)) for letter in "abc"]
     new = [{"_id": str(i), "body": body} for i, body in enumerate([*bodies, bodies[2], bodies[0]])]
-    actions = ndd.with_sketches(new, "body", keys=8, duplicates=policy)
+    actions = ndd.with_sketches(created(new), "body", keys=8, duplicates=policy)
     assert [one["_id"] for one in actions] == ["0", "1", "2", "4"]
 
 

@@ -13,6 +13,7 @@ DOCUMENT = {
     "price": 2.5,
     "sold": True,
     "nothing": None,
+    "members": {"c": "3", "a": "1", "b": "2"},
 }
 
 
@@ -45,6 +46,7 @@ def test_objects_are_read_like_mappings() -> None:
         (["title"], "A"),
         (["title", "author"], "A\nB\nC\nD"),
         (["parts"], "E\nF"),
+        (["members"], "1\n2\n3"),
         (["price", "sold"], "2.5\ntrue"),
         (["nothing"], None),
         (["absent", "title"], "A"),

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,19 @@ def test_the_same_id_again_replaces_the_document(index: ndd.Index) -> None:
     assert len(index) == 120
     assert index.get("0-0") == {"id": "0-0", "title": "changed", "body": "an altogether different text"}
     assert ids(index.search("altogether")) == ["0-0"]
+
+
+def test_a_producer_may_use_one_dict_and_what_is_in_it_for_every_document(tmp_path: Path) -> None:
+    def producer() -> Iterator[dict[str, Any]]:
+        document: dict[str, Any] = {"tags": []}
+        for number in range(1_500):
+            document["id"], document["body"], document["tags"][:] = number, story(number), [number]
+            yield document
+
+    with ndd.Index.open(tmp_path / "reused", text=["body"]) as index:
+        assert index.add(producer()) == len(index) == 1_500
+        for number in (0, 700, 1_499):
+            assert index.get(number) == {"id": number, "body": story(number), "tags": [number]}
 
 
 def test_a_deleted_document_is_gone(index: ndd.Index) -> None:

@@ -14,8 +14,6 @@ from itertools import count, islice
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.documents import text_of
@@ -24,6 +22,7 @@ FIELDS = ["title", "body"]
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 DOCUMENT = {"title": "Steel", "body": TEXT, "year": 2031}
 STALE = {"sketch": [], "recipe": "stale"}
+OF_THE_OLD_TEXT = {"numbers": None, "duplicate_of": None}  # an update takes them away
 
 
 def stored(text: str, recipe: ndd.Recipe | None = None) -> dict[str, Any]:
@@ -73,7 +72,7 @@ def test_one_sketch_per_named_field_and_keys_beside_each() -> None:
 def test_a_partial_update_recomputes_marks_stale_or_leaves_alone(doc: dict, expected: dict | None) -> None:
     for action in ({"_op_type": "update", "doc": doc}, {"_op_type": "update", "_source": {"doc": doc}}):
         (done,) = through({"_id": "1", **action})
-        assert done.get("_source", done)["doc"].get("ndd") == expected
+        assert done.get("_source", done)["doc"].get("ndd") == (expected and {**expected, **OF_THE_OLD_TEXT})
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_a_partial_update_recomputes_marks_stale_or_leaves_alone(doc: dict, expe
 )
 def test_a_partial_update_of_a_field_inside_an_object(doc: dict, expected: dict | None) -> None:
     (done,) = through({"_op_type": "update", "_id": "1", "doc": doc}, fields="page.body")
-    assert done["doc"].get("ndd") == expected
+    assert done["doc"].get("ndd") == (expected and {**expected, **OF_THE_OLD_TEXT})
 
 
 def test_an_upsert_is_a_whole_document_and_a_script_is_left_alone() -> None:
@@ -97,7 +96,7 @@ def test_an_upsert_is_a_whole_document_and_a_script_is_left_alone() -> None:
     wanted = {"_op_type": "update", "_id": "3", "_source": ["title"], "doc": {"year": 1}}
     actions = ndd.with_sketches([upsert, scripted, wanted], FIELDS)
     first, second, third = actions
-    assert (first["doc"]["ndd"], first["upsert"]["ndd"]) == (STALE, WHOLE)
+    assert (first["doc"]["ndd"], first["upsert"]["ndd"]) == ({**STALE, **OF_THE_OLD_TEXT}, WHOLE)
     assert (second, third) == (scripted, wanted)
     assert (actions.report.sketched, actions.report.stale, actions.report.unchanged) == (1, 1, {"script": 1})
 
@@ -148,6 +147,14 @@ def test_values_that_are_no_text_are_joined_as_documented_and_keep_their_place_i
     assert done["ndd"] == stored(text_of(document, ["body"]) or "")
 
 
+def test_the_text_of_an_object_does_not_depend_on_the_order_of_its_members() -> None:
+    """Engines give the members of an object back in any order, and a backfill must make the same sketch of them."""
+    first = {"body": {"b": TEXT, "a": {"y": "one", "x": "two"}}}
+    second = {"body": {"a": {"x": "two", "y": "one"}, "b": TEXT}}
+    one, other = through(first, second, fields="body")
+    assert one["ndd"] == other["ndd"] == stored(f"two\none\n{TEXT}")
+
+
 class Explosive:
     def __str__(self) -> str:
         raise RuntimeError("no text of mine")
@@ -186,53 +193,87 @@ def test_a_document_that_breaks_is_passed_on_and_logged_once(value: Any, caplog:
 
 def test_an_update_whose_text_cannot_be_read_marks_the_sketch_stale() -> None:
     (done,) = ndd.with_sketches([{"_op_type": "update", "_id": "1", "doc": {"body": Explosive()}}], "body")
-    assert done["doc"]["ndd"] == STALE
+    assert done["doc"]["ndd"] == {**STALE, **OF_THE_OLD_TEXT}
 
 
 def test_a_fault_of_the_sketcher_costs_one_document_its_sketch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def faulty(texts: list[str], recipe: ndd.Recipe) -> ndd.Sketches:
-        if "fault" in texts:
+    def faulty(text: str, recipe: ndd.Recipe) -> ndd.Sketch:
+        if text == "fault":
             raise RuntimeError("a fault")
-        return ndd.sketch_many(texts, recipe)
+        return ndd.sketch(text, recipe)
 
-    monkeypatch.setattr("ndd_search.indexing.ingest.sketch_many", faulty)
+    monkeypatch.setattr("ndd_search.indexing.sketcher.sketch", faulty)
     actions = ndd.with_sketches([{"body": TEXT}, {"body": "fault"}], "body")
     assert list(actions) == [{"body": TEXT, "ndd": stored(TEXT)}, {"body": "fault"}]
     assert actions.report.unchanged == {"unreadable": 1}
 
 
-def test_order_is_kept_and_the_look_ahead_is_bounded_by_count_and_by_text() -> None:
+def test_every_action_is_handed_on_before_the_next_one_is_read() -> None:
     taken = 0
 
     def endless() -> Iterator[dict[str, Any]]:
         nonlocal taken
         for taken in count(1):
-            yield {"_id": taken, "body": "x " * 500}
+            yield {"_id": taken, "body": TEXT}
 
-    first = list(islice(ndd.with_sketches(endless(), "body", batch_size=10), 25))
-    assert [one["_id"] for one in first] == list(range(1, 26))
-    assert taken == 40
-    assert next(iter(ndd.with_sketches(endless(), "body", batch_characters=5_000)))["_id"] == 1
-    assert taken == 10
-    assert next(iter(ndd.with_sketches(endless(), "body", batch_size=1)))["_id"] == 1
-    assert taken == 1
+    for number, action in enumerate(islice(ndd.with_sketches(endless(), "body"), 25), 1):
+        assert (action["_id"], taken) == (number, number)
 
 
-def test_a_generator_may_yield_one_dict_again_and_again() -> None:
-    def reusing() -> Iterator[dict[str, Any]]:
-        action: dict[str, Any] = {"_source": {}}
+def test_what_was_read_before_the_source_raises_is_handed_on_and_the_rest_can_still_be_read() -> None:
+    def source() -> Iterator[dict[str, Any]]:
         for number in range(10):
-            action["_id"] = number
-            action["_source"]["body"] = f"{number} {TEXT}"
-            yield action
+            yield {"_id": number, "body": [TEXT] if number != 5 else TEXT, "ndd": {} if number == 5 else None}
 
-    done = list(ndd.with_sketches(reusing(), "body"))
-    assert [one["_id"] for one in done] == list(range(10))
-    assert all(one["_source"]["ndd"] == stored(f"{number} {TEXT}") for number, one in enumerate(done))
+    done: list[int] = []
+    actions = ndd.with_sketches(source(), "body")
+    with pytest.raises(ndd.NDDError, match="document 5"):
+        done.extend(action["_id"] for action in actions)
+    done.extend(action["_id"] for action in actions)
+    assert done == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("mine", "a text"),
+        (3, "a number"),
+        (False, "a boolean"),
+        ([1, 2], "a list"),
+        ({"recipe": "pancakes"}, "an object"),
+        ({"sketch": "pencil", "recipe": "w3-k64-v1"}, "an object"),
+        ({}, "an object"),
+    ],
+)
+def test_a_field_of_the_users_own_is_never_overwritten(value: Any, kind: str) -> None:
+    """A document whose field has the name of the sketch is refused with a sentence that names the way out."""
+    for name in ("ndd", "ndd_keys"):
+        for action in (
+            {"_id": "7", **DOCUMENT, name: value},
+            {"_id": "7", "_op_type": "update", "doc": {**DOCUMENT, name: value}},
+        ):
+            with pytest.raises(ndd.NDDError) as raised:
+                through(action, keys=2)
+            assert str(raised.value).startswith(f"document 7: its field '{name}' holds {kind} of your own")
+            assert "another name" in str(raised.value)
+        assert through({"_id": "7", **DOCUMENT, name: value}, keys=2, field="other")[0][name] == value
+    assert through({**DOCUMENT, "ndd_keys": value})[0]["ndd_keys"] == value, "without keys there are none to store"
+    assert through({"ndd": value}) == [{"ndd": value}], "without text there is nothing to store"
+
+
+def test_a_sketch_that_a_document_came_with_is_made_anew_or_taken_away() -> None:
+    old = {**stored("an old text of some words", ndd.Recipe(k=16)), "numbers": 5, "duplicate_of": "3"}
+    carried = {"ndd": old, "ndd_keys": ["0123abcd"]}
+    assert through({**DOCUMENT, **carried}) == [{**DOCUMENT, "ndd": WHOLE}]
+    assert through({**DOCUMENT, "ndd": None, "ndd_keys": None}, keys=1)[0]["ndd"] == WHOLE
+    assert through({"year": 2031, **carried}) == [{"year": 2031}]
+    assert through({"_op_type": "update", "doc": {"year": 1, **carried}}) == [
+        {"_op_type": "update", "doc": {"year": 1, **carried}}
+    ], "an update that leaves the text alone is left alone"
 
 
 def test_memory_stays_flat_for_an_endless_stream() -> None:
-    actions = iter(ndd.with_sketches(({"body": f"{i} {TEXT}"} for i in count()), "body", batch_size=50))
+    actions = iter(ndd.with_sketches(({"body": f"{i} {TEXT}"} for i in count()), "body"))
     for _ in islice(actions, 500):
         pass
     tracemalloc.start()
@@ -259,13 +300,6 @@ def test_an_object_for_the_helper_alone_is_handed_on_without_waiting_for_a_full_
     assert next(done) is flush
 
 
-@given(
-    st.lists(st.sampled_from([DOCUMENT, "raw", {"_op_type": "delete", "_id": "1"}, {"body": "b"}])), st.integers(1, 5)
-)
-def test_the_size_of_a_batch_changes_nothing(actions: list[Any], size: int) -> None:
-    assert through(*actions, batch_size=size) == through(*actions)
-
-
 def test_asynchronous_iterators_and_plain_ones_can_be_iterated_with_async_for() -> None:
     async def source() -> AsyncIterator[dict[str, Any]]:
         for number in range(600):
@@ -284,13 +318,13 @@ def test_an_iteration_that_is_broken_off_leaves_nothing_running() -> None:
     documents = [{"body": f"one two three {number}"} for number in range(100)]
 
     async def run() -> None:
-        actions = aiter(ndd.with_sketches(documents, "body", batch_size=10))
+        actions = aiter(ndd.with_sketches(documents, "body"))
         await anext(actions)
         await actions.aclose()  # type: ignore[attr-defined]
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(run())
-    made = iter(ndd.with_sketches(documents, "body", batch_size=10))
+    made = iter(ndd.with_sketches(documents, "body"))
     next(made)
     made.close()  # type: ignore[attr-defined]
     assert not [one for one in threading.enumerate() if one.name.startswith("ndd-search")]

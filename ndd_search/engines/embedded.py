@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -132,8 +132,8 @@ class Index:
             raise TypeError(f"documents must be a list of mappings, got one {type(documents).__name__}")
         added, waiting = 0, iter(documents)
         with self._writer() as writer:
-            while batch := list(islice(waiting, _BATCH)):
-                prepared = self._prepared(batch, added)
+            while batch := [self._read(one, place) for place, one in enumerate(islice(waiting, _BATCH), added)]:
+                prepared = self._prepared(batch)
                 added += len(batch)
                 with told(self.path):
                     for document in prepared:
@@ -300,22 +300,33 @@ class Index:
             with suppress(ValueError):
                 writer.wait_merging_threads()
 
-    def _prepared(self, batch: Sequence[Mapping[str, Any]], start: int) -> list[dict[str, Any]]:
-        """The documents of a batch as tantivy stores them. start: how many came before, to name them in errors."""
-        names = [f"document {place}" for place in range(start, start + len(batch))]
-        ids = [id_of(document, name) for document, name in zip(batch, names, strict=True)]
-        sources = [source_of(document, f"{name} ({id})") for document, name, id in zip(batch, names, ids, strict=True)]
-        texts = [[text_of(document, [field]) or "" for field in self.meta.text] for document in batch]
-        sketches = sketch_many(("\n".join(filter(None, parts)) for parts in texts), self.recipe)
+    def _read(self, document: Mapping[str, Any], place: int) -> _Read:
+        """All that is stored of a document, at once: the next one may be the same object with other values."""
+        name = f"document {place}"
+        id = id_of(document, name)
+        source = source_of(document, f"{name} ({id})")
+        return _Read(id, source, [text_of(document, [field]) or "" for field in self.meta.text])
+
+    def _prepared(self, batch: Sequence[_Read]) -> list[dict[str, Any]]:
+        """The documents of a batch as tantivy stores them."""
+        sketches = sketch_many(("\n".join(filter(None, one.texts)) for one in batch), self.recipe)
         return [
             {
-                "id": [id],
-                "source": [source],
+                "id": [one.id],
+                "source": [one.source],
                 "sketch": [sketch.astype("<i4").tobytes()],
-                **{f"text{number}": [searchable(part)] for number, part in enumerate(parts)},
+                **{f"text{number}": [searchable(part)] for number, part in enumerate(one.texts)},
             }
-            for id, source, sketch, parts in zip(ids, sources, sketches, texts, strict=True)
+            for one, sketch in zip(batch, sketches, strict=True)
         ]
+
+
+class _Read(NamedTuple):
+    """What is taken over from a document that is added. source: as JSON. texts: of each text field."""
+
+    id: str
+    source: bytes
+    texts: list[str]
 
 
 @dataclass

@@ -123,7 +123,7 @@ class Hook:
     def _left_alone(self, request: Request) -> Iterator[Request]:
         """What to send for a request that is not collapsed; after a write, searches through this client see it."""
         try:
-            yield stripped(request)
+            yield self.settings.writes(stripped(request))
         finally:
             if is_write(request):
                 self.settings.forget()

@@ -6,7 +6,7 @@ import logging
 import os
 import pickle
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -16,6 +16,7 @@ from ndd_search.cache import Cache, MemoryCache, PairCache
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
 from ndd_search.engines.known import Knowledge, Said
+from ndd_search.engines.writes import SketchedWrites
 from ndd_search.field import SketchField
 from ndd_search.settings_file import StoredSettings, read_settings
 
@@ -35,6 +36,7 @@ class Settings:
     common:      the values that many documents hold, for min_similarity="auto": a table, or True to count them in a
                  sample of each index, once an hour and for callers who may read other documents, with a request of
                  our own, and in the list of hits until then; False to decide without.
+    writes:      puts sketches into documents that are written through the client.
     clock:       seconds that never go back.
     """
 
@@ -45,6 +47,7 @@ class Settings:
     time_budget: float | None = None
     plain_for: float = 60.0
     common: CommonValues | bool = True
+    writes: SketchedWrites = field(default_factory=SketchedWrites)
     clock: Callable[[], float] = monotonic
 
     def __post_init__(self) -> None:
@@ -96,7 +99,7 @@ class Settings:
         return reason
 
 
-def settings_of(
+def settings_of(  # noqa: PLR0913 - one call says all there is to say about a client
     *,
     recipe: Recipe | str | None = None,
     field: str = "ndd",
@@ -105,6 +108,7 @@ def settings_of(
     plain_for: float = 60.0,
     common: CommonValues | bool = True,
     settings: str | os.PathLike[str] | None = None,
+    sketch: Mapping[str, Any] | None = None,
     options: CollapseOptions | None = None,
     **changes: Any,
 ) -> Settings:
@@ -115,12 +119,14 @@ def settings_of(
         raise ValueError(f"plain_for must be at least 0 seconds, got {plain_for}")
     recipe = None if recipe is None else Recipe.of(recipe)
     stored = StoredSettings() if settings is None else read_settings(settings, recipe)
+    recipe = recipe or Recipe.of(stored.recipe)
     return Settings(
         options=collapse_options(options or stored.options, **changes),
-        recipe=recipe or Recipe.of(stored.recipe),
+        recipe=recipe,
         sketch_field=SketchField(field),
         cache=MemoryCache() if cache is True else cache or None,
         time_budget=time_budget,
         plain_for=plain_for,
         common=common,
+        writes=SketchedWrites.of(sketch, field, recipe),
     )

@@ -28,6 +28,9 @@ def wrap(client: Client, **settings: Any) -> Client:
     common:      for min_similarity="auto": True counts, once an hour, which sketch values many documents of an index
                  hold, in a sample of 5,000; False decides without; or a CommonValues of your own.
     settings:    a file of CollapseOptions that `ndd-search tune` wrote, or that looks like it (see settings_file).
+    sketch:      text fields by pattern of index names, {"news*": ["title", "body"]}, or with settings of with_sketches,
+                 {"news*": {"fields": ["title", "body"], "keys": 8, "numbers": True}}: documents written to such
+                 indexes through the client (index, create, update, bulk) get their sketch on the way.
     others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...
     A search may bring its own options in its body, "ndd": {"mode": "annotate"}, or "ndd": false to be left alone; so
     does every search inside `with ndd_search.options(...)`.

@@ -1,22 +1,34 @@
-"""What becomes of a new document that resembles one that is there: the optional policy of with_sketches."""
+"""What to do with a document that resembles one that is there: the optional policy of with_sketches.
+
+A document may be left out only where its text stays in the index under another id. So a document counts as an original
+only after these checks:
+
+ - A document that a search found counts while the stream has not written its id, and a read in real time finds the
+   version that the search saw.
+ - A document of this run counts while the helper may still hold it (CHUNK actions). After that a read in real time must
+   find it with its sketch.
+
+A copy is left out only if its id is new: neither the stream has written it, nor does the index hold it. Where the
+original is deleted, gets another text, or turns out not to be stored, later in the run, a copy that was left out is
+handed on after all, and one that was marked is handed on again without the mark.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
-from ndd_search.config import Recipe
 from ndd_search.indexing.candidates import CandidateSearch
-from ndd_search.sketches import Sketch
+from ndd_search.indexing.run_memory import Copies, LookUp, Original, Recent, Write, Written
+from ndd_search.indexing.sketcher import Sketcher
 
 logger = logging.getLogger("ndd_search")
 
-Target = tuple[str, str | None]  # an index and a document's id, None when the engine is to make one
+CHUNK = 500  # actions that the helpers of both clients collect before they send them
+_TRACKED = 100_000  # ids that the stream wrote last
 
 
 @dataclass(frozen=True)
@@ -30,17 +42,18 @@ class FoundDuplicate:
 
 @dataclass(frozen=True)
 class DuplicatePolicy:
-    """What to do with a new document that resembles one of the index, or of this run.
+    """What to do with a document that resembles one of the index, or of this run.
 
-    action:         "report" counts it, "mark" stores the other one's id in ndd.duplicate_of, "skip" leaves it out.
+    action:         "report" counts it; "mark" stores the other one's id in ndd.duplicate_of, if the document has an id
+                    and no version, so that the mark can be taken back; "skip" leaves it out, if its id is new.
     client:         searches the index; asynchronous with an async helper.
     index:          where to look; None: the index each action names.
     min_similarity: from when on it counts, as in CollapseOptions.
     remembered:     how many of the last documents are kept at hand (about 1 kB each), at least 0: a search does not see
-                    what was sent since the last refresh.
+                    what was sent since the last refresh. As many of the last copies are kept, each as a whole.
     on_duplicate:   called with each.
-    A document is never called the duplicate of one that is marked as a duplicate itself. When the search fails the
-    document is stored as if nothing had been found.
+    A document is never called the duplicate of one that is marked as a duplicate itself. When a search or a read fails
+    the document is stored as if nothing had been found.
     """
 
     action: Literal["report", "mark", "skip"]
@@ -56,92 +69,234 @@ class DuplicatePolicy:
         if self.remembered < 0:
             raise ValueError(f"remembered must be at least 0, got {self.remembered}")
 
-    def recent(self, recipe: Recipe, field: str, keys: int) -> Recent:
-        """An empty memory for one run."""
-        search = CandidateSearch(recipe=recipe, field=field, keys=keys, min_similarity=self.min_similarity, examined=20)
-        return Recent(search, self.remembered)
 
-    def target(self, action: Mapping[str, Any]) -> Target:
-        """The index to search for an action, and the document's id."""
-        index = self.index or action.get("_index")
+@dataclass(frozen=True)
+class Question:
+    """Something to ask the index: a method of the client, and the body."""
+
+    method: Literal["msearch", "mget"]
+    body: Any
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A document that a search found. version: sequence number and primary term, as the search saw them."""
+
+    original: Original
+    similarity: float
+    version: tuple[Any, Any]
+
+
+Questions = Generator[Question, Any, None]
+
+
+class DuplicateFilter:
+    """Decides on the actions of one run, without I/O. ready: the actions to hand on, in order."""
+
+    def __init__(self, policy: DuplicatePolicy, sketcher: Sketcher) -> None:
+        self.ready: deque[Any] = deque()
+        self._policy, self._field, self._report = policy, sketcher.first, sketcher.report
+        self._search = CandidateSearch(
+            recipe=sketcher.recipe,
+            field=sketcher.first,
+            keys=sketcher.keys,
+            min_similarity=policy.min_similarity,
+            examined=20,
+        )
+        self._recent, self._copies = Recent(self._search, policy.remembered), Copies(policy.remembered)
+        self._written = Written(_TRACKED)
+        self._unconfirmed: deque[Original] = deque()  # originals of copies, which may not have been stored
+        self._handed_on = 0
+        self._failed = False
+
+    def decide(self, writes: Sequence[Write]) -> Questions:
+        """Decide on some actions, and on copies whose original is gone with them."""
+        asked = [write for write in writes if len(write.sketch)]
+        found: dict[Write, list[_Found]] = {}
+        if asked:
+            answer = yield Question("msearch", self._searches(asked))
+            hits = self._hits(answer, len(asked))
+            found = {write: self._candidates(write, each) for write, each in zip(asked, hits, strict=True)}
+        lookup = LookUp()
+        recent = [known for write in asked for known in self._ask_about(write, found[write], lookup, len(asked) == 1)]
+        yield from self._confirm(recent, lookup)
+        for write in writes:
+            if (copy := self._copies.of_id(write.id)) is not None:  # what follows may need it, or may be refused
+                self._copies.forget(copy)
+                self._hand_on_again(copy)
+            stored = [one for one in found.get(write, ()) if self._is_unchanged(one, lookup)]
+            self._take(write, stored, self._is_new(write, lookup))
+
+    def finish(self) -> Questions:
+        """After the last action: hand on the copies of what should be stored by now, and is not."""
+        yield from self._confirm([], LookUp())
+
+    def _searches(self, asked: Sequence[Write]) -> list[dict[str, Any]]:
+        """The body of a multi search, one search for each document."""
+        lines: list[dict[str, Any]] = []
+        for write in asked:
+            body = self._search.body(write.sketch, only_leaders=True)
+            lines += [{"index": self._where(write), "ignore_unavailable": True}, {**body, "seq_no_primary_term": True}]
+        return lines
+
+    def _hits(self, answer: Any, count: int) -> list[list[dict[str, Any]]]:
+        """The hits of each search, none where it failed."""
+        responses: Any = [{"error": answer}] * count if isinstance(answer, Exception) else answer["responses"]
+        for one in responses:
+            if "hits" not in one:
+                self._fail(one.get("error"))
+        return [list(one["hits"]["hits"]) if "hits" in one else [] for one in responses]
+
+    def _fail(self, reason: Any) -> None:
+        if not self._failed:
+            self._failed = True
+            logger.warning("looking for duplicates failed (%s): documents are stored as new", reason)
+
+    def _candidates(self, write: Write, hits: list[dict[str, Any]]) -> list[_Found]:
+        """The hits of a search that resemble the document, and are other documents."""
+        by_name = {(hit["_id"], hit["_index"]): hit for hit in hits}
+        found = []
+        for one in self._search.verified(write.sketch, hits):
+            hit = by_name[one.id, one.index]
+            original = Original(one.id, self._where(write), one.index, hit.get("_routing"), write.sketch)
+            found.append(_Found(original, one.similarity, (hit.get("_seq_no"), hit.get("_primary_term"))))
+        return [one for one in found if one.original.id != write.id]
+
+    def _ask_about(self, write: Write, found: Sequence[_Found], lookup: LookUp, alone: bool) -> list[Original]:
+        """Ask for what must be known before a document is called a copy; returns what it resembles of this run."""
+        for one in found:
+            assert one.original.id is not None
+            lookup.add(one.original.index, one.original.id, one.original.routing)
+        recent = [known for _, known in self._recent.resembling(write.sketch, self._where(write), write.id)]
+        replaces = write.action.kind == ("index" if self._policy.action == "skip" else "create")
+        if replaces and (found or recent or not alone) and write.id is not None:
+            lookup.add(self._index(write), write.id, write.routing)
+        return recent
+
+    def _confirm(self, recent: Sequence[Original], lookup: LookUp) -> Questions:
+        """Look up what was asked for, and the originals that should be stored by now."""
+        originals = []
+        while self._unconfirmed and self._was_sent(self._unconfirmed[0]):
+            one = self._unconfirmed.popleft()
+            if self._copies.original(one.id) is one:
+                originals.append(one)
+        doubtful = [one for one in (*recent, *originals) if one.id is not None and self._should_be_stored(one)]
+        for one in doubtful:
+            lookup.add(one.index, one.id or "", one.routing, source=[f"{self._field}.sketch"])
+        if not lookup.lines:
+            return
+        answer: Any = yield Question("mget", {"docs": lookup.lines})
+        if isinstance(answer, Exception):
+            self._fail(answer)
+        else:
+            lookup.answered(answer["docs"])
+        for one in doubtful:
+            one.confirmed = lookup.has_sketch(one, self._field)
+        for one in doubtful:
+            if not one.confirmed and one.id is not None:
+                self._recent.forget(one.id)
+                self._release(one.id)
+
+    def _should_be_stored(self, known: Original) -> bool:
+        """Whether the helper has sent a document by now, and nobody has looked whether it is there."""
+        return not known.confirmed and known.handed_on is not None and self._was_sent(known)
+
+    def _was_sent(self, known: Original) -> bool:
+        return known.handed_on is None or self._handed_on - known.handed_on >= CHUNK
+
+    def _is_unchanged(self, found: _Found, lookup: LookUp) -> bool:
+        return lookup.version(found.original.index, found.original.id or "") == found.version
+
+    def _is_new(self, write: Write, lookup: LookUp) -> bool:
+        """Whether there is no document of its id."""
+        if write.id is None:
+            return True
+        there = self._written.is_there(write.id)
+        return lookup.is_absent(self._index(write), write.id) if there is None else not there
+
+    def _take(self, write: Write, found: Sequence[_Found], new: bool) -> None:
+        """Decide on one action. new: whether there is no document of its id."""
+        action, created = self._policy.action, write.action.kind == "create"
+        original, similarity = self._original(write, found) if len(write.sketch) else (None, 0.0)
+        # The engine refuses to create what is there: then leaving it out changes nothing, and marking it says nothing.
+        is_free = action == "report" or new or created == (action == "skip")
+        if original is None or not is_free or (action != "report" and self._copies.original(write.id) is not None):
+            self._hand_on(write)
+            return
+        self._report.duplicates += 1
+        if self._policy.on_duplicate:
+            self._policy.on_duplicate(FoundDuplicate(write.id, original.id, similarity))
+        if action == "skip":
+            self._report.skipped += 1
+            self._keep(write, original)
+        elif action == "mark" and original.id is not None and write.again() is not None:
+            self._hand_on(write, marked_as=original.id)
+            self._keep(write, original)
+        else:
+            self._hand_on(write, leads=False)
+
+    def _keep(self, write: Write, original: Original) -> None:
+        """Keep a copy for as long as its original may still go, or its own id be written."""
+        unsure = original.id is not None and original.handed_on is not None and not original.confirmed
+        if unsure and self._copies.original(original.id) is None:
+            self._unconfirmed.append(original)
+        self._copies.keep(write, original)
+
+    def _original(self, write: Write, found: Sequence[_Found]) -> tuple[Original | None, float]:
+        """What a document is a copy of, and how similar it is to that."""
+        there = [(one.similarity, one.original) for one in found if one.original.id not in self._written]
+        seen = self._recent.resembling(write.sketch, self._where(write), write.id)
+        there += [(similarity, known) for similarity, known in seen if not self._should_be_stored(known)]
+        similarity, original = max(there, key=lambda one: one[0], default=(0.0, None))
+        return original, similarity
+
+    def _hand_on(self, write: Write, marked_as: str | None = None, leads: bool = True) -> None:
+        """Put an action into `ready`, and heed what it does to documents that others are copies of.
+
+        leads: whether later documents may be called copies of it, where it is not marked.
+        """
+        self.ready.append(write.action.content if marked_as is None else write.marked(self._field, marked_as))
+        self._handed_on += 1
+        if not write.changes_text:
+            return
+        if write.id is not None:
+            self._written.note(write.id, write.action.kind != "delete")
+            self._recent.forget(write.id)
+        if leads and marked_as is None and len(write.sketch):
+            where, index = self._where(write), self._index(write)
+            self._recent.add(Original(write.id, where, index, write.routing, write.sketch, self._handed_on))
+        if write.id is not None:
+            self._release(write.id)
+
+    def _release(self, id: str) -> None:
+        """Decide again on the copies of a document that was written, or is not stored: those that resemble it stay."""
+        for write in self._copies.take(id):
+            original, _ = self._original(write, ())
+            if original is not None and original.id == id:
+                self._keep(write, original)
+                continue
+            if (again := self._again(write)) is not None:
+                self._take(again, (), new=True)
+
+    def _hand_on_again(self, copy: Write) -> None:
+        """Hand on a copy that was left out, or without the mark that it was handed on with."""
+        if (again := self._again(copy)) is not None:
+            self._hand_on(again)
+
+    def _again(self, copy: Write) -> Write | None:
+        self._report.duplicates -= 1
+        self._report.skipped -= self._policy.action == "skip"
+        return copy if self._policy.action == "skip" else copy.again()
+
+    def _where(self, write: Write) -> str:
+        """Where copies of a document are looked for."""
+        index = self._policy.index or write.action.content.get("_index")
         if index is None:
             raise ValueError(
                 "an action names no _index: say in DuplicatePolicy(index=...) where to look for duplicates"
             )
-        return index, action.get("_id")
+        return str(index)
 
-
-class Recent:
-    """The last documents of this run that were no duplicates, beside those the index shows."""
-
-    def __init__(self, search: CandidateSearch, most: int) -> None:
-        self._search, self._most = search, most
-        self._documents: OrderedDict[int, tuple[Target, Sketch]] = OrderedDict()
-        self._by_key: dict[int, list[int]] = {}
-        self._by_target: dict[Target, int] = {}
-        self._next = 0
-        self._failed = False
-
-    def request(self, sketches: Sequence[Sketch], targets: Sequence[Target]) -> list[dict[str, Any]]:
-        """The body of a multi search, one search for each document."""
-        lines: list[dict[str, Any]] = []
-        for wanted, (index, _) in zip(sketches, targets, strict=True):
-            lines += [{"index": index, "ignore_unavailable": True}, self._search.body(wanted, only_leaders=True)]
-        return lines
-
-    def settle(
-        self,
-        sketches: Sequence[Sketch],
-        targets: Sequence[Target],
-        responses: Sequence[Mapping[str, Any]],
-    ) -> Iterator[FoundDuplicate | None]:
-        """For each document, in order, what it is a duplicate of; one that is new is remembered for the next."""
-        for wanted, target, response in zip(sketches, targets, responses, strict=True):
-            self._forget(self._by_target.get(target))  # the same id again replaces
-            stored = self._search.verified(wanted, self._hits(response))
-            others = [(one.similarity, one.id) for one in stored if one.id != target[1]]
-            best = max([*others, *self._seen(wanted)], key=lambda one: one[0], default=None)
-            if best is None:
-                self._remember(wanted, target)
-                yield None
-            else:
-                yield FoundDuplicate(target[1], best[1], best[0])
-
-    def _hits(self, response: Mapping[str, Any]) -> list[dict[str, Any]]:
-        if "hits" in response:
-            return list(response["hits"]["hits"])
-        if not self._failed:
-            self._failed = True
-            logger.warning("looking for duplicates failed (%s): documents are stored as new", response.get("error"))
-        return []
-
-    def _seen(self, wanted: Sketch) -> list[tuple[float, str | None]]:
-        keys = wanted[: self._search.keys].tolist()
-        met = Counter(number for key in keys for number in self._by_key.get(key, ()))
-        needed = self._search.needed(len(keys))
-        likely = [number for number, shared in met.most_common(self._search.examined) if shared >= needed]
-        similarity = self._search.similarities(wanted, [self._documents[number][1] for number in likely])
-        return [(float(similarity[i]), self._documents[likely[i]][0][1]) for i in np.flatnonzero(similarity).tolist()]
-
-    def _remember(self, wanted: Sketch, target: Target) -> None:
-        if not self._most:
-            return
-        number, self._next = self._next, self._next + 1
-        self._documents[number] = (target, wanted.copy())  # a copy: a view would keep its whole batch
-        if target[1] is not None:
-            self._by_target[target] = number
-        for key in wanted[: self._search.keys].tolist():
-            self._by_key.setdefault(key, []).append(number)
-        if len(self._documents) > self._most:
-            self._forget(next(iter(self._documents)))
-
-    def _forget(self, number: int | None) -> None:
-        if number is None:
-            return
-        target, stored = self._documents.pop(number)
-        self._by_target.pop(target, None)
-        for key in stored[: self._search.keys].tolist():
-            holders = self._by_key[key]
-            holders.remove(number)
-            if not holders:
-                del self._by_key[key]
+    def _index(self, write: Write) -> str:
+        """Where a document is stored."""
+        return str(write.action.content.get("_index") or self._where(write))

@@ -1,0 +1,170 @@
+"""A policy for duplicates against a model: what is stored with it, beside what is stored without it.
+
+The index is a small one in memory, with what matters here of a real one: a search sees what was there at the last
+refresh, a read by id sees what is there now, and some documents are refused.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search.indexing import duplicate_policy
+
+NEWS = "news"
+CHUNK = 4  # actions that the helper below sends at a time
+FAMILIES = {letter: " ".join(f"{letter}{number}" for number in range(40)) for letter in "abcd"}
+
+Documents = dict[tuple[str, str], dict[str, Any]]
+
+
+@dataclass
+class Memory:
+    """An index in memory. seen: as of the last refresh."""
+
+    documents: Documents = field(default_factory=dict)
+    seen: Documents = field(default_factory=dict)
+    writes: int = 0
+
+    def refresh(self) -> None:
+        self.seen = dict(self.documents)
+
+    def msearch(self, body: list[Any]) -> dict[str, Any]:
+        pairs = zip(body[::2], body[1::2], strict=True)
+        return {"responses": [{"hits": {"hits": list(self._hits(where["index"], one))}} for where, one in pairs]}
+
+    def _hits(self, where: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        query = body["query"]["bool"]
+        keys = {one["constant_score"]["filter"]["term"]["ndd_keys"] for one in query["should"]}
+        for (index, id), stored in self.seen.items():
+            source = stored["_source"]
+            if index != where or source["ndd"].get("duplicate_of") or not source["ndd"]["sketch"]:
+                continue
+            if len(keys & set(source["ndd_keys"])) >= query["minimum_should_match"]:
+                fields = {"ndd.sketch": source["ndd"]["sketch"], "ndd.recipe": [source["ndd"]["recipe"]]}
+                yield {**stored, "_id": id, "_index": index, "fields": fields}
+
+    def mget(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return {"docs": [self._read(one) for one in body["docs"]]}
+
+    def _read(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        stored = self.documents.get((wanted["_index"], wanted["_id"]))
+        return {"found": False} if stored is None else {"found": True, **stored}
+
+    def write(self, action: Mapping[str, Any]) -> None:
+        kind = action.get("_op_type", "index")
+        key = (action["_index"], str(action.get("_id", f"auto-{action.get('number')}")))
+        self.writes += 1
+        if kind == "delete":
+            self.documents.pop(key, None)
+            return
+        if kind == "update":
+            if key in self.documents:
+                old = self.documents[key]["_source"]
+                new = {**old, **action["doc"], "ndd": {**old["ndd"], **action["doc"].get("ndd", {})}}
+                self._put(key, new)
+            return
+        source = {name: value for name, value in action.items() if not name.startswith("_")}
+        if not source.get("refused") and not (kind == "create" and key in self.documents):
+            self._put(key, {"ndd": {"sketch": [], "recipe": ""}, "ndd_keys": [], **source})
+
+    def _put(self, key: tuple[str, str], source: dict[str, Any]) -> None:
+        self.documents[key] = {"_source": source, "_seq_no": self.writes, "_primary_term": 1}
+
+
+def store(index: Memory, actions: Iterable[dict[str, Any]], refresh: bool) -> None:
+    """Send actions in chunks, as a bulk helper does."""
+    chunk: list[dict[str, Any]] = []
+    for action in actions:
+        if len(chunk) == CHUNK:
+            for one in chunk:
+                index.write(one)
+            if refresh:
+                index.refresh()
+            chunk = []
+        chunk.append(action)
+    for one in chunk:
+        index.write(one)
+
+
+def family(stored: Mapping[str, Any]) -> str:
+    return str(stored["_source"].get("body", ""))[:1]
+
+
+bodies = st.builds(lambda letter, tail: f"{FAMILIES[letter]} {tail}", st.sampled_from("abcd"), st.sampled_from("xyz"))
+ids = st.one_of(st.integers(1, 5), st.integers(1, 5).map(str))
+places = st.sampled_from([NEWS, "other"])
+documents = st.fixed_dictionaries({"_index": places, "_id": ids, "body": bodies})
+kept = st.fixed_dictionaries({"_index": places, "_id": ids, "body": bodies, "refused": st.just(True)})
+made = st.builds(lambda one: {**one, "_op_type": "create"}, documents)
+unnamed = st.fixed_dictionaries({"_index": places, "body": bodies})
+deleted = st.fixed_dictionaries({"_op_type": st.just("delete"), "_index": places, "_id": ids})
+changed = st.fixed_dictionaries(
+    {
+        "_op_type": st.just("update"),
+        "_index": places,
+        "_id": ids,
+        "doc": st.one_of(bodies.map(lambda body: {"body": body}), st.just({"price": 3})),
+    }
+)
+textless = st.fixed_dictionaries({"_index": places, "_id": ids, "body": st.just("")})
+streams = st.lists(st.one_of(documents, documents, made, unnamed, deleted, changed, textless, kept), max_size=16)
+
+
+def numbered(actions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each document with a number of its own; and some at the end that resemble nothing, to fill the last chunks."""
+    given = [
+        one if one.get("_op_type") in ("delete", "update") else {**one, "number": number}
+        for number, one in enumerate(actions)
+    ]
+    words = [" ".join(f"{uuid.UUID(int=number * 99 + i).hex}" for i in range(20)) for number in range(3 * CHUNK)]
+    return [*given, *({"_index": "end", "_id": f"end{i}", "body": f"~{one}"} for i, one in enumerate(words))]
+
+
+def sketched(actions: Any, **more: Any) -> Any:
+    return ndd.with_sketches(actions, "body", keys=8, **more)
+
+
+@pytest.mark.parametrize("action", ["skip", "mark"])
+@settings(deadline=None)
+@given(st.lists(documents, max_size=6), streams, st.booleans(), st.booleans(), st.booleans())
+def test_nothing_is_lost_but_new_copies_of_what_stays(
+    action: Any, before: list[Any], stream: list[Any], as_list: bool, refreshed: bool, refreshes: bool
+) -> None:
+    """With "skip" all that is stored without a policy is stored, but texts under new ids that resemble a document that
+    stays. With "mark" all of it is stored, and of those that resemble each other in one index one is not marked.
+    """
+    plain, index = Memory(), Memory()
+    for one in (plain, index):
+        store(one, sketched(numbered(before)), False)
+        if refreshed:
+            one.refresh()
+    there = set(index.documents)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duplicate_policy, "CHUNK", CHUNK)
+        store(plain, sketched(numbered(stream)), refreshes)
+        policy = ndd.DuplicatePolicy(action, client=index, min_similarity=0.7)
+        given = numbered(stream)
+        store(index, sketched(given if as_list else iter(given), duplicates=policy), refreshes)
+    assert set(index.documents) <= set(plain.documents)
+    for key, stored in plain.documents.items():
+        if key in index.documents:
+            found = index.documents[key]["_source"]
+            assert {**found, "ndd": None} == {**stored["_source"], "ndd": None}
+            assert found["ndd"]["sketch"] == stored["_source"]["ndd"]["sketch"]
+        else:
+            assert action == "skip"
+            assert key not in there
+            assert family(stored) in {family(one) for (place, _), one in index.documents.items() if place == key[0]}
+    if action == "mark":
+        for place in (NEWS, "other"):
+            inside = [one for (where, _), one in index.documents.items() if where == place and family(one)]
+            leaders = {family(one) for one in inside if not one["_source"]["ndd"].get("duplicate_of")}
+            assert {family(one) for one in inside} == leaders

@@ -1,0 +1,138 @@
+"""Documents that are written through a client wrapped with `sketch=...`: their sketch is made on the way."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search.engines.request import Request
+from ndd_search.engines.writes import SketchedWrites
+from ndd_search.indexing.templates import properties
+from tests.engines.find import MODULES, Engine
+
+TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+LATER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
+WRITES = SketchedWrites.of({"news*": "body"}, "ndd", ndd.Recipe())
+
+
+def request(path: str, body: Any, method: str = "PUT") -> Request:
+    return Request(method, path, {}, {}, body)
+
+
+def sketch(text: str) -> dict[str, Any]:
+    return {"sketch": ndd.sketch(text).tolist(), "recipe": ndd.Recipe().id}
+
+
+def dsl(engine: Engine) -> Any:
+    return importlib.import_module("elasticsearch.dsl" if engine.family == "elasticsearch" else MODULES[engine.family])
+
+
+def test_a_document_that_is_read_changed_and_saved_has_the_sketch_of_its_new_text(engine: Engine, index: str) -> None:
+    """With the DSL of either client, and by index, create, update and bulk of the client itself."""
+    library = dsl(engine)
+
+    class Article(library.Document):  # type: ignore[misc]
+        body = library.Text()
+        price = library.Integer()
+
+    with engine.client() as plain, engine.client() as client:
+        plain.indices.create(index=index, body={"mappings": {"properties": properties()}})
+        ndd.wrap(client, sketch={f"{index}*": ["body"]})
+
+        def stored(id: str) -> dict[str, Any]:
+            return dict(plain.get(index=index, id=id)["_source"])
+
+        article = Article(meta={"id": "1"}, body=TEXT, price=1)
+        article.save(using=client, index=index, refresh=True)
+        assert stored("1") == {"body": TEXT, "price": 1, "ndd": sketch(TEXT)}
+        (found,) = Article.search(using=client, index=index).execute()
+        assert "ndd" not in found.to_dict(), "a search hides the sketch"
+        found.body = LATER
+        found.save(using=client, index=index)
+        assert stored("1") == {"body": LATER, "price": 1, "ndd": sketch(LATER)}
+        found.update(using=client, index=index, body=TEXT)
+        assert stored("1")["ndd"]["sketch"] == sketch(TEXT)["sketch"]
+
+        client.index(index=index, id="2", body={"body": TEXT})
+        client.create(index=index, id="3", body={"body": TEXT})
+        client.bulk(
+            body=[{"index": {"_index": index, "_id": "4"}}, {"body": TEXT}, {"delete": {"_id": "9"}}], index=index
+        )
+        helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
+        helpers.bulk(client, [{"_index": index, "_id": "5", "body": TEXT}])
+        assert all(stored(id) == {"body": TEXT, "ndd": sketch(TEXT)} for id in "2345")
+
+
+@pytest.mark.parametrize(
+    "unchanged",
+    [
+        request("/other/_doc/1", {"body": TEXT}),
+        request("/news/_doc/1", {"body": TEXT}, "GET"),
+        request("/news/_doc/1", {"title": TEXT}),
+        request("/news/_doc/1", b"no JSON"),
+        request("/news/_search", {"body": TEXT}, "POST"),
+        request("/_bulk", [{"index": {"_index": "other"}}, {"body": TEXT}], "POST"),
+        request("/news/_bulk", '{"delete":{"_id":"1"}}\n{"index":{"_id":"1"}}\n{"n": 1e400}\n', "POST"),
+        request("/news/_update/1", {"script": "ctx._source.n += 1"}, "POST"),
+        request("/_security/role/news", {"body": TEXT}),
+    ],
+)
+def test_a_request_that_stores_no_text_of_such_an_index_stays_the_same_object(unchanged: Request) -> None:
+    assert WRITES(unchanged) is unchanged
+
+
+def test_without_the_setting_every_request_stays_the_same_object() -> None:
+    unset = request("/news/_doc/1", {"body": TEXT})
+    assert SketchedWrites()(unset) is unset
+
+
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_json_that_came_as_text_keeps_its_bytes(as_bytes: bool) -> None:
+    number = "3.14159265358979323846264338327950288"
+    old = '{"sketch": [1], "recipe": "w3-k64-v1"}'
+    line = f'{{"pi" : {number},  "ndd": {old}, "body": "{TEXT}", "big": 1e400 }}'
+    lines = ['{"index":{"_index":"news"}}', line, '{"index":{"_index":"other"}}', line, ""]
+    body = "\n".join(lines)
+    made = WRITES(request("/_bulk", body.encode() if as_bytes else body, "POST")).body
+    assert isinstance(made, bytes if as_bytes else str)
+    head, document, *rest = (made.decode() if isinstance(made, bytes) else made).split("\n")
+    assert [head, *rest] == [lines[0], *lines[2:]]
+    assert f'"pi" : {number},' in document
+    assert '"big": 1e400' in document
+    assert json.loads(document)["ndd"] == sketch(TEXT)
+
+
+values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
+values |= st.lists(values, max_size=2) | st.dictionaries(st.text(max_size=2), values, max_size=2)
+sources = st.dictionaries(st.sampled_from(["body", "title", "a.b", '"', "n"]), values, max_size=3)
+sources |= st.builds(lambda one: {**one, "ndd": sketch("an old text"), "body": TEXT}, sources)
+updates = st.builds(lambda doc, upsert: {"doc": doc, "upsert": upsert, "detect_noop": True}, sources, sources)
+
+
+@settings(deadline=None)
+@given(st.one_of(sources.map(lambda one: ("_doc", one)), updates.map(lambda one: ("_update", one))), st.booleans())
+def test_text_and_objects_are_changed_alike(given: tuple[str, dict[str, Any]], indent: bool) -> None:
+    """A body that comes as JSON text says afterwards what the same body as an object says."""
+    kind, body = given
+    path = f"/news/{kind}/1"
+    text = json.dumps(body, indent=2 if indent else None)
+    made = WRITES(request(path, text, "POST")).body
+    assert json.loads(made) == WRITES(request(path, body, "POST")).body
+    assert body == json.loads(text), "what the caller gave is not changed"
+
+
+def test_settings_that_cannot_be_are_refused() -> None:
+    for rules, error, message in (
+        (["body"], TypeError, "must map index names to text fields"),
+        ({"news": {"fields": ["body"], "kys": 8}}, TypeError, "no setting 'kys'"),
+        ({"news": []}, ValueError, "at least one text field"),
+        ({"news": ["ndd"]}, ValueError, "no text field"),
+    ):
+        with pytest.raises(error, match=message):
+            SketchedWrites.of(rules, "ndd", ndd.Recipe())  # type: ignore[arg-type]
