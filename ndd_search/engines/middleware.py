@@ -77,6 +77,8 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     wishes = {**changes, **search.changes}
     remember = bool(wishes.pop("cache", True))
     options = collapse_options(settings.options, **wishes)
+    if not search.is_collapsed(options):
+        return None
     wanted, limit = search.start + search.size, settings.known.about(search.target).window_limit
     if wanted > limit or settings.clock() < settings.known.about(search.target_of_caller).plain_until:
         return None  # so deep that the engine itself has to say what it can do; or without a sketch to compare

@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import Any
 
 from ndd_search.cache import cache_key
-from ndd_search.config import Recipe
+from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.engines.hiding import hide_sketch, is_named, listed, names_of
+from ndd_search.engines.intent import asks_for_ids, ranks
 from ndd_search.engines.limits import is_bounded, limit_of, raised
 from ndd_search.field import SketchField
 
@@ -24,8 +25,9 @@ _READS = {
     *("_termvectors", "_mtermvectors", "_search_shards", "_async_search", "_rank_eval", "_terms_enum", "_query"),
     "_sql",
 }
-_BUSY_KEYS = ("pit", "search_after", "slice", "search_pipeline")  # others page, or work on every hit that comes back
-_BUSY_PARAMS = ("scroll", "search_pipeline", "search_after")
+# Searches with one of these are left alone: they page by other means, or something works on every hit that comes back.
+_BUSY_KEYS = {"pit", "search_after", "slice", "search_pipeline"}
+_BUSY_PARAMS = {"scroll", "search_pipeline", "search_after"}
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
 _TRACING = {"traceparent", "tracestate", "x-opaque-id", "user-agent", "x-elastic-client-meta", "content-length"}
 _WHICH_INDEXES = ("ignore_unavailable", "allow_no_indices", "expand_wildcards")  # what the target of a request means
@@ -58,6 +60,7 @@ class Search:
     changes:    what the request's own "ndd" says: options by name.
     limit:      hits that the search can give at most, None without such a limit (see `limits`).
     one_window: whether asking for more hits may change the order of the first ones.
+    ranks:      whether the order of the hits means something (see `intent`).
     """
 
     request: Request
@@ -66,6 +69,11 @@ class Search:
     changes: Mapping[str, Any]
     limit: int | None
     one_window: bool
+    ranks: bool
+
+    def is_collapsed(self, options: CollapseOptions) -> bool:
+        """Whether its hits are to be collapsed: a search that does not rank only if somebody asked for that."""
+        return self.ranks or options.collapse_unranked
 
     @property
     def body(self) -> Mapping[str, Any]:
@@ -121,17 +129,19 @@ def read_search(request: Request) -> Search | None:
         changes = {}
     if not isinstance(changes, Mapping):
         raise TypeError(f'"ndd" in a search must be an object of options, true or false, got {changes!r}')
+    if body.get("ndd") is not None:
+        changes = {"collapse_unranked": True, **changes}
     size = _number(request.params.get("size", body.get("size", 10)))
     start = _number(request.params.get("from", body.get("from", 0)))
     if size is None or start is None or size < 1 or start < 0:
         return None  # the engine says what is wrong with it
     plain = replace(request, body={key: value for key, value in body.items() if key != "ndd"} if body else request.body)
-    return Search(plain, start, size, changes, limit_of(body), is_bounded(body))
+    return Search(plain, start, size, changes, limit_of(body), is_bounded(body), ranks(body, request.params))
 
 
 def stripped(request: Request) -> Request:
-    """The request without our own key, for an engine that does not know it."""
-    if isinstance(request.body, Mapping) and "ndd" in request.body:
+    """A search without our own key "ndd", which engines refuse; any other request as it is, whatever it holds."""
+    if _is_search(request) and isinstance(request.body, Mapping) and "ndd" in request.body:
         return replace(request, body={key: value for key, value in request.body.items() if key != "ndd"})
     return request
 
@@ -220,35 +230,26 @@ def _number(given: Any) -> int | None:
         return None
 
 
+def _is_search(request: Request) -> bool:
+    return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
+
+
 def _is_left_alone(request: Request, body: Mapping[str, Any]) -> bool:
     return (
-        request.method not in ("GET", "POST")
-        or not _PATH.fullmatch(request.path)
+        not _is_search(request)
         or body.get("ndd") is False
-        or any(body.get(key) for key in _BUSY_KEYS)
-        or any(request.params.get(name) for name in _BUSY_PARAMS)
+        or not _BUSY_KEYS.isdisjoint(body)
+        or not _BUSY_PARAMS.isdisjoint(request.params)
         or not _is_json(request)
         or "source" in request.params  # the body in the URL
         or "_none_" in names_of(body.get("stored_fields")) + names_of(request.params.get("stored_fields"))
-        or _looks_up_ids(body.get("query"))
+        or asks_for_ids(body, request.params)
     )
 
 
 def _is_json(request: Request) -> bool:
     accept = next((value for name, value in request.headers.items() if name.lower() == "accept"), "application/json")
     return "json" in accept and request.params.get("format", "json") == "json"
-
-
-def _looks_up_ids(query: Any) -> bool:
-    """Whether a query asks for certain documents: hiding one of them would be wrong."""
-    if not isinstance(query, Mapping) or len(query) != 1:
-        return False
-    kind, inner = next(iter(query.items()))
-    if not isinstance(inner, Mapping):
-        return False
-    if kind in ("bool", "constant_score"):
-        return any(_looks_up_ids(one) for name in ("must", "filter") for one in listed(inner.get(name)))
-    return kind == "ids" or (kind in ("term", "terms") and "_id" in inner)
 
 
 def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> list[Any]:
