@@ -25,6 +25,7 @@ class Known:
 
     plain_until:  until when it is searched as if we were not there: it had no sketch.
     whole_until:  until when it is searched in one phase: taking a search apart did not work out.
+    sketched:     whether it is known to hold sketches.
     text_until:   until when recipes are read out of the documents: they are mapped as text, without doc values.
     count_again:  when its common values are counted next. common: those counted last.
     window_limit: its max_result_window.
@@ -33,6 +34,7 @@ class Known:
 
     plain_until: float = 0.0
     whole_until: float = 0.0
+    sketched: bool = False
     text_until: float = 0.0
     count_again: float = 0.0
     common: CommonValues | None = field(default=None, repr=False)

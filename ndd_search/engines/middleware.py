@@ -29,6 +29,7 @@ from ndd_search.engines.answers import (
 )
 from ndd_search.engines.common import count_common
 from ndd_search.engines.filter_path import filtered
+from ndd_search.engines.hiding import Hider, hider_of
 from ndd_search.engines.known import Known
 from ndd_search.engines.limits import raised
 from ndd_search.engines.request import (
@@ -106,7 +107,7 @@ class Conversation:
         known, now = self._known, self.settings.clock()
         numbers = [self._field.numbers] if self.options.numbers_must_match else []
         values = fields_of(self.options)
-        self._sketch_reading = sketch_reading(self._field, text=now < known.text_until)
+        self._sketch_reading = sketch_reading(self._field, text=now < known.text_until, sketched=known.sketched)
         self._reading = self._sketch_reading.and_of(numbers, values)
         hidden = [name for name in {*self._field.paths, *values} if not asked_for(self.search, self._field, name)]
         self._not_asked_for = [name for name in hidden if name in (*values, *numbers)]
@@ -180,12 +181,15 @@ class Conversation:
             return (yield from self._as_asked(answers[0]))
         if answers[0].refusals and (instead := (yield from self._refused_in_part(answers[0]))):
             return instead
+        self._hide_sketches(answers)
         sketched = any(self._field.sketch in (hit.get("fields") or {}) for hit in answers[-1].hits)
         if sketched and self.options.min_similarity == "auto" and self.settings.counts_common:
             yield from count_common(self.search, self.settings, self._sketch_reading, self._trips)
         state = self._extended(State(), answers, wish)
         if state.stream.lacking and set(state.stream.lacking) == {"missing"}:
             return (yield from self._without_us(state))
+        if "" in state.stream.lacking and not self._known.sketched:
+            self._learn(sketched=True)
         return state
 
     def _next(self, state: State, wish: Fetch) -> Rounds:
@@ -194,6 +198,7 @@ class Conversation:
         answers = yield from self._trips.later(self._requests(wish, first=False))
         reason = trouble(answers, like=Answer(state.envelope))
         if not reason:
+            self._hide_sketches(answers)
             return self._extended(state, answers, wish)
         why = answers[-1].complaint
         if self._narrows(why):
@@ -223,6 +228,15 @@ class Conversation:
             return [sketches]
         own = own_part(self.search, self.options.window)
         return [widened(self.search, own.start, own.size, self._field, self._sketch_reading), sketches]
+
+    @cached_property
+    def _hider(self) -> Hider:
+        return hider_of(self.search.body, self.search.request.params, self._field)
+
+    def _hide_sketches(self, answers: Sequence[Answer]) -> None:
+        unasked = [name for name in self._reading.fields if name in (*self._sketch_fields, *self._not_asked_for)]
+        for answer in answers:
+            self._hider.clean(answer.body, unasked)
 
     def _reader(self, found: Sequence[Sketch | str] = (), start: int = 0) -> HitReader:
         given = self.settings.common
@@ -326,6 +340,7 @@ class Conversation:
         answers = yield from self._trips.later(asked)
         if reason := trouble(answers, like=Answer(state.envelope)):
             return replace(state, stopped=reason, lasting=False)
+        self._hide_sketches(answers)
         documents = dict(state.documents)
         for wish, answer in zip(wishes, answers, strict=True):
             documents.update(self._documents(state.stream, wish.start, answer.hits))

@@ -100,20 +100,25 @@ class Search:
 class Reading:
     """What is read of each hit for us, besides what its user asks for.
 
-    stored: fields whose doc values are read. fields: fields read out of documents, which have to be unpacked for it.
+    stored:   fields whose doc values are read.
+    fields:   fields read out of documents, which have to be unpacked for it.
+    sketched: whether the target is known to hold sketches; the engine then leaves them out of `_source`.
     """
 
     stored: tuple[str, ...]
     fields: tuple[str, ...] = ()
+    sketched: bool = True
 
     def and_of(self, stored: Sequence[str], fields: Sequence[str]) -> Reading:
         """This and some more."""
-        return Reading((*self.stored, *stored), (*self.fields, *fields))
+        return replace(self, stored=(*self.stored, *stored), fields=(*self.fields, *fields))
 
 
-def sketch_reading(field: SketchField, text: bool = False) -> Reading:
+def sketch_reading(field: SketchField, text: bool = False, sketched: bool = True) -> Reading:
     """What it takes to read sketches. text: whether the recipe is mapped as text, which has no doc values."""
-    return Reading((field.sketch,), (field.recipe,)) if text else Reading((field.sketch, field.recipe))
+    if text:
+        return Reading((field.sketch,), (field.recipe,), sketched)
+    return Reading((field.sketch, field.recipe), (), sketched)
 
 
 def read_search(request: Request) -> Search | None:
@@ -164,10 +169,11 @@ def widened(
     }
     body["from"], body["size"] = start, size
     in_url = listed(params.get("docvalue_fields"))
-    body["docvalue_fields"] = _completed(body.get("docvalue_fields"), reading.stored, in_url)
+    body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
     if reading.fields:
-        body["fields"] = _completed(body.get("fields"), reading.fields)
-    hide_sketch(body, params, field)
+        body["fields"] = _completed(body.get("fields", []), reading.fields)
+    if reading.sketched:
+        hide_sketch(body, params, field)
     body.update(raised(search.body, start + size)[0])
     if not first:
         for key in _FIRST_ROUND_ONLY:
@@ -252,10 +258,15 @@ def _is_json(request: Request) -> bool:
     return "json" in accept and request.params.get("format", "json") == "json"
 
 
-def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> list[Any]:
-    """The fields a user asks for with those we need; one asked for twice may come back with its values twice."""
+def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> Any:
+    """The fields a user asks for with those we need; one asked for twice may come back with its values twice.
+
+    What is no list stays as it is, for the engine to refuse.
+    """
+    if not isinstance(given, list | tuple):
+        return given
     patterns = names_of(given) + list(elsewhere)
-    return [*listed(given), *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]
+    return [*given, *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]
 
 
 def _preference(search: Search) -> str:

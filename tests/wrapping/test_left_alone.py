@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import suppress
 from typing import Any
 
+import elasticsearch
+import opensearchpy
 import pytest
 
 import ndd_search as ndd
@@ -170,6 +173,7 @@ def test_a_search_that_ranks_by_a_sort_or_a_clause_is_collapsed(library: Library
     assert "ndd" not in wrapped.ask("GET", f"/{library.news}/_search", None, {"sort": "_doc", "size": "60"})
 
 
+REFUSED = [elasticsearch.ApiError, opensearchpy.TransportError]  # some of what follows, by some engine
 OWN = {"title": "three", "ndd": {"sketch": [1, 2], "recipe": "w3-k64-v1"}, "ndd_keys": ["00000001"]}
 
 # What writes, or says how, with a top-level key "ndd" in its body: method, path, body.
@@ -195,10 +199,8 @@ def test_what_is_no_search_keeps_a_key_ndd_byte_for_byte(
     sent = []
     for caller in (connect(proxy.url, wrapped=False), connect(proxy.url)):
         proxy.reset()
-        try:
+        with suppress(*REFUSED):
             caller.ask(method, path.format(index=index), body)
-        except Exception as refused:
-            assert getattr(refused, "status_code", 0) in (400, 409), refused
         sent.append([(one.method, one.target, one.body) for one in proxy.passed])
     assert sent[0] == sent[1]
     assert b'"ndd":' in sent[0][0][2]
