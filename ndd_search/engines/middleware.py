@@ -31,7 +31,6 @@ from ndd_search.engines.common import count_common
 from ndd_search.engines.filter_path import filtered
 from ndd_search.engines.hiding import Hider, hider_of
 from ndd_search.engines.known import Known
-from ndd_search.engines.limits import raised
 from ndd_search.engines.request import (
     Request,
     Search,
@@ -42,7 +41,16 @@ from ndd_search.engines.request import (
     widened,
 )
 from ndd_search.engines.response import block_of, hits_of, total_of
-from ndd_search.engines.rounds import DoesNotFit, Seen, documents_of, own_part, sketches_only, strategy_of, stretches
+from ndd_search.engines.rounds import (
+    DoesNotFit,
+    Seen,
+    documents_of,
+    goes_together,
+    own_part,
+    sketches_only,
+    strategy_of,
+    stretches,
+)
 from ndd_search.engines.settings import Settings
 from ndd_search.engines.state import State
 from ndd_search.engines.trips import Trips, Waiting, trouble
@@ -78,6 +86,8 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     wishes = {**changes, **search.changes}
     remember = bool(wishes.pop("cache", True))
     options = collapse_options(settings.options, **wishes)
+    if search.limits.apart and not goes_together(search.request):
+        search = search.as_found
     if not search.is_collapsed(options):
         return None
     wanted, limit = search.start + search.size, settings.known.about(search.target).window_limit
@@ -173,10 +183,14 @@ class Conversation:
         return longer
 
     def _first(self, wish: Fetch) -> Rounds:
-        refusals = {HTTPStatus.BAD_REQUEST} if self.strategy == "one_phase" else _REFUSED
+        whole = self.strategy == "one_phase" and not self.search.limits.apart
+        refusals = {HTTPStatus.BAD_REQUEST} if whole else _REFUSED
         answers = yield from self._trips.first(self._requests(wish, first=True), refusals)
         if self.strategy != "one_phase" and trouble(answers, like=answers[0]):
             raise DoesNotFit
+        if self.search.limits.apart and trouble(answers, like=answers[0]):
+            self.search = self.search.as_found
+            return (yield from self._first(wish))
         if not answers[0].has_hits:
             return (yield from self._as_asked(answers[0]))
         if answers[0].refusals and (instead := (yield from self._refused_in_part(answers[0]))):
@@ -220,6 +234,9 @@ class Conversation:
 
     def _requests(self, wish: Fetch, first: bool) -> list[Request]:
         """What is sent for a round; sketches are in the answer to the last."""
+        if first and self.search.limits.apart:
+            aggregated = widened(self.search.as_found, 0, 1, self._field, self._sketch_reading)
+            return [aggregated, widened(self.search, wish.start, wish.size, self._field, self._reading, first=False)]
         if self.strategy == "one_phase":
             return [widened(self.search, wish.start, wish.size, self._field, self._reading, first=first)]
         of_all = first and self.strategy == "two_phase"
@@ -312,7 +329,7 @@ class Conversation:
         total = answers[0].total
         stream = state.stream.extend(hits, asked, reader, self.options, total=total, find=self.settings.pairs)
         documents = {} if apart else dict(enumerate(hits, wish.start))
-        if len(answers) > 1:
+        if apart and len(answers) > 1:
             within = max(0, wish.size - self.search.start)  # max_window may end before the page does
             documents = self._documents(stream, self.search.start, answers[0].hits[:within])
         envelope = envelope_of(answers[0].body) if state.envelope is None else after(state.envelope, answers)
@@ -372,9 +389,9 @@ class Conversation:
         body = dict(state.envelope or {})
         body["hits"] = {**body["hits"], "hits": hits_of(page, self._plain)}
         if "total" in body["hits"]:
-            body["hits"]["total"] = total_of(page, body["hits"]["total"])
+            body["hits"]["total"] = total_of(page, body["hits"]["total"], self.search.limits.total)
         body["ndd"] = {**block_of(page, self._plain), "strategy": self.strategy}
-        if notes := raised(self.search.body, self.options.window)[1]:
+        if notes := self.search.raised(self.options.window)[1]:
             body["ndd"]["raised"] = notes
         return self._filtered(body)
 

@@ -16,7 +16,7 @@ from ndd_search.cache import cache_key
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.engines.hiding import hide_sketch, is_named, listed, names_of
 from ndd_search.engines.intent import asks_for_ids, ranks
-from ndd_search.engines.limits import is_bounded, limit_of, raised
+from ndd_search.engines.limits import Limits, limits_of, raised
 from ndd_search.field import SketchField
 
 _PATH = re.compile(r"(?:/[^/]+)?/_search")
@@ -58,8 +58,7 @@ class Search:
     request:    as the user sent it, without our own key "ndd".
     start, size: the page asked for.
     changes:    what the request's own "ndd" says: options by name.
-    limit:      hits that the search can give at most, None without such a limit (see `limits`).
-    one_window: whether asking for more hits may change the order of the first ones.
+    limits:     what numbers in the search say of how many hits it gives.
     ranks:      whether the order of the hits means something (see `intent`).
     """
 
@@ -67,9 +66,27 @@ class Search:
     start: int
     size: int
     changes: Mapping[str, Any]
-    limit: int | None
-    one_window: bool
+    limits: Limits
     ranks: bool
+
+    @property
+    def limit(self) -> int | None:
+        """Hits that the search can give at most, None without such a limit."""
+        return self.limits.found
+
+    @property
+    def one_window(self) -> bool:
+        """Whether asking for more hits may change the order of the first ones."""
+        return self.limits.bounded
+
+    @property
+    def as_found(self) -> Search:
+        """The same with its numbers as they are: for what is found by it, and not shown of it."""
+        return replace(self, limits=replace(self.limits, grows=False, apart=False))
+
+    def raised(self, most: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """What has to change in the body for it to give `most` hits, and the numbers that were raised for it."""
+        return raised(self.body, most, self.limits)
 
     def is_collapsed(self, options: CollapseOptions) -> bool:
         """Whether its hits are to be collapsed: a search that does not rank only if somebody asked for that."""
@@ -140,8 +157,13 @@ def read_search(request: Request) -> Search | None:
     start = _number(request.params.get("from", body.get("from", 0)))
     if size is None or start is None or size < 1 or start < 0:
         return None  # the engine says what is wrong with it
+    limits = limits_of(body, start, size)
+    if limits.shown is not None:
+        if start >= limits.shown or (size > limits.shown and limits.total is None):
+            return None  # the engine's own answer has no hits, or says that the page is too long
+        size = min(size, limits.shown - start)
     plain = replace(request, body={key: value for key, value in body.items() if key != "ndd"} if body else request.body)
-    return Search(plain, start, size, changes, limit_of(body), is_bounded(body), ranks(body, request.params))
+    return Search(plain, start, size, changes, limits, ranks(body, request.params))
 
 
 def stripped(request: Request) -> Request:
@@ -174,7 +196,7 @@ def widened(
         body["fields"] = _completed(body.get("fields", []), reading.fields)
     if reading.sketched:
         hide_sketch(body, params, field)
-    body.update(raised(search.body, start + size)[0])
+    body.update(search.raised(start + size)[0])
     if not first:
         for key in _FIRST_ROUND_ONLY:
             body.pop(key, None)
