@@ -347,6 +347,9 @@ def test_dsl_objects_show_it_all(library: Library, connect: Connect) -> None:
     groups = [hit.meta.inner_hits.near_duplicates for hit in response if "inner_hits" in hit.meta]
     assert groups
     assert all(group.hits.total.value == len(group) for group in groups)
+    dropped = caller.run(wanted.extra(ndd={"mode": "drop"}).execute())
+    assert not any("inner_hits" in hit.meta for hit in dropped)
+    assert "ndd" not in caller.run(wanted.extra(ndd=False).execute())
 
 
 def test_the_answer_of_elasticsearch_stays_the_clients_own_object(library: Library, connect: Connect) -> None:
