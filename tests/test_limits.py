@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ndd_search.engines.limits import Limits, limits_of, raised
+from ndd_search.engines.request import Request, read_search
 
 MATCH = {"match": {"body": "linear hybrid knn rrf"}}
 STANDARD = {"standard": {"query": MATCH}}
@@ -151,3 +152,14 @@ def test_a_reranker_looks_at_no_more_than_it_was_told_to() -> None:
     assert limits_of(reranker).found == 30
     assert raised(reranker, 100, limits_of(reranker))[0] == reranker
     assert limits_of({"retriever": {"text_similarity_reranker": {"retriever": STANDARD}}}).found == 10
+
+
+def test_a_fused_ranking_shows_no_more_than_its_window() -> None:
+    """A page that is longer is for the engine to refuse, one that begins beyond it for the engine to leave empty."""
+    assert limits_of(RRF).shown == 50
+    assert limits_of(RRF).total is None
+    pages = {(0, 10): 10, (0, 50): 50, (45, 10): 5, (50, 10): None, (0, 51): None}
+    for (start, size), wanted in pages.items():
+        body = {**RRF, "from": start, "size": size}
+        search = read_search(Request("POST", "/news/_search", {}, {}, body))
+        assert (search and search.size) == wanted

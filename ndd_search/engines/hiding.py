@@ -10,13 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 from ndd_search.engines.answers import drop_fields
+from ndd_search.engines.intent import inside
 from ndd_search.field import STALE, SketchField
 
 _IN_URL = ("_source", "_source_includes", "_source_excludes", "_source_exclude_vectors")
 _RECIPE = re.compile(rf"[a-z]\d+-k\d+-v\d+(-.+)?|{STALE}")
+_STORED = {"sketch", "recipe", "numbers", "duplicate_of"}
 _KEY = re.compile(r"[0-9a-f]{8}")
 
 
@@ -37,16 +40,11 @@ def hide_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField
 
 @dataclass(frozen=True)
 class Hider:
-    """Takes sketches out of the answers to one search.
+    """Takes sketches out of the answers to one search, of the hits and of whatever else lists documents."""
 
-    shown:   the names of what lists documents and shows their sketches, because its caller names them there: of
-             `top_hits`, of inner hits, and "" for the hits of the search itself.
-    further: whether documents may be listed elsewhere than among the hits.
-    """
-
+    body: Mapping[str, Any]
+    params: Mapping[str, str]
     field: SketchField
-    shown: frozenset[str]
-    further: bool
 
     def clean(self, answer: Any, fields: Sequence[str] = ()) -> None:
         """Take the sketches out of an answer, in place.
@@ -55,40 +53,44 @@ class Hider:
         """
         if not isinstance(answer, dict):
             return
-        self._clean_hits(answer, "")
-        left = [answer.get("aggregations"), answer.get("suggest")] if self.further else []
+        self._clean_hits(answer, self._hits_show)
+        elsewhere = not {"aggs", "aggregations", "suggest"}.isdisjoint(self.body)
+        left = [answer.get("aggregations"), answer.get("suggest")] if elsewhere else []
         while left:
             node = left.pop()
             if isinstance(node, list):
                 left.extend(node)
             elif isinstance(node, dict):
-                if isinstance(source := node.get("_source"), dict) and "" not in self.shown:
+                if isinstance(source := node.get("_source"), dict) and not self._hits_show:
                     _clean(source, self.field)  # what a completion suggests
                 for name, inner in node.items():
                     if isinstance(inner, dict) and isinstance(inner.get("hits"), dict):
-                        self._clean_hits(inner, name.rpartition("#")[2], fields)  # "top_hits#name" with `typed_keys`
+                        plain_name = name.rpartition("#")[2]  # it is "top_hits#name" with `typed_keys`
+                        self._clean_hits(inner, plain_name in self._showing, fields)
                     elif isinstance(inner, dict | list):
                         left.append(inner)
 
-    def _clean_hits(self, node: dict[str, Any], name: str, fields: Sequence[str] = ()) -> None:
+    def _clean_hits(self, node: dict[str, Any], show: bool, fields: Sequence[str] = ()) -> None:
         hits = (node.get("hits") or {}).get("hits")
-        hidden = name not in self.shown
         for hit in hits if isinstance(hits, list) else ():
-            if hidden and isinstance(source := hit.get("_source"), dict):
+            if not show and (source := hit.get("_source")):
                 _clean(source, self.field)
             if fields:
                 drop_fields(hit, fields)
-            for inner, found in (hit.get("inner_hits") or {}).items():
-                self._clean_hits(found, inner)
+            if "inner_hits" in hit:
+                for name, found in hit["inner_hits"].items():
+                    self._clean_hits(found, name in self._showing)
 
+    @cached_property
+    def _hits_show(self) -> bool:
+        """Whether the caller names the sketch among what he wants of the hits."""
+        wanted = [*names_of(self.params.get("_source")), *names_of(self.params.get("_source_includes"))]
+        return _is_named_by(self.body.get("_source"), self.field) or any(is_named(one, self.field) for one in wanted)
 
-def hider_of(body: Mapping[str, Any], params: Mapping[str, str], field: SketchField) -> Hider:
-    """What hides the sketches in the answers to a search."""
-    shown = set(_shown([body.get(key) for key in ("query", "collapse", "aggs", "aggregations")], field))
-    wanted = [*names_of(params.get("_source")), *names_of(params.get("_source_includes"))]
-    if _is_named_by(body.get("_source"), field) or any(is_named(one, field) for one in wanted):
-        shown.add("")
-    return Hider(field, frozenset(shown), not {"aggs", "aggregations", "suggest"}.isdisjoint(body))
+    @cached_property
+    def _showing(self) -> set[str]:
+        """The names of the `top_hits` and inner hits for which he does."""
+        return set(_showing([self.body.get(key) for key in ("query", "collapse", "aggs", "aggregations")], self.field))
 
 
 def names_of(given: Any) -> list[str]:
@@ -194,15 +196,14 @@ def _aggregation(node: Any, field: SketchField) -> Any:
     return made
 
 
-def _shown(node: Any, field: SketchField) -> list[str]:
+def _showing(node: Any, field: SketchField) -> list[str]:
     """The names of the lists of documents, in a part of a search, whose `_source` names the sketch."""
     names: list[str] = []
     left = [node]
     while left:
         one = left.pop()
-        if isinstance(one, list):
-            left.extend(inner for inner in one if isinstance(inner, Mapping | list))
-        elif isinstance(one, Mapping):
+        left.extend(inside(one))
+        if isinstance(one, Mapping):
             for inner in listed(one.get("inner_hits")):
                 if isinstance(inner, Mapping) and _is_named_by(inner.get("_source"), field):
                     default = one.get("type", one.get("parent_type", one.get("path")))
@@ -211,7 +212,6 @@ def _shown(node: Any, field: SketchField) -> list[str]:
                 top = inner.get("top_hits") if isinstance(inner, Mapping) else None
                 if isinstance(top, Mapping) and _is_named_by(top.get("_source"), field):
                     names.append(name)
-            left.extend(one.values())
     return names
 
 
@@ -226,13 +226,21 @@ def _is_named_by(source: Any, field: SketchField) -> bool:
 def _clean(source: dict[str, Any], field: SketchField) -> None:
     """Take what is ours out of a document."""
     stored = source.get(field.name)
-    if not isinstance(stored, dict) or not _RECIPE.fullmatch(str(stored.get("recipe"))):
+    if not isinstance(stored, dict) or not _is_recipe(stored.get("recipe")):
         return
-    left = {name: value for name, value in stored.items() if f"{field.name}.{name}" not in field.paths}
-    if left:
-        source[field.name] = left
-    else:
+    if _STORED.issuperset(stored):
         del source[field.name]
+    else:
+        source[field.name] = {name: value for name, value in stored.items() if name not in _STORED}
     keys = source.get(field.keys)
     if isinstance(keys, list) and all(_KEY.fullmatch(str(one)) for one in keys):
         del source[field.keys]
+
+
+def _is_recipe(given: Any) -> bool:
+    return isinstance(given, str) and _is_id(given)
+
+
+@lru_cache
+def _is_id(text: str) -> bool:
+    return _RECIPE.fullmatch(text) is not None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 Body = Mapping[str, Any]
+_SCALARS = (str, int, float, type(None))
+_OBJECTS = (dict, Mapping)  # the plain one first: asking for a Mapping takes ten times as long
+_CONTAINERS = (list, tuple, *_OBJECTS)
 
 _QUERIES = ("query", "post_filter", "knn", "retriever", "rescore", "sub_searches")  # parts of a body that hold queries
 _NAMES_ID = re.compile(r"(?<![\w.])_id\s*:")  # in the language of query_string
@@ -16,6 +19,27 @@ _NOT_ASKED_FOR = {
     *("vector", "query_vector", "query_vector_builder"),
 }
 _UNORDERED = {"_doc", "_shard_doc"}
+_DEEPEST = 100  # levels; engines refuse queries nested deeper than 30
+
+
+def nests_too_deep(body: Any) -> bool:
+    """Whether a body has more levels than a search that an engine answers, or holds itself."""
+    left = [(body, 0)]
+    while left:
+        node, depth = left.pop()
+        if depth > _DEEPEST:
+            return True
+        left.extend((one, depth + 1) for one in inside(node))
+    return False
+
+
+def inside(node: Any) -> Iterable[Any]:
+    """The objects and lists that stand in an object or a list of a body; a list of numbers is not searched for any."""
+    if isinstance(node, list | tuple):
+        within: Iterable[Any] = node if node and not isinstance(node[0], int | float) else ()
+    else:
+        within = node.values() if isinstance(node, _OBJECTS) else ()
+    return [one for one in within if not isinstance(one, _SCALARS) and isinstance(one, _CONTAINERS)]
 
 
 def asks_for_ids(body: Body, params: Mapping[str, str]) -> bool:
@@ -87,13 +111,14 @@ def _names(node: Any) -> Iterator[tuple[str, Any]]:
     left = [node]
     while left:
         one = left.pop()
-        if isinstance(one, Mapping):
+        if isinstance(one, _OBJECTS):
             for name, inner in one.items():
                 if name not in _NOT_ASKED_FOR:
                     yield name, inner
-                    left.append(inner)
-        elif isinstance(one, list | tuple):
-            left.extend(one)
+                    if not isinstance(inner, _SCALARS):
+                        left.append(inner)
+        else:
+            left.extend(inside(one))
 
 
 def _several(given: Any) -> list[Any]:

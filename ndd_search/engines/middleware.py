@@ -29,7 +29,7 @@ from ndd_search.engines.answers import (
 )
 from ndd_search.engines.common import count_common
 from ndd_search.engines.filter_path import filtered
-from ndd_search.engines.hiding import Hider, hider_of
+from ndd_search.engines.hiding import Hider
 from ndd_search.engines.known import Known
 from ndd_search.engines.request import (
     Request,
@@ -248,7 +248,7 @@ class Conversation:
 
     @cached_property
     def _hider(self) -> Hider:
-        return hider_of(self.search.body, self.search.request.params, self._field)
+        return Hider(self.search.body, self.search.request.params, self._field)
 
     def _hide_sketches(self, answers: Sequence[Answer]) -> None:
         unasked = [name for name in self._reading.fields if name in (*self._sketch_fields, *self._not_asked_for)]
@@ -391,6 +391,9 @@ class Conversation:
         if "total" in body["hits"]:
             body["hits"]["total"] = total_of(page, body["hits"]["total"], self.search.limits.total)
         body["ndd"] = {**block_of(page, self._plain), "strategy": self.strategy}
+        if self.search.limits.total is not None and (unique := body["ndd"]["unique"]):
+            most = self.search.limits.total
+            unique.update({name: min(unique[name], most) for name in ("value", "low", "high")})
         if notes := self.search.raised(self.options.window)[1]:
             body["ndd"]["raised"] = notes
         return self._filtered(body)

@@ -15,7 +15,7 @@ from typing import Any
 from ndd_search.cache import cache_key
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.engines.hiding import hide_sketch, is_named, listed, names_of
-from ndd_search.engines.intent import asks_for_ids, ranks
+from ndd_search.engines.intent import asks_for_ids, nests_too_deep, ranks
 from ndd_search.engines.limits import Limits, limits_of, raised
 from ndd_search.field import SketchField
 
@@ -271,6 +271,7 @@ def _is_left_alone(request: Request, body: Mapping[str, Any]) -> bool:
         or not _is_json(request)
         or "source" in request.params  # the body in the URL
         or "_none_" in names_of(body.get("stored_fields")) + names_of(request.params.get("stored_fields"))
+        or nests_too_deep(body)
         or asks_for_ids(body, request.params)
     )
 

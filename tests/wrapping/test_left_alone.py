@@ -21,6 +21,18 @@ SLICED = {"query": MATCH, "size": 3, "slice": {"id": 0, "max": 2}, "sort": ["_do
 IDS = {"ids": {"values": ["7-0", "7-1"]}}
 FOUND = {"term": {"_id": "7-0"}}
 
+CYCLE: dict[str, Any] = {"bool": {"must": [MATCH]}}
+CYCLE["bool"]["must"].append(CYCLE)
+
+
+def deep(levels: int) -> dict[str, Any]:
+    """A query inside so many others."""
+    query: dict[str, Any] = MATCH
+    for _ in range(levels):
+        query = {"bool": {"must": [query]}}
+    return query
+
+
 # Queries that ask for documents by id, wherever the ids stand.
 BY_ID: dict[str, Any] = {
     "should": {"query": {"bool": {"should": [FOUND, {"term": {"_id": {"value": "7-1"}}}]}}},
@@ -60,6 +72,9 @@ CALLS: dict[str, Any] = {
     "ids in a filter": ("POST", "/{news}/_search", {"query": {"bool": {"filter": {"ids": {"values": ["7-0"]}}}}}, {}),
     "ids in the URL": ("GET", "/{news}/_search", None, {"q": "_id:7-0 OR _id:7-1"}),
     "ids as the default field": ("GET", "/{news}/_search", None, {"q": "7-0 7-1", "df": "_id"}),
+    "ids in a retriever": ("POST", "/{news}/_search", {"retriever": {"standard": {"query": IDS}}}, {}),
+    "a query nested too deep": ("POST", "/{news}/_search", {"query": deep(400)}, {}),
+    "a query that holds itself": ("POST", "/{news}/_search", {"query": CYCLE}, {}),
     "an empty search_after": ("POST", "/{news}/_search", {"query": MATCH, "search_after": []}, {}),
     "an empty search_pipeline": ("POST", "/{news}/_search", {"query": MATCH, "search_pipeline": {}}, {}),
     "no ids at all": ("POST", "/{news}/_search", {"query": MATCH, "stored_fields": "_none_", "_source": False}, {}),

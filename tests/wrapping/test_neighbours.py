@@ -72,6 +72,7 @@ def test_no_more_is_shown_and_counted_than_without_us(
     assert len(got["hits"]["hits"]) <= len(of_engine["hits"]["hits"])
     assert got["ndd"]["degraded"] is None
     if name in LONE:
+        assert got["ndd"]["unique"]["value"] <= of_engine["hits"]["total"]["value"]
         assert got["ndd"]["exhausted"] or len(got["hits"]["hits"]) == len(of_engine["hits"]["hits"])
         assert "raised" in got["ndd"]
         beyond = {**body, "from": of_engine["hits"]["total"]["value"]}
