@@ -174,6 +174,22 @@ def test_an_index_with_sketches_beside_one_with_such_fields_hides_its_own_only(
         }
 
 
+def test_an_index_made_anew_without_sketches_shows_what_is_stored(engine: Engine, index: str, connect: Connect) -> None:
+    """What was learnt of an index of the same name hides nothing of this one."""
+    caller = connect(cache=False)
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        bulk(engine, client, actions(index, engine))
+        assert caller.search(index=index, body={"query": MATCH})["ndd"]["hidden"] > 0
+        client.indices.delete(index=index)
+        client.indices.create(index=index, body=mapping(engine, sketches=False))
+        own = {"body": "market", **OWN["an object of ours by name"]}
+        bulk(engine, client, [{"_index": index, "_id": "1", **own}])
+    for _ in range(2):
+        (hit,) = caller.search(index=index, body={"query": MATCH})["hits"]["hits"]
+        assert hit["_source"] == own
+
+
 REFUSED: list[Any] = [
     *({"bogus": 1}, {"excludes": 5}, {"excludes": None}, {"includes": [["a"]]}, {"includes": {"a": 1}}),
     *(5, None, [1], {"exclude_vectors": "perhaps"}),
