@@ -404,10 +404,10 @@ class Conversation:
         if found.whole and not found.hits:
             plain_until = self.settings.clock() + self.settings.plain_for
             self.settings.known.learn(self.search.target_of_caller, plain_until=plain_until)
+            if self._reading.sketched:  # it held some before, so that the engine left their values out for us
+                self._learn(sketched=False)
+                return (yield self.search.request)
         places = range(self.search.start, min(self.search.start + self.search.size, state.stream.fetched))
-        if self._reading.sketched:  # it was, and the engine left something out for us
-            self._learn(sketched=False)
-            return (yield self.search.request)
         if self.search.one_window or not state.documents.keys() >= set(places):
             return (yield self.search.request)
         body = dict(state.envelope or {})
