@@ -245,6 +245,8 @@ class CollapseOptions:
                       with its documents, "two_phase" for the sketches of the window and then for the documents to
                       show, "one_trip" for both at once, guessing which documents will be shown; "auto" chooses for
                       each search. A search that cannot be taken apart is fetched in one phase.
+    collapse_unranked: whether a wrapped client also collapses searches that do not rank their hits: `match_all`,
+                      filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
     """
 
     min_similarity: float | str = "auto"
@@ -260,6 +262,7 @@ class CollapseOptions:
     time_field: str | None = None
     max_seconds_apart: float | None = None
     strategy: Strategy = "auto"
+    collapse_unranked: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.min_similarity, str):
@@ -277,8 +280,9 @@ class CollapseOptions:
         _whole("max_per_group", self.max_per_group, 1)
         _whole("min_shingles", self.min_shingles, 0)
         _share("min_length_ratio", self.min_length_ratio)
-        if not isinstance(self.numbers_must_match, bool):
-            raise TypeError(f"numbers_must_match must be true or false, got {self.numbers_must_match!r}")
+        for name in ("numbers_must_match", "collapse_unranked"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be true or false, got {getattr(self, name)!r}")
         for name in ("keep", "must_match"):  # lists come from JSON; a frozen value holds tuples
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Collection):

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ndd_search.engines.limits import is_bounded, limit_of, raised
+from ndd_search.engines.limits import Limits, limits_of, raised
+from ndd_search.engines.request import Request, read_search
 
 MATCH = {"match": {"body": "linear hybrid knn rrf"}}
 STANDARD = {"standard": {"query": MATCH}}
@@ -22,51 +23,70 @@ HYBRID = {
     }
 }
 
+# A search, and the numbers that are raised in it.
 BOUNDED: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     "knn": ({"knn": NEAREST}, {"k": 100, "num_candidates": 100}),
-    "two knn": ({"knn": [NEAREST, {**NEAREST, "k": 200, "num_candidates": 300}]}, {"k": 100, "num_candidates": 100}),
+    "knn in a list": ({"knn": [NEAREST]}, {"k": 100, "num_candidates": 100}),
+    "two knn": ({"knn": [NEAREST, {**NEAREST, "k": 200, "num_candidates": 300}]}, {}),
+    "knn beside a query": ({"query": MATCH, "knn": NEAREST}, {}),
     "enough": ({"knn": {**NEAREST, "k": 500, "num_candidates": 500}}, {}),
     "knn that leaves k to size": (
         {"query": {"knn": {"field": "v", "query_vector": [1], "num_candidates": 40}}},
-        {"num_candidates": 100},
+        {"k": 100, "num_candidates": 100},
     ),
+    "knn of a retriever": ({"retriever": {"knn": NEAREST}}, {"k": 100, "num_candidates": 100}),
     "knn of OpenSearch": ({"query": {"knn": {"vector": {"vector": [0.1], "k": 10}}}}, {"k": 100}),
-    "knn of OpenSearch in a bool": (
-        {"query": {"bool": {"must": [{"knn": {"v": {"vector": [0.1], "k": 10}}}]}}},
-        {"k": 100},
-    ),
+    "knn of OpenSearch for fewer than the page": ({"query": {"knn": {"vector": {"vector": [0.1], "k": 9}}}}, {}),
+    "knn of OpenSearch in a bool": ({"query": {"bool": {"must": [{"knn": {"v": {"vector": [0.1], "k": 10}}}]}}}, {}),
+    "knn before a filter": ({"knn": NEAREST, "post_filter": MATCH}, {}),
     "neural by distance": ({"query": {"neural": {"p": {"query_text": "x", "model_id": "m", "min_score": 0.5}}}}, {}),
-    "rrf": (RRF, {"rank_window_size": 100, "k": 100, "num_candidates": 100}),
+    "rrf": (RRF, {"rank_window_size": 100}),
     "rrf that leaves it to the engine": ({"retriever": {"rrf": {"retrievers": [STANDARD]}}}, {"rank_window_size": 100}),
     "linear": (
         {"retriever": {"linear": {"retrievers": [{"retriever": STANDARD, "weight": 2}], "rank_window_size": 10}}},
         {"rank_window_size": 100},
     ),
-    "hybrid": (HYBRID, {"pagination_depth": 100, "k": 100}),
+    "hybrid": (HYBRID, {"pagination_depth": 100}),
 }
 
 
 @pytest.mark.parametrize("name", BOUNDED)
 def test_numbers_that_bound_a_search_are_raised_to_the_window_and_named(name: str) -> None:
+    """What is raised is what lets more hits through without another score for any of them."""
     body, wanted = BOUNDED[name]
     given = copy.deepcopy(body)
-    changed, notes = raised(body, 100)
+    limits = limits_of(body)
+    changed, notes = raised(body, 100, limits)
     assert body == given
-    assert is_bounded(body)
+    assert limits.bounded
     assert notes == wanted
-    assert set(changed) == set(body)
-    assert raised(changed, 100)[1] == {}
-    assert limit_of(body) is None
+    assert raised({**body, **changed}, 100, limits)[1] == {}
 
 
 def test_only_the_numbers_differ() -> None:
-    changed, _ = raised(RRF, 100)
-    nearest = {**NEAREST, "k": 100, "num_candidates": 100}
-    assert changed == {"retriever": {"rrf": {"retrievers": [STANDARD, {"knn": nearest}], "rank_window_size": 100}}}
+    """All other parts of a search are sent as they came."""
+    changed, _ = raised(RRF, 100, limits_of(RRF))
+    assert changed == {
+        "retriever": {"rrf": {"retrievers": [STANDARD, {"knn": NEAREST}], "rank_window_size": 100}},
+    }
+    lone = {"knn": NEAREST}
+    assert raised(lone, 100, limits_of(lone))[0] == {"knn": {**NEAREST, "k": 100, "num_candidates": 100}}
+
+
+def test_numbers_that_hang_on_the_size_of_the_page_are_written_out_where_they_are_not_raised() -> None:
+    """The engine takes k from the size, and we ask for another size."""
+    bare = {"field": "v", "query_vector": [1]}
+    body = {"query": MATCH, "knn": bare}
+    written = {"knn": {**bare, "k": 7, "num_candidates": 10}}
+    assert raised(body, 100, limits_of(body, 0, 7)) == ({"query": MATCH, **written}, {})
+    few = {"knn": [{**bare, "num_candidates": 3}, NEAREST]}
+    assert raised(few, 100, limits_of(few, 0, 7))[0] == {"knn": [{**bare, "k": 3, "num_candidates": 3}, NEAREST]}
 
 
 def test_no_more_candidates_than_the_engines_take() -> None:
-    assert raised({"knn": NEAREST}, 20_000)[1] == {"k": 10_000, "num_candidates": 10_000}
+    """Engines refuse more than ten thousand candidates."""
+    body = {"knn": NEAREST}
+    assert raised(body, 20_000, limits_of(body))[1] == {"k": 10_000, "num_candidates": 10_000}
 
 
 @pytest.mark.parametrize(
@@ -81,26 +101,65 @@ def test_no_more_candidates_than_the_engines_take() -> None:
     ],
 )
 def test_words_and_fields_of_these_names_bound_nothing(body: dict[str, Any]) -> None:
-    assert not is_bounded(body)
-    assert raised(body, 100) == ({}, {})
-    assert limit_of(body) is None
+    """A field may be called as a kind of search is."""
+    assert limits_of(body) == Limits(10)
+    assert raised(body, 100, limits_of(body)) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    "body", [{"knn": NEAREST}, {"knn": [NEAREST]}, {"retriever": {"knn": NEAREST}}, {"query": {"knn": NEAREST}}]
+)
+def test_k_is_the_most_that_is_shown_and_counted(body: dict[str, Any]) -> None:
+    """However far k is raised."""
+    limits = limits_of(body)
+    assert (limits.shown, limits.total) == (10, 10)
+
+
+def test_neighbours_of_each_shard_beyond_k_are_shown_as_the_engine_finds_them() -> None:
+    """A `knn` query takes k from each shard, so that a page longer than k may be full."""
+    limits = limits_of({"query": {"knn": NEAREST}}, 0, 20)
+    assert (limits.grows, limits.shown, limits.total) == (False, None, None)
 
 
 def test_aggregations_keep_what_the_user_asked_for() -> None:
+    """What is aggregated is what is found, so nothing is raised."""
     counted = {"aggs": {"n": {"value_count": {"field": "price"}}}}
-    assert raised({"knn": NEAREST, **counted}, 100) == ({}, {})
-    assert limit_of({"knn": NEAREST, **counted}) == 10
-    assert limit_of({"knn": [NEAREST, NEAREST], **counted}) == 20
-    assert limit_of({**RRF, **counted}) == 50
-    assert limit_of({"query": MATCH, "knn": NEAREST, **counted}) is None
-    assert limit_of({"query": {"knn": {"vector": {"vector": [0.1], "k": 7}}}, **counted}) == 7
-    assert limit_of({"query": {"bool": {"should": [MATCH, {"knn": NEAREST}]}}, **counted}) is None
-    assert limit_of({**HYBRID, **counted}) is None
-    assert limit_of({"query": MATCH, **counted}) is None
+    for body, most in (
+        ({"knn": NEAREST, "post_filter": MATCH}, 10),
+        ({"knn": [NEAREST, NEAREST]}, 20),
+        (RRF, 50),
+        ({"query": MATCH, "knn": NEAREST}, None),
+        ({"query": {"knn": {"vector": {"vector": [0.1], "k": 7}}}}, None),
+        (HYBRID, None),
+    ):
+        limits = limits_of({**body, **counted})
+        assert limits.found == most
+        assert raised({**body, **counted}, 100, limits)[1] == {}
+
+
+def test_aggregations_beside_nearest_neighbours_take_a_request_with_the_callers_own_k() -> None:
+    """The neighbours to show come with another one."""
+    body = {"knn": NEAREST, "aggs": {"n": {"value_count": {"field": "price"}}}}
+    limits = limits_of(body)
+    assert limits.apart
+    assert raised(body, 100, limits)[1] == {"k": 100, "num_candidates": 100}
+    assert not limits_of({"knn": NEAREST}).apart
 
 
 def test_a_reranker_looks_at_no_more_than_it_was_told_to() -> None:
+    """Each hit costs an inference."""
     reranker = {"retriever": {"text_similarity_reranker": {"retriever": RRF["retriever"], "rank_window_size": 30}}}
-    assert limit_of(reranker) == 30
-    assert raised(reranker, 100)[0] == reranker
-    assert limit_of({"retriever": {"text_similarity_reranker": {"retriever": STANDARD}}}) == 10
+    assert limits_of(reranker).found == 30
+    assert raised(reranker, 100, limits_of(reranker))[0] == reranker
+    assert limits_of({"retriever": {"text_similarity_reranker": {"retriever": STANDARD}}}).found == 10
+
+
+def test_a_fused_ranking_shows_no_more_than_its_window() -> None:
+    """A page that is longer is for the engine to refuse, one that begins beyond it for the engine to leave empty."""
+    assert limits_of(RRF).shown == 50
+    assert limits_of(RRF).total is None
+    pages = {(0, 10): 10, (0, 50): 50, (45, 10): 5, (50, 10): None, (0, 51): None}
+    for (start, size), wanted in pages.items():
+        body = {**RRF, "from": start, "size": size}
+        search = read_search(Request("POST", "/news/_search", {}, {}, body))
+        assert (search and search.size) == wanted

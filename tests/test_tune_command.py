@@ -286,7 +286,8 @@ def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_wha
         assert "secret" not in page.read_text()
         saved.write_text(saved.read_text().replace('"auto"', '"identical"'))
         wrapped = ndd.wrap(client, settings=saved)
-        assert wrapped.search(index=index, body={"query": {"match_all": {}}})["ndd"]["min_similarity"] == "identical"
+        answer = wrapped.search(index=index, body={"query": {"match_all": {}}, "ndd": True})
+        assert answer["ndd"]["min_similarity"] == "identical"
 
 
 def test_an_index_without_sketches_is_told_of_a_backfill(engine: Engine, index: str, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ class Known:
     """What every caller of a client may know of a target. Times are of the client's clock.
 
     whole_until:    until when the target is searched in one phase: taking a search apart did not work out.
+    sketched:       whether the target is known to hold sketches of ours.
     text_until:     until when recipes are read out of the documents: they are mapped as text, without doc values.
     window_limit:   the target's max_result_window.
     sketched_until: until when the target counts as one with sketches: somebody saw one.
@@ -75,6 +76,7 @@ class Known:
     """
 
     whole_until: float = 0.0
+    sketched: bool = False
     text_until: float = 0.0
     window_limit: int = MAX_RESULT_WINDOW
     sketched_until: float = 0.0

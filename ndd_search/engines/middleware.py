@@ -32,8 +32,8 @@ from ndd_search.engines.answers import (
 from ndd_search.engines.bare import has_sketches, look_for_sketches, peeked, saw_a_sketch
 from ndd_search.engines.common import LISTED, count_common, table_of
 from ndd_search.engines.filter_path import filtered
+from ndd_search.engines.hiding import Hider
 from ndd_search.engines.known import Known, KnownToCaller
-from ndd_search.engines.limits import raised
 from ndd_search.engines.request import (
     Request,
     Search,
@@ -43,7 +43,16 @@ from ndd_search.engines.request import (
     widened,
 )
 from ndd_search.engines.response import block_of, hits_of, total_of
-from ndd_search.engines.rounds import DoesNotFit, Seen, documents_of, own_part, sketches_only, strategy_of, stretches
+from ndd_search.engines.rounds import (
+    DoesNotFit,
+    Seen,
+    documents_of,
+    goes_together,
+    own_part,
+    sketches_only,
+    strategy_of,
+    stretches,
+)
 from ndd_search.engines.settings import Settings
 from ndd_search.engines.state import State
 from ndd_search.engines.trips import Trips, Waiting, trouble
@@ -84,6 +93,10 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     wishes = {**changes, **search.changes}
     remember = bool(wishes.pop("cache", True))
     options = collapse_options(settings.options, **wishes)
+    if search.limits.apart and not goes_together(search.request):
+        search = search.as_found
+    if not search.is_collapsed(options):
+        return None
     wanted, limit = search.start + search.size, settings.known.about(search.target).window_limit
     if wanted > limit or settings.clock() < settings.known.of_caller(search.target_of_caller).plain_until:
         return None  # so deep that the engine itself has to say what it can do; or without a sketch to compare
@@ -114,7 +127,7 @@ class Conversation:
         known, now = self._known, self.settings.clock()
         numbers = [self._field.numbers] if self.options.numbers_must_match else []
         values = fields_of(self.options)
-        self._sketch_reading = sketch_reading(self._field, text=now < known.text_until)
+        self._sketch_reading = sketch_reading(self._field, text=now < known.text_until, sketched=known.sketched)
         self._reading = self._sketch_reading.and_of(numbers, values)
         hidden = [name for name in {*self._field.paths, *values} if not asked_for(self.search, self._field, name)]
         self._not_asked_for = [name for name in hidden if name in (*values, *numbers)]
@@ -190,16 +203,20 @@ class Conversation:
         return longer
 
     def _first(self, wish: Fetch) -> Rounds:
-        refusals = _REFUSED_MSEARCH if self.strategy == "one_trip" else _REFUSED
+        refusals = _REFUSED_MSEARCH if self.strategy == "one_trip" or self.search.limits.apart else _REFUSED
         answers = yield from self._trips.first(self._requests(wish, first=True), refusals)
         if isinstance(answers, Answer):
             return answers
         if self.strategy != "one_phase" and trouble(answers, like=answers[0]):
             raise DoesNotFit
+        if self.search.limits.apart and trouble(answers, like=answers[0]):
+            self.search = self.search.as_found
+            return (yield from self._first(wish))
         if not answers[0].has_hits:
             return (yield from self._as_asked(answers[0]))
         if answers[0].refusals and (instead := (yield from self._refused_in_part(answers[0]))):
             return instead
+        self._hide_sketches(answers)
         sketched = any(self._field.sketch in (hit.get("fields") or {}) for hit in answers[-1].hits)
         if sketched and self._weighs and self.settings.counts_common:
             yield from count_common(self.search, self.settings, self._sketch_reading, self._trips)
@@ -207,6 +224,8 @@ class Conversation:
         if {"missing"}.issuperset(state.stream.lacking):
             return (yield from self._without_sketches(state))
         saw_a_sketch(self.search, self.settings)
+        if "" in state.stream.lacking and not self._known.sketched:
+            self._learn(sketched=True)
         return state
 
     def _next(self, state: State, wish: Fetch) -> Rounds:
@@ -215,6 +234,7 @@ class Conversation:
         answers = yield from self._trips.later(self._requests(wish, first=False))
         reason = trouble(answers, like=Answer(state.envelope))
         if not reason:
+            self._hide_sketches(answers)
             return self._extended(state, answers, wish)
         why = answers[-1].complaint
         if self._narrows(why):
@@ -240,6 +260,9 @@ class Conversation:
 
     def _requests(self, wish: Fetch, first: bool) -> list[Request]:
         """What is sent for a round; sketches are in the answer to the last."""
+        if first and self.search.limits.apart:
+            aggregated = widened(self.search.as_found, 0, 1, self._field, self._sketch_reading)
+            return [aggregated, widened(self.search, wish.start, wish.size, self._field, self._reading, first=False)]
         if self.strategy == "one_phase":
             return [widened(self.search, wish.start, wish.size, self._field, self._reading, first=first)]
         of_all = first and self.strategy == "two_phase"
@@ -248,6 +271,15 @@ class Conversation:
             return [sketches]
         own = own_part(self.search, self.options.window)
         return [widened(self.search, own.start, own.size, self._field, self._sketch_reading), sketches]
+
+    @cached_property
+    def _hider(self) -> Hider:
+        return Hider(self.search.body, self.search.request.params, self._field)
+
+    def _hide_sketches(self, answers: Sequence[Answer]) -> None:
+        unasked = [name for name in self._reading.fields if name in (*self._sketch_fields, *self._not_asked_for)]
+        for answer in answers:
+            self._hider.clean(answer.body, unasked)
 
     def _reader(self, found: Sequence[Sketch | str] = (), start: int = 0) -> HitReader:
         return HitReader(self.settings.recipe, self._field, self._common, found, start)
@@ -341,7 +373,7 @@ class Conversation:
         total = answers[0].total
         stream = state.stream.extend(hits, asked, reader, self.options, total=total, find=self.settings.pairs)
         documents = {} if apart else dict(enumerate(hits, wish.start))
-        if len(answers) > 1:
+        if apart and len(answers) > 1:
             within = max(0, wish.size - self.search.start)  # max_window may end before the page does
             documents = self._documents(stream, self.search.start, answers[0].hits[:within])
         envelope = envelope_of(answers[0].body) if state.envelope is None else after(state.envelope, answers)
@@ -369,6 +401,7 @@ class Conversation:
         answers = yield from self._trips.later(asked)
         if reason := trouble(answers, like=Answer(state.envelope)):
             return replace(state, stopped=reason, lasting=False)
+        self._hide_sketches(answers)
         documents = dict(state.documents)
         for wish, answer in zip(wishes, answers, strict=True):
             documents.update(self._documents(state.stream, wish.start, answer.hits))
@@ -401,9 +434,12 @@ class Conversation:
         body = dict(state.envelope or {})
         body["hits"] = {**body["hits"], "hits": hits_of(page, self._plain)}
         if "total" in body["hits"]:
-            body["hits"]["total"] = total_of(page, body["hits"]["total"])
+            body["hits"]["total"] = total_of(page, body["hits"]["total"], self.search.limits.total)
         body["ndd"] = {**block_of(page, self._plain), "strategy": self.strategy, "table": state.table[:8] or None}
-        if notes := raised(self.search.body, self.options.window)[1]:
+        if self.search.limits.total is not None and (unique := body["ndd"]["unique"]):
+            most = self.search.limits.total
+            unique.update({name: min(unique[name], most) for name in ("value", "low", "high")})
+        if notes := self.search.raised(self.options.window)[1]:
             body["ndd"]["raised"] = notes
         return self._filtered(body)
 
@@ -417,6 +453,9 @@ class Conversation:
             yield from look_for_sketches(self.search, self.settings, self._trips)
         if empty and has_sketches(self.search, self.settings):
             return state
+        if self._reading.sketched and not has_sketches(self.search, self.settings):
+            self._learn(sketched=False)  # the engine left the values of stored sketches out of these hits
+            return (yield self.search.request)
         places = range(self.search.start, min(self.search.start + self.search.size, state.stream.fetched))
         if not state.documents.keys() >= set(places) or (self.search.one_window and not empty):
             return (yield self.search.request)

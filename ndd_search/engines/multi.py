@@ -19,6 +19,12 @@ from ndd_search.engines.settings import Settings
 
 _PATH = re.compile(f"(?P<index>{INDEX})?/_msearch")
 
+# What engines read in a header line. A search with anything else there, or another spelling, is left alone.
+_HEADERS = {
+    *("index", "indices", "preference", "routing", "search_type", "request_cache", "allow_partial_search_results"),
+    *("ignore_unavailable", "allow_no_indices", "expand_wildcards", "ignore_throttled", "ccs_minimize_roundtrips"),
+}
+
 Line = dict[str, Any]
 Wishes = dict[int, Request]
 
@@ -117,17 +123,38 @@ def multi_conversation(
         return None
     headers, bodies = lines[::2], lines[1::2]
     of_url = {name: value for name, value in request.params.items() if name != "filter_path"}
-    searches = []
-    for header, body in zip(headers, bodies, strict=True):
-        index = header.get("index")
-        names = ",".join(index) if isinstance(index, list) else index
-        where = f"/{names}" if names else path["index"] or ""
-        params = {**of_url, **{name: value for name, value in header.items() if name != "index"}}
-        searches.append(Request("POST", f"{where}/_search", params, request.headers, body))
-    conversations = [conversation(search, settings, changes) for search in searches]
+    searches = [
+        Request("POST", _target(header, path["index"] or ""), {**of_url, **_params(header)}, request.headers, body)
+        for header, body in zip(headers, bodies, strict=True)
+    ]
+    conversations = [
+        conversation(search, settings, changes) if _is_understood(header) else None
+        for header, search in zip(headers, searches, strict=True)
+    ]
     if not any(conversations) and not any("ndd" in body for body in bodies):
         return None
     return MultiConversation(request, headers, [stripped(search) for search in searches], conversations)
+
+
+def _is_understood(header: Line) -> bool:
+    """Whether a header line says what is searched in a way that we know, and nothing else that we do not."""
+    indexes = [header[name] for name in ("index", "indices") if name in header]
+    named = all(
+        (isinstance(one, str) or (isinstance(one, list) and all(isinstance(name, str) for name in one))) and one
+        for one in indexes
+    )
+    return named and len(indexes) < 2 and _HEADERS.issuperset(header)
+
+
+def _target(header: Line, of_all: str) -> str:
+    """The path of one search. of_all: of the path of the request, with its slash, "" for none."""
+    given = header.get("index", header.get("indices"))
+    names = ",".join(map(str, given)) if isinstance(given, list) else given
+    return f"/{names}/_search" if names else f"{of_all}/_search"
+
+
+def _params(header: Line) -> Line:
+    return {name: value for name, value in header.items() if name not in ("index", "indices")}
 
 
 def _lines(body: Any) -> list[Line] | None:

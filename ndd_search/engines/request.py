@@ -13,9 +13,10 @@ from functools import cached_property
 from typing import Any
 
 from ndd_search.cache import cache_key
-from ndd_search.config import Recipe
+from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.engines.hiding import hide_sketch, is_named, listed, names_of
-from ndd_search.engines.limits import is_bounded, limit_of, raised
+from ndd_search.engines.intent import asks_for_ids, nests_too_deep, ranks
+from ndd_search.engines.limits import Limits, limits_of, raised
 from ndd_search.field import SketchField
 
 INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path: no index has a name with an underscore in front
@@ -25,8 +26,9 @@ _READS = {
     *("_termvectors", "_mtermvectors", "_search_shards", "_async_search", "_rank_eval", "_terms_enum", "_query"),
     "_sql",
 }
-_BUSY_KEYS = ("pit", "search_after", "slice", "search_pipeline")  # others page, or work on every hit that comes back
-_BUSY_PARAMS = ("scroll", "search_pipeline", "search_after")
+# Searches with one of these are left alone: they page by other means, or something works on every hit that comes back.
+_BUSY_KEYS = {"pit", "search_after", "slice", "search_pipeline"}
+_BUSY_PARAMS = {"scroll", "search_pipeline", "search_after"}
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
 # Headers that trace, date or describe a request. They differ from request to request and give nobody any right, so they
 # do not tell callers apart. Every other header may, whatever its name: a proxy may read anything as an identity.
@@ -66,16 +68,39 @@ class Search:
     request:    as the user sent it, without our own key "ndd".
     start, size: the page asked for.
     changes:    what the request's own "ndd" says: options by name.
-    limit:      hits that the search can give at most, None without such a limit (see `limits`).
-    one_window: whether asking for more hits may change the order of the first ones.
+    limits:     what numbers in the search say of how many hits it gives.
+    ranks:      whether the order of the hits means something (see `intent`).
     """
 
     request: Request
     start: int
     size: int
     changes: Mapping[str, Any]
-    limit: int | None
-    one_window: bool
+    limits: Limits
+    ranks: bool
+
+    @property
+    def limit(self) -> int | None:
+        """Hits that the search can give at most, None without such a limit."""
+        return self.limits.found
+
+    @property
+    def one_window(self) -> bool:
+        """Whether asking for more hits may change the order of the first ones."""
+        return self.limits.bounded
+
+    @property
+    def as_found(self) -> Search:
+        """The same with its numbers as they are: for what is found by it, and not shown of it."""
+        return replace(self, limits=replace(self.limits, grows=False, apart=False))
+
+    def raised(self, most: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """What has to change in the body for it to give `most` hits, and the numbers that were raised for it."""
+        return raised(self.body, most, self.limits)
+
+    def is_collapsed(self, options: CollapseOptions) -> bool:
+        """Whether its hits are to be collapsed: a search that does not rank only if somebody asked for that."""
+        return self.ranks or options.collapse_unranked
 
     @property
     def body(self) -> Mapping[str, Any]:
@@ -108,20 +133,25 @@ class Search:
 class Reading:
     """What is read of each hit for us, besides what its user asks for.
 
-    stored: fields whose doc values are read. fields: fields read out of documents, which have to be unpacked for it.
+    stored:   fields whose doc values are read.
+    fields:   fields read out of documents, which have to be unpacked for it.
+    sketched: whether the target is known to hold sketches; the engine then leaves them out of `_source`.
     """
 
     stored: tuple[str, ...]
     fields: tuple[str, ...] = ()
+    sketched: bool = True
 
     def and_of(self, stored: Sequence[str], fields: Sequence[str]) -> Reading:
         """This and some more."""
-        return Reading((*self.stored, *stored), (*self.fields, *fields))
+        return replace(self, stored=(*self.stored, *stored), fields=(*self.fields, *fields))
 
 
-def sketch_reading(field: SketchField, text: bool = False) -> Reading:
+def sketch_reading(field: SketchField, text: bool = False, sketched: bool = True) -> Reading:
     """What it takes to read sketches. text: whether the recipe is mapped as text, which has no doc values."""
-    return Reading((field.sketch,), (field.recipe,)) if text else Reading((field.sketch, field.recipe))
+    if text:
+        return Reading((field.sketch,), (field.recipe,), sketched)
+    return Reading((field.sketch, field.recipe), (), sketched)
 
 
 def read_search(request: Request) -> Search | None:
@@ -137,18 +167,24 @@ def read_search(request: Request) -> Search | None:
         changes = {}
     if not isinstance(changes, Mapping):
         raise TypeError(f'"ndd" in a search must be an object of options, true or false, got {changes!r}')
+    if body.get("ndd") is not None:
+        changes = {"collapse_unranked": True, **changes}
     size = _number(request.params.get("size", body.get("size", 10)))
     start = _number(request.params.get("from", body.get("from", 0)))
     if size is None or start is None or size < 1 or start < 0:
         return None  # the engine says what is wrong with it
+    limits = limits_of(body, start, size)
+    if limits.shown is not None:
+        if start >= limits.shown or (size > limits.shown and limits.total is None):
+            return None  # the engine's own answer has no hits, or says that the page is too long
+        size = min(size, limits.shown - start)
     plain = replace(request, body={key: value for key, value in body.items() if key != "ndd"} if body else request.body)
-    return Search(plain, start, size, changes, limit_of(body), is_bounded(body))
+    return Search(plain, start, size, changes, limits, ranks(body, request.params))
 
 
 def stripped(request: Request) -> Request:
-    """A search without our own key, for an engine that does not know it; every other request as it is."""
-    is_search = request.method in ("GET", "POST") and _PATH.fullmatch(request.path)
-    if is_search and isinstance(request.body, Mapping) and "ndd" in request.body:
+    """A search without our own key "ndd", which engines refuse; any other request as it is, whatever it holds."""
+    if _is_search(request) and isinstance(request.body, Mapping) and "ndd" in request.body:
         return replace(request, body={key: value for key, value in request.body.items() if key != "ndd"})
     return request
 
@@ -171,11 +207,12 @@ def widened(
     }
     body["from"], body["size"] = start, size
     in_url = listed(params.get("docvalue_fields"))
-    body["docvalue_fields"] = _completed(body.get("docvalue_fields"), reading.stored, in_url)
+    body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
     if reading.fields:
-        body["fields"] = _completed(body.get("fields"), reading.fields)
-    hide_sketch(body, params, field)
-    body.update(raised(search.body, start + size)[0])
+        body["fields"] = _completed(body.get("fields", []), reading.fields)
+    if reading.sketched:
+        hide_sketch(body, params, field)
+    body.update(search.raised(start + size)[0])
     if not first:
         for key in _FIRST_ROUND_ONLY:
             body.pop(key, None)
@@ -259,17 +296,21 @@ def _number(given: Any) -> int | None:
         return None
 
 
+def _is_search(request: Request) -> bool:
+    return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
+
+
 def _is_left_alone(request: Request, body: Mapping[str, Any]) -> bool:
     return (
-        request.method not in ("GET", "POST")
-        or not _PATH.fullmatch(request.path)
+        not _is_search(request)
         or body.get("ndd") is False
-        or any(body.get(key) for key in _BUSY_KEYS)
-        or any(request.params.get(name) for name in _BUSY_PARAMS)
+        or not _BUSY_KEYS.isdisjoint(body)
+        or not _BUSY_PARAMS.isdisjoint(request.params)
         or not _is_json(request)
         or "source" in request.params  # the body in the URL
         or "_none_" in names_of(body.get("stored_fields")) + names_of(request.params.get("stored_fields"))
-        or _looks_up_ids(body.get("query"))
+        or nests_too_deep(body)
+        or asks_for_ids(body, request.params)
     )
 
 
@@ -278,22 +319,15 @@ def _is_json(request: Request) -> bool:
     return "json" in accept and request.params.get("format", "json") == "json"
 
 
-def _looks_up_ids(query: Any) -> bool:
-    """Whether a query asks for certain documents: hiding one of them would be wrong."""
-    if not isinstance(query, Mapping) or len(query) != 1:
-        return False
-    kind, inner = next(iter(query.items()))
-    if not isinstance(inner, Mapping):
-        return False
-    if kind in ("bool", "constant_score"):
-        return any(_looks_up_ids(one) for name in ("must", "filter") for one in listed(inner.get(name)))
-    return kind == "ids" or (kind in ("term", "terms") and "_id" in inner)
+def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> Any:
+    """The fields a user asks for with those we need; one asked for twice may come back with its values twice.
 
-
-def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> list[Any]:
-    """The fields a user asks for with those we need; one asked for twice may come back with its values twice."""
+    What is no list stays as it is, for the engine to refuse.
+    """
+    if not isinstance(given, list | tuple):
+        return given
     patterns = names_of(given) + list(elsewhere)
-    return [*listed(given), *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]
+    return [*given, *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]
 
 
 def _preference(search: Search) -> str:

@@ -42,14 +42,21 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
     return facts
 
 
-def total_of(page: Page, total: Any) -> Any:
+def total_of(page: Page, total: Any, most: int | None = None) -> Any:
     """`hits.total` in the shape it came in: the engine's own, or what is kept when the engine had no more hits.
 
-    A client that pages until it has `total` hits would never end otherwise.
+    A client that pages until it has `total` hits would never end otherwise. most: what the caller asked for at most,
+    where more was looked at.
     """
-    if total is None or not page.info.exhausted:
+    if total is None:
+        return None
+    value = total if isinstance(total, int) else total["value"]
+    counted = page.info.kept if page.info.exhausted else value
+    if most is not None and most < counted:
+        counted = most
+    elif not page.info.exhausted:
         return total
-    return page.info.kept if isinstance(total, int) else {"value": page.info.kept, "relation": "eq"}
+    return counted if isinstance(total, int) else {"value": counted, "relation": "eq"}
 
 
 def _shown(group: Group, page: Page, plain: Plain) -> Hit:

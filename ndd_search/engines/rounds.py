@@ -177,12 +177,17 @@ def together(requests: list[Request]) -> Request:
     return replace(one, method="POST", path=path, params=params, body=lines, parts=tuple(requests))
 
 
+def goes_together(request: Request) -> bool:
+    """Whether an `_msearch` takes all that the URL of a search says."""
+    return {*_FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}.issuperset(request.params)
+
+
 def _comes_apart(search: Search, options: CollapseOptions) -> bool:
     """Whether two requests for parts of the hits say the same as one request for all of them."""
-    body, params = search.body, search.request.params
+    body = search.body
     if search.one_window or any(map(callable, options.keep)):
         return False
-    if not _APART.issuperset(body) or not {*_FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}.issuperset(params):
+    if not _APART.issuperset(body) or not goes_together(search.request):
         return False
     if not isinstance(body.get("collapse", {}), Mapping):
         return False

@@ -33,7 +33,8 @@ def wrap(client: Client, **settings: Any) -> Client:
                  indexes through the client (index, create, update, bulk) get their sketch on the way.
     others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...
     A search may bring its own options in its body, "ndd": {"mode": "annotate"}, or "ndd": false to be left alone; so
-    does every search inside `with ndd_search.options(...)`.
+    does every search inside `with ndd_search.options(...)`. A search that does not rank its hits (`match_all`, filters
+    alone, a sort by `_doc`) is left alone unless its body has "ndd": true or options, or collapse_unranked=True.
     Raises TypeError for what is no such client and for an unknown setting, ValueError for a value that cannot be.
     """
     module, attribute = _family(client)

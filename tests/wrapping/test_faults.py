@@ -295,7 +295,7 @@ def test_sketches_that_are_none_stand_alone(engine: Engine, index: str, connect:
             client,
             [{**story, "_id": name, "ndd": sketch} for name, sketch in {"good": story["ndd"], **wrong}.items()],
         )
-    answer = connect().search(index=index, body={"query": {"match_all": {}}, "size": 20})
+    answer = connect().search(index=index, body={"query": {"match_all": {}}, "size": 20, "ndd": True})
     assert answer["ndd"]["hidden"] == 1
     assert len(ids(answer)) == len(wrong)
     assert {"good", "copy"} - set(ids(answer))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import elasticsearch
+import elasticsearch.dsl
+import opensearchpy
 import pytest
 
 import ndd_search as ndd
@@ -125,3 +128,170 @@ def test_children_and_parents_come_without_sketches(engine: Engine, index: str, 
         (one,) = child["inner_hits"]["story"]["hits"]["hits"]
         assert one["_source"]["title"]
         assert not {"ndd", "body"} & set(one["_source"])
+
+
+# Documents whose fields have our names and are not ours.
+OWN: dict[str, Any] = {
+    "text": {"ndd": "National Diet Database", "ndd_keys": ["cafe", "deadbeef"]},
+    "object": {"ndd": {"other": 1, "recipe": "cake"}, "ndd_keys": {"a": 1}},
+    "a list": {"ndd": [{"sketch": [1, 2], "numbers": 3}], "ndd_keys": ["0123abcd"]},
+    "an object of ours by name": {"ndd": {"sketch": "of a house", "numbers": 7, "duplicate_of": "me"}},
+    "nothing in it": {"ndd": {}, "ndd_keys": []},
+    "null": {"ndd": None, "ndd_keys": None},
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_fields_of_the_callers_own_with_our_names_come_back_as_they_are_stored(
+    name: str, engine: Engine, index: str, connect: Connect
+) -> None:
+    """In an index without sketches every answer, the first one included, shows all that is stored."""
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine, sketches=False))
+        bulk(engine, client, [{"_index": index, "_id": str(n), "body": "market", **OWN[name]} for n in range(4)])
+    tops = {"languages": {"missing": {"field": "language"}, "aggs": {"best": {"top_hits": {"size": 2}}}}}
+    plain, wrapped = connect(wrapped=False), connect(cache=False)
+    for body in ({}, {"_source": ["*"]}, {"_source": {"excludes": ["body"]}}, {"aggs": tops}, {"_source": ["ndd*"]}):
+        sent = {"query": MATCH, **body}
+        expected = plain.search(index=index, body=sent)
+        for _ in range(2):
+            found = wrapped.search(index=index, body=sent)
+            assert found["hits"]["hits"] == expected["hits"]["hits"]
+            assert found.get("aggregations") == expected.get("aggregations")
+
+
+def test_an_index_with_sketches_beside_one_with_such_fields_hides_its_own_only(
+    engine: Engine, index: str, library: Library, wrapped: Caller
+) -> None:
+    """What is a sketch is decided document by document."""
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine, sketches=False))
+        bulk(engine, client, [{"_index": index, "_id": "own", "body": "market market", **OWN["text"]}])
+    for _ in range(2):
+        found = wrapped.search(index=f"{index},{library.news}", body={"query": MATCH, "size": 200})["hits"]["hits"]
+        assert {hit["_id"]: hit["_source"].get("ndd") for hit in found if "ndd" in hit["_source"]} == {
+            "own": OWN["text"]["ndd"]
+        }
+
+
+def test_an_index_made_anew_without_sketches_shows_what_is_stored(engine: Engine, index: str, connect: Connect) -> None:
+    """What was learnt of an index of the same name hides nothing of this one."""
+    caller = connect(cache=False)
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        bulk(engine, client, actions(index, engine))
+        assert caller.search(index=index, body={"query": MATCH})["ndd"]["hidden"] > 0
+        client.indices.delete(index=index)
+        client.indices.create(index=index, body=mapping(engine, sketches=False))
+        own = {"body": "market", **OWN["an object of ours by name"]}
+        bulk(engine, client, [{"_index": index, "_id": "1", **own}])
+    for _ in range(2):
+        (hit,) = caller.search(index=index, body={"query": MATCH})["hits"]["hits"]
+        assert hit["_source"] == own
+
+
+REFUSED: list[Any] = [
+    *({"bogus": 1}, {"excludes": 5}, {"excludes": None}, {"includes": [["a"]]}, {"includes": {"a": 1}}),
+    *(5, None, [1], {"exclude_vectors": "perhaps"}),
+]
+
+
+@pytest.mark.parametrize("source", REFUSED, ids=str)
+def test_a_source_that_the_engine_refuses_stays_refused(
+    source: Any, library: Library, connect: Connect, plain: Caller
+) -> None:
+    """`_source` goes to the engine with every key that it came with, in hits and in what lists hits."""
+    wrapped = connect(cache=False)
+    bodies: list[dict[str, Any]] = [
+        {"_source": source},
+        {"aggs": {"best": {"top_hits": {"_source": source}}}},
+        {"collapse": {"field": "site", "inner_hits": {"name": "more", "_source": source}}},
+    ]
+    wrapped.search(index=library.news, body={"query": MATCH})  # from now on the engine leaves out what is long
+    for body in bodies:
+        outcomes = []
+        for caller in (plain, wrapped):
+            try:
+                outcomes.append(caller.search(index=library.news, body={"query": MATCH, **body})["hits"]["total"])
+            except (elasticsearch.ApiError, opensearchpy.TransportError) as refused:
+                outcomes.append(refused.status_code)
+        assert outcomes[0] == outcomes[1], body
+
+
+@pytest.mark.parametrize("source", ["title,price", ["title,price"], {"excludes": "body,title"}, {"include": "title"}])
+def test_a_name_with_a_comma_in_a_body_is_one_name(source: Any, library: Library, wrapped: Caller) -> None:
+    """Only the URL takes several names in one text."""
+    engine_says = library.engine.client()
+    with engine_says as client:
+        whole = client.search(index=library.news, body={"query": MATCH, "_source": source, "size": 200})
+    of_engine = {hit["_id"]: set(hit["_source"]) - {"ndd"} for hit in whole["hits"]["hits"]}
+    for _ in range(2):
+        for hit in wrapped.search(index=library.news, body={"query": MATCH, "_source": source})["hits"]["hits"]:
+            assert set(hit["_source"]) == of_engine[hit["_id"]]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"_source": "title,ndd"},
+        {"_source_includes": "title,ndd.recipe"},
+        {"_source": "title", "_source_excludes": "ndd"},
+        {"_source_exclude_vectors": "false"},
+        {"_source_exclude_vectors": "false", "_source": "vector,ti*"},
+    ],
+    ids=str,
+)
+def test_what_the_url_says_of_the_source_holds(params: dict[str, str], library: Library, connect: Connect) -> None:
+    """Who names the sketch in the URL gets it; who says something else there gets that, and no sketch."""
+    if "_source_exclude_vectors" in params and library.engine.name != "elasticsearch9":
+        pytest.skip("Elasticsearch 9 knows this parameter")
+    path, named = (
+        f"/{library.news}/_search",
+        any("ndd" in params.get(one, "") for one in ("_source", "_source_includes")),
+    )
+    whole = connect(wrapped=False).ask("POST", path, {"query": MATCH, "size": 200}, params)
+    of_engine = {hit["_id"]: hit["_source"] for hit in whole["hits"]["hits"]}
+    wrapped = connect(cache=False)
+    for _ in range(2):
+        answer = wrapped.ask("POST", path, {"query": MATCH}, params)
+        assert answer["ndd"]["degraded"] is None
+        for hit in answer["hits"]["hits"]:
+            expected = dict(of_engine[hit["_id"]])
+            assert named == ("ndd" in expected) or "_source_exclude_vectors" in params
+            if not named:
+                expected.pop("ndd", None)
+            assert hit["_source"] == expected
+
+
+def test_a_vector_that_is_read_and_saved_stays_in_the_index(engine: Engine, index: str, connect: Connect) -> None:
+    """A DSL document with a dense vector asks for it by `exclude_vectors`; it comes back, and so it is saved again."""
+    if engine.name != "elasticsearch9":
+        pytest.skip("elasticsearch-py 9 asks for vectors")
+    caller = connect(cache=False)
+    asynchronous = caller.asynchronous
+    dsl = elasticsearch.dsl
+    base = dsl.AsyncDocument if asynchronous else dsl.Document
+    story_class = type("Story", (base,), {"vector": dsl.DenseVector(dims=2), "body": dsl.Text()})
+    where = {"using": caller.client, "index": index}
+    with engine.client() as client:
+        client.indices.create(
+            index=index,
+            body=mapping(engine)
+            | {"mappings": {"properties": {"vector": {"type": "dense_vector", "dims": 2}, **properties()}}},
+        )
+        bulk(
+            engine,
+            client,
+            list(
+                ndd.with_sketches(
+                    [{"_index": index, "_id": "1", "body": "market " * 9, "vector": [1.0, 0.5]}], fields=["body"]
+                )
+            ),
+        )
+    for _ in range(2):
+        (found,) = caller.run(story_class.search(**where).query("match", body="market").execute())
+        assert list(found.vector) == [1.0, 0.5]
+        found.title = "changed"
+        caller.run(found.save(**where, refresh=True))
+    answer = caller.search(index=index, body={"query": MATCH, "_source": {"exclude_vectors": False}})
+    assert answer["hits"]["hits"][0]["_source"]["vector"] == [1.0, 0.5]

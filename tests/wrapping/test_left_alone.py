@@ -3,18 +3,62 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import suppress
 from typing import Any
 
+import elasticsearch
+import opensearchpy
 import pytest
 
 import ndd_search as ndd
-from tests.engines.find import MODULES
-from tests.wrapping.conftest import Caller, Connect, Library
-from tests.wrapping.library import documents
+from tests.engines.find import MODULES, Engine
+from tests.wrapping.conftest import Caller, Connect, Library, body_of
+from tests.wrapping.library import documents, mapping
 from tests.wrapping.proxy import Passed, Proxy
 
 MATCH = {"match": {"body": "market"}}
 SLICED = {"query": MATCH, "size": 3, "slice": {"id": 0, "max": 2}, "sort": ["_doc"]}
+IDS = {"ids": {"values": ["7-0", "7-1"]}}
+FOUND = {"term": {"_id": "7-0"}}
+
+CYCLE: dict[str, Any] = {"bool": {"must": [MATCH]}}
+CYCLE["bool"]["must"].append(CYCLE)
+
+
+def deep(levels: int) -> dict[str, Any]:
+    """A query inside so many others."""
+    query: dict[str, Any] = MATCH
+    for _ in range(levels):
+        query = {"bool": {"must": [query]}}
+    return query
+
+
+# Queries that ask for documents by id, wherever the ids stand.
+BY_ID: dict[str, Any] = {
+    "should": {"query": {"bool": {"should": [FOUND, {"term": {"_id": {"value": "7-1"}}}]}}},
+    "bools in bools": {"query": {"bool": {"must": [{"bool": {"should": [{"bool": {"filter": [IDS]}}, MATCH]}}]}}},
+    "match on _id": {"query": {"match": {"_id": "7-0"}}},
+    "dis_max": {"query": {"dis_max": {"queries": [IDS, MATCH]}}},
+    "function_score": {"query": {"function_score": {"query": IDS, "boost": 2}}},
+    "boosting": {"query": {"boosting": {"positive": IDS, "negative": MATCH, "negative_boost": 0.5}}},
+    "constant_score": {"query": {"constant_score": {"filter": {"bool": {"should": [IDS, FOUND]}}}}, "ndd": {}},
+    "post_filter": {"query": MATCH, "post_filter": IDS},
+    "query_string": {"query": {"query_string": {"query": "title:story OR (_id:7-0 OR _id:7-1)"}}},
+    "default field": {"query": {"query_string": {"query": "7-0", "default_field": "_id"}}},
+    "simple_query_string": {"query": {"simple_query_string": {"query": "7-0 7-1", "fields": ["_id^2"]}}},
+    "rescore": {"query": MATCH, "rescore": {"window_size": 9, "query": {"rescore_query": IDS}}},
+}
+
+# Searches whose hits are in no order that means anything.
+UNRANKED: dict[str, Any] = {
+    "nothing said": {},
+    "match_all": {"query": {"match_all": {}}},
+    "a filter": {"query": {"bool": {"filter": [{"term": {"language": "en"}}]}}},
+    "match_all and a filter": {"query": {"bool": {"must": {"match_all": {}}, "filter": {"term": {"language": "en"}}}}},
+    "constant_score": {"query": {"constant_score": {"filter": MATCH}}},
+    "by _doc": {"query": MATCH, "sort": ["_doc"]},
+    "by _doc, descending": {"query": MATCH, "sort": [{"_doc": {"order": "desc"}}]},
+}
 
 # Name: method, path ("{news}" is the index), body, parameters.
 CALLS: dict[str, Any] = {
@@ -26,6 +70,13 @@ CALLS: dict[str, Any] = {
     "ids": ("POST", "/{news}/_search", {"query": {"ids": {"values": ["4-0", "4-1", "7-0"]}}}, {}),
     "terms on _id": ("POST", "/{news}/_search", {"query": {"terms": {"_id": ["7-0", "7-1", "7-2"]}}}, {}),
     "ids in a filter": ("POST", "/{news}/_search", {"query": {"bool": {"filter": {"ids": {"values": ["7-0"]}}}}}, {}),
+    "ids in the URL": ("GET", "/{news}/_search", None, {"q": "_id:7-0 OR _id:7-1"}),
+    "ids as the default field": ("GET", "/{news}/_search", None, {"q": "7-0 7-1", "df": "_id"}),
+    "ids in a retriever": ("POST", "/{news}/_search", {"retriever": {"standard": {"query": IDS}}}, {}),
+    "a query nested too deep": ("POST", "/{news}/_search", {"query": deep(400)}, {}),
+    "a query that holds itself": ("POST", "/{news}/_search", {"query": CYCLE}, {}),
+    "an empty search_after": ("POST", "/{news}/_search", {"query": MATCH, "search_after": []}, {}),
+    "an empty search_pipeline": ("POST", "/{news}/_search", {"query": MATCH, "search_pipeline": {}}, {}),
     "no ids at all": ("POST", "/{news}/_search", {"query": MATCH, "stored_fields": "_none_", "_source": False}, {}),
     "YAML": ("POST", "/{news}/_search", {"query": MATCH}, {"format": "yaml"}),
     "too deep for the engine": ("POST", "/{news}/_search", {"query": MATCH, "from": 9_995, "size": 10}, {}),
@@ -70,6 +121,10 @@ def outcome(caller: Caller, call: Any, index: str) -> Any:
     return answer if not isinstance(answer, str) else answer.partition("hits:")[2]
 
 
+CALLS |= {f"ids in {name}": ("POST", "/{news}/_search", body, {}) for name, body in BY_ID.items() if "ndd" not in body}
+CALLS |= {f"unranked, {name}": ("POST", "/{news}/_search", body, {}) for name, body in UNRANKED.items()}
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_a_request_that_is_no_page_passes_byte_for_byte(
     name: str, library: Library, connect: Connect, proxy: Proxy
@@ -80,6 +135,126 @@ def test_a_request_that_is_no_page_passes_byte_for_byte(
     after = outcome(connect(proxy.url), CALLS[name], library.news)
     assert wire(proxy.passed) == as_it_is
     assert after == before
+
+
+@pytest.mark.parametrize("name", BY_ID)
+def test_documents_asked_for_by_id_are_all_shown(name: str, library: Library, wrapped: Caller, plain: Caller) -> None:
+    """A search that names documents by id, at whatever depth, shows what the plain client shows."""
+    body = {"size": 200, **BY_ID[name]}
+    found = wrapped.search(index=library.news, body=body)
+    body.pop("ndd", None)
+    assert found["hits"] == plain.search(index=library.news, body=body)["hits"]
+    assert "7-0" in {hit["_id"] for hit in found["hits"]["hits"]}
+    assert "ndd" not in found
+
+
+def test_ids_that_are_excluded_or_compared_with_do_not_stop_collapsing(library: Library, wrapped: Caller) -> None:
+    """ "Not this article" and "more like this article" name ids, too, but ask for other documents."""
+    excluded = {"bool": {"must": MATCH, "must_not": IDS}}
+    like = [{"_index": library.news, "_id": "7-0"}]
+    more = {"more_like_this": {"fields": ["body"], "like": like, "min_term_freq": 1, "min_doc_freq": 1}}
+    for query in (excluded, more, {"match": {"body": {"query": "market _id: 7-0"}}}):
+        assert "ndd" in wrapped.search(index=library.news, body={"query": query})
+
+
+@pytest.mark.parametrize("name", UNRANKED)
+def test_a_search_that_does_not_rank_is_collapsed_where_that_is_asked_for(
+    name: str, library: Library, connect: Connect, wrapped: Caller
+) -> None:
+    """An export misses no document; one key in its body, or one option, has it collapsed."""
+    body = {**UNRANKED[name], "size": 60}
+    for asked in (True, {}, {"mode": "drop"}):
+        assert wrapped.search(index=library.news, body={**body, "ndd": asked})["ndd"]["hidden"] > 0
+    with ndd.options(collapse_unranked=True):
+        assert wrapped.search(index=library.news, body=body)["ndd"]["hidden"] > 0
+    everywhere = connect(cache=False, collapse_unranked=True)
+    assert everywhere.search(index=library.news, body=body)["ndd"]["hidden"] > 0
+    assert "ndd" not in everywhere.search(index=library.news, body={**body, "ndd": {"collapse_unranked": False}})
+
+
+def test_a_search_that_ranks_by_a_sort_or_a_clause_is_collapsed(library: Library, wrapped: Caller) -> None:
+    """Whatever gives an order that means something is collapsed by itself."""
+    language = {"term": {"language": "en"}}
+    bodies: list[dict[str, Any]] = [
+        {"sort": [{"price": "asc"}, "_doc"]},
+        {"query": {"bool": {"filter": language}}, "sort": "price"},
+        {"query": {"bool": {"filter": language, "should": [{"match": {"title": "story"}}]}}},
+        {"query": {"function_score": {"field_value_factor": {"field": "price"}}}},
+        {"query": MATCH, "sort": ["_score", "_doc"]},
+    ]
+    for body in bodies:
+        assert wrapped.search(index=library.news, body={**body, "size": 60})["ndd"]["hidden"] > 0
+    assert wrapped.ask("GET", f"/{library.news}/_search", None, {"sort": "price:desc", "size": "60"})["ndd"]["hidden"]
+    assert "ndd" not in wrapped.ask("GET", f"/{library.news}/_search", None, {"sort": "_doc", "size": "60"})
+
+
+REFUSED = [elasticsearch.ApiError, opensearchpy.TransportError]  # some of what follows, by some engine
+OWN = {"title": "three", "ndd": {"sketch": [1, 2], "recipe": "w3-k64-v1"}, "ndd_keys": ["00000001"]}
+
+# What writes, or says how, with a top-level key "ndd" in its body: method, path, body.
+WRITES: dict[str, Any] = {
+    "index": ("PUT", "/{index}/_doc/1", OWN),
+    "index without an id": ("POST", "/{index}/_doc", OWN),
+    "create": ("PUT", "/{index}/_create/2", OWN),
+    "update": ("POST", "/{index}/_update/1", {"doc": OWN, "ndd": {"mode": "drop"}}),
+    "count": ("POST", "/{index}/_count", {"query": {"match_all": {}}, "ndd": False}),
+    "pipeline": ("PUT", "/_ingest/pipeline/{index}", {"processors": [], "ndd": True}),
+    "a document of an index called so": ("PUT", "/ndd-{index}/_doc/_search", OWN),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_is_no_search_keeps_a_key_ndd_byte_for_byte(
+    name: str, engine: Engine, index: str, connect: Connect, proxy: Proxy
+) -> None:
+    """The sketch of a document, and any other "ndd", arrives as it was given wherever it is not part of a search."""
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+    method, path, body = WRITES[name]
+    sent = []
+    for caller in (connect(proxy.url, wrapped=False), connect(proxy.url)):
+        proxy.reset()
+        with suppress(*REFUSED):
+            caller.ask(method, path.format(index=index), body)
+        sent.append([(one.method, one.target, one.body) for one in proxy.passed])
+    assert sent[0] == sent[1]
+    assert b'"ndd":' in sent[0][0][2]
+    with engine.client() as client:
+        client.indices.delete(index=f"ndd-{index}", ignore_unavailable=True)
+        helpers = client.options(ignore_status=404) if hasattr(client, "options") else client
+        if name == "pipeline":
+            helpers.ingest.delete_pipeline(id=index, **({} if hasattr(client, "options") else {"ignore": 404}))
+
+
+def test_documents_written_through_a_wrapped_client_keep_their_sketch(
+    engine: Engine, index: str, connect: Connect
+) -> None:
+    """index, create, update and the DSL's save store what they are given, the sketch included."""
+    caller = connect()
+    client = caller.client
+    caller.run(client.indices.create(index=index, body=mapping(engine)))
+    given = "document" if engine.family == "elasticsearch" else "body"
+    caller.run(client.index(index=index, id="1", **{given: OWN}))
+    caller.run(client.create(index=index, id="2", **{given: OWN}))
+    caller.run(client.index(index=index, id="3", **{given: {"title": "none yet"}}))
+    caller.run(client.update(index=index, id="3", body={"doc": OWN}))
+    story, meta = story_class(engine, caller.asynchronous)(**OWN), {"using": client, "index": index}
+    story.meta.id = "4"
+    caller.run(story.save(**meta))
+    for id in "1234":
+        assert body_of(caller.run(client.get(index=index, id=id)))["_source"] == OWN
+
+
+def story_class(engine: Engine, asynchronous: bool) -> Any:
+    """A document class of the client's DSL."""
+    where = {
+        ("elasticsearch", False): ("elasticsearch.dsl", "Document"),
+        ("elasticsearch", True): ("elasticsearch.dsl", "AsyncDocument"),
+        ("opensearch", False): ("opensearchpy", "Document"),
+        ("opensearch", True): ("opensearchpy._async.helpers.document", "AsyncDocument"),
+    }
+    module, name = where[engine.family, asynchronous]
+    return type("Story", (getattr(importlib.import_module(module), name),), {})
 
 
 def test_a_point_in_time_is_paged_without_us(library: Library, connect: Connect, proxy: Proxy) -> None:

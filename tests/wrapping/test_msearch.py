@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import elasticsearch
+import opensearchpy
 import pytest
 
 from tests.wrapping.conftest import Caller, Connect, Library
@@ -95,3 +97,44 @@ def test_msearch_filter_path_is_applied_to_our_answer(paths: str, library: Libra
     (one,) = answer["responses"]
     assert [list(hit) for hit in one["hits"]["hits"]] == [["_id"]] * 20
     assert one["ndd"]["hidden"] > 0
+
+
+@pytest.mark.parametrize("name", ["index", "indices"])
+@pytest.mark.parametrize("several", [False, True])
+def test_indexes_may_be_named_in_every_way_that_engines_read(
+    name: str, several: bool, library: Library, connect: Connect
+) -> None:
+    """Equal searches of two indexes are two searches, in whatever form their header lines name the indexes."""
+    caller = connect()
+    body = {"query": MATCH, "size": 20}
+    lines: list[Any] = []
+    for index in (library.news, library.two, library.bare):
+        lines += [{name: [index] if several else index}, body]
+    for _ in range(2):
+        news, two, bare = caller.msearch(body=lines)["responses"]
+        assert {hit["_index"] for hit in news["hits"]["hits"]} == {library.news}
+        assert {hit["_index"] for hit in two["hits"]["hits"]} == {library.two}
+        assert {hit["_index"] for hit in bare["hits"]["hits"]} == {library.bare}
+        assert news["ndd"]["hidden"] > 0
+
+
+def test_a_header_line_that_says_something_else_leaves_its_search_alone(library: Library, connect: Connect) -> None:
+    """What engines make of it is not known here, nor is it guessed; a key "ndd" is taken out all the same."""
+    caller, plain = connect(cache=False), connect(wrapped=False)
+    body = {"query": MATCH, "size": 20}
+    headers: list[Any] = [
+        {"index": library.bare, "indices": library.news},
+        {"index": library.news, "ignoreUnavailable": True},
+        {"indices": [library.news], "searchType": "dfs_query_then_fetch"},
+    ]
+    for header in headers:
+        try:
+            of_engine = plain.msearch(body=[header, body])["responses"][0]["hits"]["hits"]
+        except (elasticsearch.ApiError, opensearchpy.TransportError) as refused:
+            with pytest.raises(type(refused)):
+                caller.msearch(body=[header, {**body, "ndd": {"mode": "drop"}}])
+            continue
+        for asked in ({}, {"ndd": {"mode": "drop"}}):
+            alone, ours = caller.msearch(body=[header, {**body, **asked}, {"index": library.news}, body])["responses"]
+            assert alone["hits"]["hits"] == of_engine
+            assert "ndd" in ours

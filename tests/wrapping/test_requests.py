@@ -319,21 +319,6 @@ def test_the_unique_estimate_is_the_same_where_totals_are_plain_numbers(library:
     assert plain["ndd"]["unique"]["relation"] == "estimate"
 
 
-def test_raising_what_a_neighbour_search_looks_at_is_said(library: Library, wrapped: Caller) -> None:
-    if library.engine.family != "elasticsearch":
-        pytest.skip("the published jars of OpenSearch have no vectors")
-    knn = {"field": "vector", "query_vector": [1.0] * 8, "k": 5, "num_candidates": 10}
-    answer = wrapped.search(index=library.news, body={"knn": knn})
-    assert answer["ndd"]["raised"] == {"k": 20, "num_candidates": 20}
-    assert len(answer["hits"]["hits"]) == 10
-    prices = {"prices": {"value_count": {"field": "price"}}}
-    for size in (5, 10):  # with aggregations it finds what it is told to, whatever the size
-        counted = wrapped.search(index=library.news, body={"knn": knn, "aggs": prices, "size": size})
-        assert counted["aggregations"]["prices"]["value"] == 5
-        assert "raised" not in counted["ndd"]
-        assert counted["ndd"]["examined"] == 5
-
-
 def test_script_fields_switch_the_source_off_as_without_us(library: Library, wrapped: Caller) -> None:
     if library.engine.family != "opensearch":
         pytest.skip("the published jars of Elasticsearch have no scripts")
@@ -363,6 +348,9 @@ def test_dsl_objects_show_it_all(library: Library, connect: Connect) -> None:
     groups = [hit.meta.inner_hits.near_duplicates for hit in response if "inner_hits" in hit.meta]
     assert groups
     assert all(group.hits.total.value == len(group) for group in groups)
+    dropped = caller.run(wanted.extra(ndd={"mode": "drop"}).execute())
+    assert not any("inner_hits" in hit.meta for hit in dropped)
+    assert "ndd" not in caller.run(wanted.extra(ndd=False).execute())
 
 
 def test_the_answer_of_elasticsearch_stays_the_clients_own_object(library: Library, connect: Connect) -> None:

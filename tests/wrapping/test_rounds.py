@@ -88,7 +88,7 @@ def test_what_is_sent(library: Library, connect: Connect, proxy: Proxy) -> None:
         assert len([body for body in sent if "aggs" in body]) == 1
         assert "mean" in answer["aggregations"]
         if strategy != "one_phase":
-            (sketches,) = [body for body in sent if body["_source"] is False]
+            (sketches,) = [body for body in sent if body.get("_source") is False]
             assert (sketches["from"], sketches["size"], sketches["stored_fields"]) == (0, 100, "_none_")
             assert "highlight" not in sketches
     assert [len(trips[strategy]) for strategy in STRATEGIES] == [1, 2, 2]

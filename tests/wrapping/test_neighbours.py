@@ -1,0 +1,127 @@
+"""Searches for nearest neighbours: what their caller asked for in `k` is what he gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.wrapping.conftest import Caller, Connect, Library
+from tests.wrapping.library import DIMENSIONS, expected
+from tests.wrapping.proxy import Proxy
+from tests.wrapping.test_searches import copies
+
+NEAR = {"field": "vector", "query_vector": [1.0] * DIMENSIONS, "k": 10, "num_candidates": 200}
+THREE = {**NEAR, "k": 3}
+BARE = {"field": "vector", "query_vector": [1.0] * DIMENSIONS}
+OTHER = {**NEAR, "query_vector": [-1.0] * DIMENSIONS, "k": 4}
+FEW = {"match": {"title": "42"}}
+PRICES = {"prices": {"value_count": {"field": "price"}}, "best": {"top_hits": {"size": 1}}}
+
+
+@pytest.fixture(autouse=True)
+def _has_vectors(library: Library) -> None:
+    if library.engine.family != "elasticsearch":
+        pytest.skip("the published jars of OpenSearch have no vectors")
+
+
+LONE: dict[str, Any] = {
+    "k below the default size": {"knn": THREE},
+    "k below the size": {"knn": THREE, "size": 20},
+    "k is the size": {"knn": NEAR, "size": 10},
+    "k above the size": {"knn": NEAR, "size": 4},
+    "k that is left to the size": {"knn": BARE, "size": 7},
+    "in a list": {"knn": [THREE]},
+    "of a retriever": {"retriever": {"knn": THREE}},
+    "with a filter": {"knn": {**THREE, "filter": {"range": {"price": {"gte": 8}}}}},
+    "with a similarity": {"knn": {**NEAR, "similarity": 0.5}},
+    "as a query": {"query": {"knn": THREE}, "size": 3},
+    "as a query below its k": {"query": {"knn": NEAR}, "size": 4},
+    "with aggregations": {"knn": NEAR, "aggs": PRICES},
+    "of a retriever, with aggregations": {"retriever": {"knn": THREE}, "aggs": PRICES},
+}
+# Here a shard or a clause finds more than k, or a larger k would change scores: nothing is raised.
+OTHERS: dict[str, Any] = {
+    "as a query above its k": {"query": {"knn": THREE}, "size": 20},
+    "as a query without k": {"query": {"knn": BARE}, "size": 5, "from": 2},
+    "two": {"knn": [THREE, OTHER], "size": 20},
+    "beside a query": {"query": FEW, "knn": THREE, "size": 20},
+    "beside a query, without k": {"query": FEW, "knn": BARE, "size": 5},
+    "in a bool": {"query": {"bool": {"should": [FEW, {"knn": THREE}]}}, "size": 20},
+    "before a post_filter": {"knn": NEAR, "post_filter": {"range": {"price": {"gte": 8}}}},
+}
+
+
+def found(caller: Caller, library: Library, body: dict[str, Any], many: bool) -> dict[str, Any]:
+    """The answer to a search, alone or in an `_msearch`."""
+    if not many:
+        return caller.search(index=library.news, body=body)
+    answer: dict[str, Any] = caller.msearch(body=[{"index": library.news}, body])["responses"][0]
+    return answer
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["search", "msearch"])
+@pytest.mark.parametrize("name", [*LONE, *OTHERS])
+def test_no_more_is_shown_and_counted_than_without_us(
+    name: str, many: bool, library: Library, wrapped: Caller, plain: Caller
+) -> None:
+    """Neither more hits than the plain client shows, nor a higher total; and fewer only where there are no more."""
+    body = {**LONE, **OTHERS}[name]
+    of_engine, got = found(plain, library, body, many), found(wrapped, library, body, many)
+    assert got["hits"]["total"]["value"] <= of_engine["hits"]["total"]["value"]
+    assert len(got["hits"]["hits"]) <= len(of_engine["hits"]["hits"])
+    assert got["ndd"]["degraded"] is None
+    if name in LONE:
+        assert got["ndd"]["unique"]["value"] <= of_engine["hits"]["total"]["value"]
+        assert got["ndd"]["exhausted"] or len(got["hits"]["hits"]) == len(of_engine["hits"]["hits"])
+        assert "raised" in got["ndd"]
+        beyond = {**body, "from": of_engine["hits"]["total"]["value"]}
+        assert not found(wrapped, library, beyond, many)["hits"]["hits"]
+    else:
+        assert "raised" not in got["ndd"]
+        whole = found(plain, library, {**body, "size": 1000, "from": 0}, many)["hits"]["hits"]
+        shown = {hit["_id"] for hit in got["hits"]["hits"]}
+        listed = shown | {copy["_id"] for hit in got["hits"]["hits"] for copy in copies(hit)}
+        first = {hit["_id"] for hit in of_engine["hits"]["hits"]}
+        assert shown <= {hit["_id"] for hit in whole} or "without k" in name
+        assert "from" in body or first <= listed
+        scores = {hit["_id"]: hit["_score"] for hit in of_engine["hits"]["hits"]}
+        assert all(scores.get(hit["_id"], hit["_score"]) == hit["_score"] for hit in got["hits"]["hits"])
+
+
+def test_a_page_of_k_holds_k_different_neighbours(library: Library, wrapped: Caller, plain: Caller) -> None:
+    """More neighbours are looked at than are shown, with aggregations, too."""
+    near = {**NEAR, "k": 200}
+    ranking = [hit["_id"] for hit in plain.search(index=library.news, body={"knn": near, "size": 200})["hits"]["hits"]]
+    truth = expected(ranking)
+    for more in ({}, {"aggs": PRICES}):
+        answer = wrapped.search(index=library.news, body={"knn": NEAR, **more})
+        shown = [hit["_id"] for hit in answer["hits"]["hits"]]
+        assert len(shown) == 10
+        sure = [one for one in shown if one not in truth.doubtful]
+        assert sure == truth.kept[: len(sure)]
+        assert answer["ndd"]["raised"] == {"k": 20}
+    assert wrapped.search(index=library.news, body={"knn": {**NEAR, "num_candidates": 12}})["ndd"]["raised"] == {
+        "k": 20,
+        "num_candidates": 20,
+    }
+
+
+def test_aggregations_are_over_the_neighbours_that_were_asked_for(
+    library: Library, connect: Connect, proxy: Proxy, plain: Caller
+) -> None:
+    """They are those of the plain client, however many neighbours the page is made of; it takes one trip."""
+    caller = connect(proxy.url, cache=False)
+    for size in (5, 10):
+        body = {"knn": NEAR, "aggs": PRICES, "size": size}
+        proxy.reset()
+        answer, of_engine = caller.search(index=library.news, body=body), plain.search(index=library.news, body=body)
+        for hit in of_engine["aggregations"]["best"]["hits"]["hits"]:
+            del hit["_source"]["ndd"]
+        assert answer["aggregations"] == of_engine["aggregations"]
+        assert {**answer["hits"], "hits": 0} == {**of_engine["hits"], "hits": 0}
+        assert len(answer["hits"]["hits"]) == size
+        assert len(proxy.searches) == 1
+    with_timeout = caller.ask("POST", f"/{library.news}/_search", body, {"timeout": "10s"})  # not for an `_msearch`
+    assert with_timeout["aggregations"]["prices"]["value"] == 10
+    assert "raised" not in with_timeout["ndd"]
