@@ -225,7 +225,8 @@ class CollapseOptions:
     mode:             "group" shows leaders with their duplicates, "drop" leaders alone, "demote" puts duplicates after
                       everything else, "annotate" moves nothing and says of each hit whose duplicate it is.
     window:           how many of the engine's hits are examined at first, at least 1; doubled while the page is short.
-    max_window:       the most hits ever examined for one request, at least `window`: the stream ends there.
+    max_window:       the most hits ever examined for one search, at least `window`: the stream ends there. A list in
+                      memory (`collapse`, `merge`) has no such end.
     max_per_group:    how many hits of one group are shown, at least 1.
     keep:             which copy of a group is shown (the group keeps the rank of its best hit), of those in the first
                       window that holds that hit: a list of wishes, the first that decides wins: "score" (the engine's

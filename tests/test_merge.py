@@ -107,11 +107,8 @@ def test_origins_have_the_names_of_a_mapping_and_wishes_can_read_them() -> None:
     assert origins == [["world", "eu"], ["world", "us"]]
 
 
-@pytest.mark.parametrize("how", ["list", "mapping"])
-def test_a_hit_of_two_responses_of_one_cluster_is_one_hit_and_its_ranks_add_up(how: str) -> None:
+def test_a_hit_of_two_responses_of_one_cluster_is_one_hit_and_its_ranks_add_up() -> None:
     def merge(*responses: dict[str, Any], **options: Any) -> dict[str, Any]:
-        if how == "list":
-            return ndd.merge(responses, same_cluster=True, **options)
         return ndd.merge({"eu": responses}, **options)
 
     shared = hit("9", TEXTS["winter"], 0.5)
@@ -128,7 +125,7 @@ def test_a_hit_of_two_responses_of_one_cluster_is_one_hit_and_its_ranks_add_up(h
 
 def test_the_total_of_overlapping_responses_is_what_surely_matches() -> None:
     parts = [response(hit("1", TEXTS["river"]), total=90), response(hit("2", TEXTS["stone"]), total=70)]
-    assert ndd.merge(parts, same_cluster=True)["hits"]["total"] == {"value": 90, "relation": "gte"}
+    assert ndd.merge({"eu": parts})["hits"]["total"] == {"value": 90, "relation": "gte"}
     assert ndd.merge(parts)["hits"]["total"] == {"value": 160, "relation": "eq"}
     assert ndd.merge({"eu": parts, "us": parts[0]})["hits"]["total"] == {"value": 180, "relation": "gte"}
 
@@ -144,7 +141,7 @@ def test_hits_without_ids_are_different_hits() -> None:
     for one in bare["hits"]["hits"]:
         del one["_id"]
     for by in ("score", "reciprocal_rank", "round_robin"):
-        merged = ndd.merge([bare, bare], by=by, same_cluster=True, common=False)
+        merged = ndd.merge({"eu": [bare, bare]}, by=by, common=False)
         assert merged["ndd"]["examined"] == 10
         assert [one["_source"]["body"] for one in merged["hits"]["hits"]] == list(TEXTS.values())
 
@@ -241,9 +238,7 @@ def test_bad_input_is_said() -> None:
     with pytest.raises(TypeError, match=r"with hits\.hits; one is {'error'"):
         ndd.merge([{"error": "gone", "status": 404}])
     with pytest.raises(TypeError, match=r"with hits\.hits; one is gone"):
-        ndd.merge({"error": "gone"})
-    with pytest.raises(ValueError, match="same_cluster is for a list"):
-        ndd.merge({"eu": FIRST}, same_cluster=True)
+        ndd.merge({"error": "gone"})  # type: ignore[dict-item]
     with pytest.raises(TypeError, match=r"with hits\.hits; one is {'hits': None}"):
         ndd.merge([{"hits": None}])
     with pytest.raises(ValueError, match='by="reciprocal_rank"'):

@@ -86,7 +86,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _tell_of_more(info: Info, end: int) -> None:
     """A filter that ends with its page looks like one that has come to the end of its input."""
-    if end < info.kept or not (info.exhausted or info.capped):
+    if end < info.kept or not info.exhausted:
         warn(f"the page ends here: --size shows more, --from {end} goes on")
-    elif info.capped:
-        warn(f"only the first {info.examined:,} lines were examined")

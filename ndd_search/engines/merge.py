@@ -51,13 +51,14 @@ def merge(
     recipe: Recipe | str | None = None,
     field: str = "ndd",
     common: CommonValues | bool = True,
-    same_cluster: bool = False,
     **changes: Any,
 ) -> dict[str, Any]:
     """Merge the hits of several responses, collapse their near-duplicates and cut one page out of what is left.
 
     responses: of searches in Elasticsearch or OpenSearch, their hits with sketches among the doc values (see above): a
-               list, or a mapping from the name of each cluster to its response, or to a list of its responses.
+               list, or a mapping from the name of each cluster to its response, or to a list of its responses. Hits of
+               one cluster with the same `_index`, `_id` and `_routing` are one document, whose ranks add up. Each
+               response of a list has an origin of its own, so no document is taken for another one that has its id.
                A hit without a sketch stands alone. A hit that stands for others, because a wrapped client collapsed the
                response, is merged as if it and the others had been listed side by side.
     by:        "score" sorts by `_score`, which compares only within one kind of query on like indexes;
@@ -68,16 +69,13 @@ def merge(
                numbers_must_match where they bring no ndd.numbers.
     recipe, field: whose sketches, and the object that holds them.
     common, changes: as in `collapse`; True counts in all hits.
-    same_cluster: whether a list of responses comes from one cluster. Hits of one cluster with the same `_index`, `_id`
-               and `_routing` are one document, whose ranks add up. By default each response of a list has an origin of
-               its own, so that no document is taken for another one that has its id.
     Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is
     the engine's own whatever the order. Where there are several origins, or names, each hit tells its own in
     `fields["ndd.origin"]`: the name of its cluster, or the place of its response in the list. `keep` and guards can
     read it (keep=["preferred:ndd.origin=eu,us"]). Raises ValueError and TypeError for what cannot be.
     """
     began = perf_counter()
-    answers = _answers(responses, same_cluster)
+    answers = _answers(responses)
     if by not in ("score", "reciprocal_rank", "round_robin"):
         raise ValueError(f"by must be one of score, reciprocal_rank, round_robin, got {by!r}")
     check_page(size, from_)
@@ -107,19 +105,16 @@ class _Answer(NamedTuple):
         return hits
 
 
-def _answers(responses: Any, same_cluster: bool) -> list[_Answer]:
-    """The responses with their origins. Raises TypeError for what is no response, ValueError for a contradiction."""
+def _answers(responses: Any) -> list[_Answer]:
+    """The responses with their origins. Raises TypeError for what is no response."""
     if isinstance(responses, str) or _is_response(responses):
         raise TypeError(f"responses must be a list of search responses, got one {type(responses).__name__}")
     if isinstance(responses, Mapping):
-        if same_cluster:
-            raise ValueError("same_cluster is for a list: in a mapping, the responses under one name share a cluster")
         listed = [(name, one if isinstance(one, list | tuple) else [one]) for name, one in responses.items()]
         named = [_Answer(name, body, told=True) for name, several in listed for body in map(_body, several)]
     else:
         bodies = [_body(one) for one in responses]
-        told = len(bodies) > 1 and not same_cluster
-        named = [_Answer(0 if same_cluster else place, body, told) for place, body in enumerate(bodies)]
+        named = [_Answer(place, body, told=len(bodies) > 1) for place, body in enumerate(bodies)]
     for answer in named:
         if not _is_response(answer.body):
             what = str(answer.body)[:80]
