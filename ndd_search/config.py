@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from operator import index
-from typing import Any, ClassVar, Literal, Self, SupportsIndex, cast
+from typing import Any, ClassVar, Literal, Self, SupportsIndex, TypedDict, cast
 
 Kind = Literal["words", "characters", "lines", "sentences"]
 Method = Literal["min-k", "min-hash", "super-shingles", "frequent", "simhash", "profile"]
@@ -299,6 +299,24 @@ class CollapseOptions:
             raise ValueError("time_field and max_seconds_apart are given together or not at all")
         if self.max_seconds_apart is not None:
             _seconds("max_seconds_apart", self.max_seconds_apart)
+
+
+class CollapseChanges(TypedDict, total=False):
+    """CollapseOptions as keyword arguments of a function, for type checkers."""
+
+    min_similarity: float | str
+    mode: Mode
+    window: int
+    max_window: int
+    max_per_group: int
+    keep: Sequence[Keep]
+    min_shingles: int
+    min_length_ratio: float
+    must_match: Sequence[str]
+    numbers_must_match: bool
+    time_field: str | None
+    max_seconds_apart: float | None
+    strategy: Strategy
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:

@@ -62,7 +62,7 @@ class Constants:
     handful: int = HANDFUL
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Overlaps:
     """What the sketches of some pairs have in common; arrays of one length, one entry a pair.
 

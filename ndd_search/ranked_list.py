@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from ndd_search.census import count_in_list
 from ndd_search.common_values import CommonValues
-from ndd_search.config import CollapseOptions, Recipe, check_page, collapse_options
+from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument, InvalidSketch
 from ndd_search.numbers import numbers_value
@@ -34,7 +34,7 @@ def collapse(
     recipe: Recipe | str | None = None,
     common: CommonValues | bool = True,
     options: CollapseOptions | None = None,
-    **changes: Any,
+    **changes: Unpack[CollapseChanges],
 ) -> Page:
     """Collapse the near-duplicates of a ranked list and cut one page out of what is left.
 
@@ -85,7 +85,7 @@ def evenly(count: int, most: int) -> list[int]:
     return [place * count // number for place in range(number)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _ListReader:
     recipe: Recipe
     text: Text | None

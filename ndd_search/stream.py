@@ -49,7 +49,7 @@ class Reader(FieldReader, Protocol):
         """What tells this hit from another one; the engine may hand out the same hit in two rounds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stream:
     """Immutable: extending makes another one, so a cached stream can be read while it is extended.
 

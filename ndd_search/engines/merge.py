@@ -16,11 +16,11 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack
 
 from ndd_search.census import count_in_list
 from ndd_search.common_values import CommonValues
-from ndd_search.config import Recipe, check_page, collapse_options
+from ndd_search.config import CollapseChanges, Recipe, check_page, collapse_options
 from ndd_search.documents import text_of
 from ndd_search.engines.answers import value_in
 from ndd_search.engines.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
@@ -51,7 +51,7 @@ def merge(
     recipe: Recipe | str | None = None,
     field: str = "ndd",
     common: CommonValues | bool = True,
-    **changes: Any,
+    **changes: Unpack[CollapseChanges],
 ) -> dict[str, Any]:
     """Merge the hits of several responses, collapse their near-duplicates and cut one page out of what is left.
 
@@ -133,7 +133,7 @@ def _is_response(response: Any) -> bool:
     return isinstance(found, Mapping) and isinstance(found.get("hits"), list)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Reader:
     """Hits as the engines give them. text: what is sketched of a hit that brings no sketch."""
 
