@@ -111,6 +111,12 @@ class Overlaps:
         return np.maximum(self._own[0] + self._own[1], ROUNDING)
 
 
+def telling_shingles(recipe: Recipe, constants: Constants | None = None) -> float:
+    """Shingles from which on a text tells copies from entries of one form: `margin` words and what must be alike."""
+    constants = constants or Constants()
+    return min(constants.margin * recipe.size / (1 - constants.least), recipe.k)
+
+
 @dataclass(frozen=True)
 class Decision:
     """A setting of min_similarity, ready to be asked about pairs.

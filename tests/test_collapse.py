@@ -6,6 +6,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search import native
+from ndd_search.page import _log_once
 
 CLIMATE = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 COPY = "LONDON (Wire) - " + CLIMATE
@@ -211,3 +212,35 @@ def test_the_work_of_a_long_list_grows_with_its_length(settings: Any, monkeypatc
         ndd.collapse(hits[:count], sketches=sketches[:count], size=count, common=False, text="kind", **settings)
         rows[count] = sum(handed)
     assert all(number <= 4 * count for count, number in rows.items())
+
+
+@pytest.mark.parametrize(
+    "settings", [{"must_match": ["prize"]}, {"keep": ["preferred:prize=1,2"]}, {"keep": ["newest:prize"]}]
+)
+def test_a_setting_that_names_a_field_no_hit_has_is_told(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """A misspelt field does nothing; the page says so, and the log says it once."""
+    _log_once.cache_clear()
+    hits = [{"body": text, "price": 3} for text in NEWS]
+    for _ in range(2):
+        page = ndd.collapse(hits, text="body", **settings)
+        assert page.info.warnings == (
+            "no hit has the field 'prize' that must_match, keep or time_field names: see to its spelling",
+        )
+    assert [record.getMessage() for record in caplog.records] == list(page.info.warnings)
+    assert ndd.collapse([*hits, {"body": "x", "prize": 1}], text="body", **settings).info.warnings == ()
+
+
+CITIES = ("Aachen", "Bergen", "Cardiff", "Dresden", "Esbjerg", "Florence", "Granada", "Hamar", "Innsbruck", "Jaen")
+MORE = ("Kassel", "Lund", "Mons", "Narvik", "Odense", "Pisa")
+
+
+def test_short_texts_of_one_form_that_are_shown_as_one_are_told() -> None:
+    """Sixteen airports may be copies or entries of one form: too short to tell, so the page says what to set."""
+    form = "{} Airport is a small public airport with one runway that lies ten kilometres to the north of the town"
+    hits = [form.format(city) for city in (*CITIES, *MORE)]
+    page = ndd.collapse(hits)
+    assert page.info.hidden > 10
+    [warning] = page.info.warnings
+    assert warning.startswith("16 of 16 hits are short texts that differ in a few words and are shown as one, hit 0")
+    assert ndd.collapse(hits, min_similarity="identical", size=20).hits == hits
+    assert ndd.collapse([hits[0]] * 16).info.warnings == ()

@@ -78,6 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
             print_json(found)
         else:
             print_line(line)
+    for sentence in page.info.warnings:
+        warn(sentence)
     _tell_of_more(page.info, arguments.from_ + len(page.groups))
     if left_out:
         return PARTLY
