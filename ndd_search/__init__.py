@@ -85,11 +85,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    return found
+if not TYPE_CHECKING:  # else a checker believes that every name is there
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        return found
 
 
 def __dir__() -> list[str]:

@@ -25,7 +25,7 @@ from ndd_search import counting
 from ndd_search.common_values import CommonValues, Places
 from ndd_search.config import Recipe
 from ndd_search.counting import Ranks
-from ndd_search.decision import Constants, Decision
+from ndd_search.decision import Constants, Decision, telling_shingles
 from ndd_search.groups import choose_leaders
 from ndd_search.overlaps import overlaps
 from ndd_search.pairs import Pairs, Rows, resembling_pairs, rows_of
@@ -72,8 +72,7 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> CommonVa
     In texts of fewer than `margin` words and what must be alike besides, the first round takes no two for copies. In a
     sample of an index the copies of one short text are few, but a list of hits may be little else.
     """
-    constants = Constants()
-    shortest = min(constants.margin * recipe.size / (1 - constants.least), recipe.k)
+    shortest = telling_shingles(recipe)
     return count_common_values([one for one in sketches if np.size(one) >= shortest], recipe)
 
 

@@ -26,7 +26,7 @@ _LOW_BITS = 2**16 - 1
 _SEVERAL = -1  # values have these low bits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CommonValues:
     """The sketch values that more than a handful of documents of an index hold: its frames, templates and phrases.
 
@@ -44,6 +44,18 @@ class CommonValues:
     counts: Shares
     recipe: str
     handful: int = HANDFUL
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CommonValues):
+            return NotImplemented
+        return self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[str, str, int]:
+        return self.digest, self.recipe, self.handful
 
     def rareness(self, values: npt.ArrayLike) -> Shares:
         """How rare each value is: 1 for one that at most a handful of documents hold, falling to 0 for one in all.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from operator import index
-from typing import Any, ClassVar, Literal, Self, SupportsIndex, cast
+from typing import Any, ClassVar, Literal, Self, SupportsIndex, TypedDict, cast
 
 Kind = Literal["words", "characters", "lines", "sentences"]
 Method = Literal["min-k", "min-hash", "super-shingles", "frequent", "simhash", "profile"]
@@ -225,7 +225,8 @@ class CollapseOptions:
     mode:             "group" shows leaders with their duplicates, "drop" leaders alone, "demote" puts duplicates after
                       everything else, "annotate" moves nothing and says of each hit whose duplicate it is.
     window:           how many of the engine's hits are examined at first, at least 1; doubled while the page is short.
-    max_window:       the most hits ever examined for one request, at least `window`: the stream ends there.
+    max_window:       the most hits ever examined for one search, at least `window`: the stream ends there. A list in
+                      memory (`collapse`, `merge`) has no such end.
     max_per_group:    how many hits of one group are shown, at least 1.
     keep:             which copy of a group is shown (the group keeps the rank of its best hit), of those in the first
                       window that holds that hit: a list of wishes, the first that decides wins: "score" (the engine's
@@ -302,6 +303,24 @@ class CollapseOptions:
             raise ValueError("time_field and max_seconds_apart are given together or not at all")
         if self.max_seconds_apart is not None:
             _seconds("max_seconds_apart", self.max_seconds_apart)
+
+
+class CollapseChanges(TypedDict, total=False):
+    """CollapseOptions as keyword arguments of a function, for type checkers."""
+
+    min_similarity: float | str
+    mode: Mode
+    window: int
+    max_window: int
+    max_per_group: int
+    keep: Sequence[Keep]
+    min_shingles: int
+    min_length_ratio: float
+    must_match: Sequence[str]
+    numbers_must_match: bool
+    time_field: str | None
+    max_seconds_apart: float | None
+    strategy: Strategy
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:

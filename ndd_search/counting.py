@@ -31,6 +31,9 @@ _LAST = np.uint32(VALUES - 1)
 _CUT = 2**15  # values, up to which hardly two look alike when they are cut to fit 32 bits together with their row
 _FEW_MEETINGS, _FEW_PAIRS = 2**14, 2**9  # are looked at one by one sooner than all at once, however few the rows are
 _FEW_SUMS = 2**15  # are added pair by pair sooner than all at once
+_MEETINGS_EACH, _PAIRS_EACH = 16, 4  # of each row are few, too, where there are many rows
+_MANY_MEETINGS = 2**24  # take half a gigabyte
+_TILE = 2**10  # rows that are counted at once with as many others
 _OFTEN = 16  # times that rows are mentioned, each of them surely is
 _BLOCK = 2**10  # pairs compared at a time: what that takes stays in the cache
 _FEW, _MANY = 2**18, 2**25  # multiplications: OpenBLAS starts threads above the first, and they pay above the second
@@ -71,12 +74,14 @@ def count_shared(table: Table, floor: float) -> Counts:
     if not len(starts):
         return Counts(starts, starts, starts, starts, starts)
     owner = _owners(keys, count)
-    codes = _pairs_that_meet(owner, starts, count, _FEW_MEETINGS, _FEW_PAIRS)
+    few_meetings, few_pairs = max(_FEW_MEETINGS, _MEETINGS_EACH * count), max(_FEW_PAIRS, _PAIRS_EACH * count)
+    codes = _pairs_that_meet(owner, starts, count, few_meetings, few_pairs)
     if codes is None:
         crowd, _ = _mentioned(count, owner[starts], owner[starts + 1])
-        codes = _pairs_that_meet(owner, starts, count, 2 * len(crowd) ** 2, len(crowd) ** 2 // 8)
+        most = min(2 * len(crowd) ** 2, _MANY_MEETINGS)
+        codes = _pairs_that_meet(owner, starts, count, most, len(crowd) ** 2 // 8)
         if codes is None:
-            found = _all_at_once(table[crowd], floor)
+            found = _tile_by_tile(table[crowd], floor)
             return found._replace(first=crowd[found.first], second=crowd[found.second])
     return compare(table, codes, floor)
 
@@ -148,12 +153,37 @@ def _how_many(marked: npt.NDArray[np.bool_]) -> Ranks:
     return counted.astype(np.int64)
 
 
+def _tile_by_tile(table: Table, floor: float) -> Counts:
+    """Those of all pairs that resemble each other by `floor`; of a long table in pieces, so that they fit in memory."""
+    if len(table) <= 2 * _TILE:
+        return _all_at_once(table, floor)
+    tiles = [np.arange(start, min(start + _TILE, len(table))) for start in range(0, len(table), _TILE)]
+    found = []
+    for number, upper in enumerate(tiles):
+        found.append(_within(_all_at_once(table[upper], floor), upper))
+        for lower in tiles[number + 1 :]:
+            rows = np.concatenate((upper, lower))
+            counts = _all_at_once(table[rows], floor)
+            across = np.flatnonzero((counts.first < len(upper)) & (counts.second >= len(upper)))
+            found.append(_within(Counts(*(column.take(across) for column in counts)), rows))
+    joined = Counts(*map(np.concatenate, zip(*found, strict=True)))
+    order = np.lexsort((joined.second, joined.first))
+    return Counts(*(column.take(order) for column in joined))
+
+
+def _within(counts: Counts, rows: Ranks) -> Counts:
+    """Counts of some rows of a table, as counts of the whole table."""
+    return counts._replace(first=rows.take(counts.first), second=rows.take(counts.second))
+
+
 def _all_at_once(table: Table, floor: float) -> Counts:
     """Those of all pairs that resemble each other by `floor`."""
     keep_freed()
     count = len(table)
     keys = _sort(table, np.uint64)
     owner, starts = _owners(keys, count).astype(np.int64), _starts(keys, count)
+    if not len(starts):
+        return Counts(starts, starts, starts, starts, starts)
     meetings = _meetings(owner, starts, count, 2 * count**2)
     if meetings is None:
         holds = _holders(owner, starts, count)

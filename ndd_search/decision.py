@@ -62,7 +62,7 @@ class Constants:
     handful: int = HANDFUL
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Overlaps:
     """What the sketches of some pairs have in common; arrays of one length, one entry a pair.
 
@@ -109,6 +109,12 @@ class Overlaps:
     @cached_property
     def _rare_apart(self) -> Shares:
         return np.maximum(self._own[0] + self._own[1], ROUNDING)
+
+
+def telling_shingles(recipe: Recipe, constants: Constants | None = None) -> float:
+    """Shingles from which on a text tells copies from entries of one form: `margin` words and what must be alike."""
+    constants = constants or Constants()
+    return min(constants.margin * recipe.size / (1 - constants.least), recipe.k)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from ndd_search.errors import InvalidDocument
 
 _ABSENT = object()
 
@@ -31,6 +33,7 @@ def text_of(document: Any, paths: Sequence[str]) -> str | None:
 
     A list gives its members in their order, an object its values in the order of their names: engines return the
     members of an object in any order. Numbers and booleans are written as in JSON.
+    Raises InvalidDocument for a value that holds itself.
     """
     parts = [part for path in paths for part in _texts(value_of(document, path))]
     return "\n".join(parts) if parts else None
@@ -42,15 +45,25 @@ def _member(document: Any, name: str) -> Any:
     return getattr(document, name, _ABSENT)
 
 
-def _texts(value: Any) -> list[str]:
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, bool):
-        return ["true" if value else "false"]
-    if isinstance(value, Mapping):
-        value = [value[name] for name in sorted(value, key=str)]
-    elif not isinstance(value, list | tuple):
-        return [str(value)]
-    return [part for one in value for part in _texts(one)]
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a value, however deep it is nested. Raises InvalidDocument for a value that holds itself."""
+    rest: list[Iterator[Any]] = [iter([value])]
+    holders: list[int] = []  # ids of what is read, from the outermost to the innermost, and the same as a set:
+    held: set[int] = set()
+    while rest:
+        if (one := next(rest[-1], _ABSENT)) is _ABSENT:
+            rest.pop()
+            if holders:
+                held.discard(holders.pop())
+        elif isinstance(one, Mapping | list | tuple):
+            if id(one) in held:
+                raise InvalidDocument("a document", "a value in it holds itself", "give it as JSON would hold it")
+            rest.append(iter([one[name] for name in sorted(one, key=str)] if isinstance(one, Mapping) else one))
+            holders.append(id(one))
+            held.add(id(one))
+        elif isinstance(one, str):
+            yield one
+        elif isinstance(one, bool):
+            yield "true" if one else "false"
+        elif one is not None:
+            yield str(one)

@@ -16,7 +16,7 @@ from ndd_search.sketches import VALUES
 _AT_ONCE = 4_000_000  # values looked up at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shared:
     """The values that pairs share, one entry each: which pair, and where in rows.values each of the two holds it."""
 

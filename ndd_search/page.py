@@ -10,9 +10,11 @@ asked before, so a page cut out of a longer, cached stream is the page that a fi
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import takewhile
 from time import perf_counter
 from typing import Any
@@ -20,11 +22,16 @@ from typing import Any
 import numpy as np
 
 from ndd_search.config import CollapseOptions
+from ndd_search.decision import telling_shingles
 from ndd_search.estimators import similar_pairs
 from ndd_search.explain import Explanation, explain
-from ndd_search.keep import order_of_preference
+from ndd_search.keep import fields_of, order_of_preference
 from ndd_search.similarity import estimated_shingles
 from ndd_search.stream import Find, Reader, Stream
+
+log = logging.getLogger("ndd_search")
+
+_FORM = 6  # different short texts in one group may be entries of one form
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,8 @@ class Info:
     took:      seconds of our own work.
     cache:     "hit", "miss" or "off".
     degraded:  why the promise could not be kept in full, "" when it was.
+    warnings:  what a setting may not do as it was meant: it names a field that no hit has, or many short texts that
+               differ in a few words are one group. A sentence each.
     """
 
     examined: int
@@ -114,6 +123,7 @@ class Info:
     took: float = 0.0
     cache: str = "off"
     degraded: str = ""
+    warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -223,6 +233,7 @@ def cut(stream: Stream, start: int, size: int, reader: Reader, options: Collapse
         lacking=dict(Counter(reason for reason in stream.lacking[:examined] if reason)),
         unique=_unique(len(plan.members), examined, stream.total, over),
         late=plan.late(before, start, reader) if start and kept < examined else (),
+        warnings=(*_unread_fields(stream.hits[:examined], reader, options), *plan.short_forms(reader)),
         took=perf_counter() - began,
     )
     return Page(groups, info, stream, reader, options)
@@ -306,6 +317,23 @@ class _Plan:
             (self._rank(i), self._rank(leader), float(self.stream.similarity[i])) for i, leader in sorted(found)
         )
 
+    def short_forms(self, reader: Reader) -> list[str]:
+        """What to say of groups of short texts that may be entries of one form, as `"auto"` cannot tell."""
+        if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv":
+            return []
+        said = []
+        for leader, members in self.members.items():
+            if len(members) < _FORM or not 0 < len(self.stream.sketches[leader]) < telling_shingles(reader.recipe):
+                continue
+            different = len({self.stream.sketches[index].tobytes() for index in members})
+            if different >= _FORM:
+                said.append(
+                    f"{different} of {len(self.leader)} hits are short texts that differ in a few words and are shown "
+                    f'as one, hit {self._rank(leader)}: if they are entries of one form, set min_similarity="identical"'
+                    f", must_match or numbers_must_match"
+                )
+        return said
+
     def _single(self, index: int) -> Group:
         leader = self.leader[index]
         of = None if leader == index else self._rank(leader)
@@ -321,6 +349,23 @@ class _Plan:
     def _shingles(self, index: int, k: int) -> float:
         sketch = self.stream.sketches[index]
         return float(estimated_shingles(len(sketch), sketch[-1] if len(sketch) else 0, k))
+
+
+def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> list[str]:
+    """What to say of the fields that settings name and no hit has; logged once, too."""
+    said = [
+        f"no hit has the field {name!r} that must_match, keep or time_field names: see to its spelling"
+        for name in fields_of(options)
+        if hits and all(reader.value(hit, name) is None for hit in hits)
+    ]
+    for sentence in said:
+        _log_once(sentence)
+    return said
+
+
+@lru_cache(1024)
+def _log_once(sentence: str) -> None:
+    log.warning(sentence)
 
 
 def first_window(wanted: int, options: CollapseOptions) -> int:

@@ -30,7 +30,7 @@ _WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)
 _COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 4  # of the native core
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pairs:
     """Pairs of hits, ordered by the first, then the second; three arrays of one length.
 
@@ -53,7 +53,7 @@ class Pairs:
         return Pairs(self.first.take(at), self.second.take(at), self.similarity.take(at))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """The sketches of a page, checked, one after the other.
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from ndd_search.census import count_in_list
 from ndd_search.common_values import CommonValues
-from ndd_search.config import CollapseOptions, Recipe, check_page, collapse_options
+from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument, InvalidSketch
 from ndd_search.numbers import numbers_value
@@ -34,12 +34,13 @@ def collapse(
     recipe: Recipe | str | None = None,
     common: CommonValues | bool = True,
     options: CollapseOptions | None = None,
-    **changes: Any,
+    **changes: Unpack[CollapseChanges],
 ) -> Page:
     """Collapse the near-duplicates of a ranked list and cut one page out of what is left.
 
     hits:     best first: texts, or mappings or objects that have their text where `text` says.
-    size, from_: the page, as positions in the deduplicated list.
+    size, from_: the page, as positions in the deduplicated list. As many hits are examined as the page takes, all of
+              them if need be: `max_window` is for searches.
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
     sketches: of the hits, where they are at hand already; `text` is read then only for numbers_must_match.
     recipe:   how texts are sketched, or how `sketches` were made; or its id, as for every recipe.
@@ -54,6 +55,7 @@ def collapse(
         raise TypeError(f"hits must be a list of hits, got one {type(hits).__name__}")
     check_page(size, from_)
     ranked, options = list(hits), collapse_options(options, **changes)
+    options = replace(options, max_window=max(options.max_window, len(ranked)))  # all of them are there already
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
     reader = _ListReader(Recipe.of(recipe), text, sketches, None if isinstance(common, bool) else common)
@@ -65,12 +67,13 @@ def collapse(
         if common is True and options.min_similarity == "auto" and reader.recipe.measure == "kmv":
             reader = reader.counted(ranked, options.window)
         stream = run(fill(Stream(), from_, size, reader, options), fetch)
+        stream = replace(stream, exhausted=stream.fetched == len(ranked))
     except InvalidSketch:  # which names a place among those that were looked at together
         _check(() if sketches is None else sketches, reader.recipe.k)
         raise
-    if ranked and set(stream.lacking) == {"missing"}:
+    if set(stream.lacking) == {"missing"} and not any(map(reader.has_text, ranked[len(stream.hits) :])):
         raise InvalidDocument(
-            f"none of {len(stream.hits)} hits", f"no text under {text!r}", "say where it is: text='FIELD' or a callable"
+            f"none of {len(ranked)} hits", f"no text under {text!r}", "say where it is: text='FIELD' or a callable"
         )
     page = cut(stream, from_, size, reader, options)
     return replace(page, info=replace(page.info, took=perf_counter() - began))
@@ -82,7 +85,7 @@ def evenly(count: int, most: int) -> list[int]:
     return [place * count // number for place in range(number)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _ListReader:
     recipe: Recipe
     text: Text | None
@@ -118,6 +121,10 @@ class _ListReader:
     def numbers(self, hit: Any) -> int | None:
         text = self._text(hit)
         return None if text is None else numbers_value(text, self.recipe)
+
+    def has_text(self, hit: Any) -> bool:
+        """Whether there is anything to sketch."""
+        return self._text(hit) is not None
 
     def _text(self, hit: Any) -> str | None:
         if callable(self.text):

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search import native
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe, check_fit
 from ndd_search.counting import Ranks
@@ -23,7 +24,8 @@ from ndd_search.sketches import Sketch
 
 Find = Callable[[Rows, Decision], Pairs]
 _NONE = np.empty(0, np.int32)
-_PIECE = 500  # hits that are compared with one another at a time
+_PIECE = 500  # hits that are compared with one another at first, where all their pairs are listed
+_FEW_PAIRS = 2**18  # of a piece, up to which the next one is twice as long; four times as many take some 30 MB
 
 
 class Reader(FieldReader, Protocol):
@@ -47,7 +49,7 @@ class Reader(FieldReader, Protocol):
         """What tells this hit from another one; the engine may hand out the same hit in two rounds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stream:
     """Immutable: extending makes another one, so a cached stream can be read while it is extended.
 
@@ -129,30 +131,33 @@ class Stream:
     def _lead(
         self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions, find: Find
     ) -> tuple[Ranks, npt.NDArray[np.float64]]:
-        """The leader of each old and each new hit and the similarity to it; new hits may lead those after them.
-
-        Piece by piece, for it is the same: thousands of copies of one text make millions of pairs among themselves,
-        of which only those with their leader say anything.
-        """
+        """The leader of each old and each new hit and the similarity to it; new hits may lead those after them."""
         check_fit(options, reader.recipe)
-        decision = Decision.of(options.min_similarity, reader.recipe, reader.common)
+        decision, k = Decision.of(options.min_similarity, reader.recipe, reader.common), reader.recipe.k
         hits, sketches = (*self.hits, *fresh), (*self.sketches, *sketches)
         leader, similarity = np.arange(len(hits)), np.ones(len(hits))
         leader[: len(self.hits)], similarity[: len(self.hits)] = self.leader, self.similarity
-        for start in range(len(self.hits), len(hits), _PIECE):
-            end = min(start + _PIECE, len(hits))
+        start, size = len(self.hits), _PIECE
+        by_core = native.core is not None and not reads_hits(options)
+        while start < len(hits):
+            end = len(hits) if by_core else min(start + size, len(hits))
             old = np.flatnonzero(leader[:start] == np.arange(start))
             where = np.concatenate((old, np.arange(start, end)))
-            members, k = where.tolist(), reader.recipe.k
+            members = where.tolist()
             page = [sketches[i] for i in members]
-            found = None if reads_hits(options) else leaders_of(page, k, decision, len(old), options.min_shingles)
+            found = leaders_of(page, k, decision, len(old), options.min_shingles) if by_core else None
+            if found is None and by_core:
+                by_core = False
+                continue
             if found is None:
                 rows = rows_of(page, k)
                 pairs = find(rows, decision)
                 pairs = pairs.where(pairs.second >= len(old))
                 verdicts = allowed(pairs, rows, [hits[i] for i in members], reader, options)
                 found = choose_leaders(len(where), pairs.where(np.logical_and.reduce(list(verdicts.values()))))
+                size = 2 * size if len(pairs) < _FEW_PAIRS else size
             leader[start:end], similarity[start:end] = where[found[0][len(old) :]], found[1][len(old) :]
+            start = end
         return leader, similarity
 
 

@@ -375,6 +375,15 @@ def test_what_many_lines_share_is_a_form_and_no_copy() -> None:
     assert len(ndd("dedupe", "--min-similarity", "0.5", stdin="\n".join(FORMS)).stdout.splitlines()) < 5
 
 
+def test_dedupe_prints_every_line_that_is_no_copy_of_a_long_input() -> None:
+    lines = [" ".join(f"t{number}w{word}" for word in range(6)) for number in range(12_000)]
+    done = ndd("dedupe", "--size", "20000", stdin="\n".join([*lines, lines[0]]))
+    assert done.stdout.splitlines() == lines
+    assert done.stderr == ""
+    done = ndd("dedupe", "--from", "11000", stdin="\n".join([*lines, lines[0]]))
+    assert done.stdout.splitlines() == lines[11_000:11_010]
+
+
 def test_a_ranked_list_in_other_modes_says_in_json_whose_duplicate_a_line_is() -> None:
     shown = ndd("dedupe", "--mode", "annotate", "--json", stdin="\n".join(NEWS)).stdout
     found = [json.loads(line) for line in shown.splitlines()]

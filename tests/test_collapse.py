@@ -1,8 +1,12 @@
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pytest
 
 import ndd_search as ndd
+from ndd_search import native
+from ndd_search.page import _log_once
 
 CLIMATE = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 COPY = "LONDON (Wire) - " + CLIMATE
@@ -158,3 +162,85 @@ def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(common: bool)
 def test_what_cannot_be_is_refused_in_a_sentence(call: object, error: type[Exception], problem: str) -> None:
     with pytest.raises(error, match=problem):
         call()
+
+
+def distinct(count: int) -> list[str]:
+    """Texts that share nothing."""
+    return [" ".join(f"t{number}w{word}" for word in range(8)) for number in range(count)]
+
+
+def test_every_hit_of_a_list_is_examined_however_long_it_is() -> None:
+    """A list is there as a whole, so nothing of it is dropped, at whatever place a page starts."""
+    texts = distinct(12_000)
+    page = ndd.collapse(texts, size=20_000)
+    assert page.hits == texts
+    assert (page.info.examined, page.info.exhausted, page.info.capped) == (12_000, True, False)
+    assert ndd.collapse(texts, size=10, from_=11_995).hits == texts[11_995:]
+    assert ndd.collapse(texts[:200], size=200).info.exhausted
+    assert ndd.collapse(texts, size=150, window=50, max_window=100).hits == texts[:150]
+    in_front = [{"other": 1}] * 150 + [{"body": CLIMATE}] * 2
+    assert len(ndd.collapse(in_front, text="body", size=200)) == 151
+    assert len(ndd.collapse(in_front, text="body")) == 10
+
+
+@pytest.mark.parametrize("settings", [{}, {"must_match": ["kind"]}, {"min_length_ratio": 0.5}])
+def test_the_work_of_a_long_list_grows_with_its_length(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many hits there are, each of them is handed to the page check a few times, not once for every piece."""
+    if native.core is None:
+        pytest.skip("without the native core lists are compared in pieces")
+    handed: list[int] = []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            found = getattr(core, name)
+            if name not in ("leaders", "rows"):
+                return found
+
+            def counted(sketches: Any, *others: Any) -> Any:
+                handed.append(len(sketches))
+                return found(sketches, *others)
+
+            return counted
+
+    core = native.core
+    monkeypatch.setattr(native, "core", Counting())
+    sketches = [np.arange(start, start + 20, dtype=np.int32) for start in range(0, 200_000, 20)]
+    hits = [{"kind": 1}] * len(sketches)
+    rows = {}
+    for count in (2_500, 5_000, 10_000):
+        handed.clear()
+        ndd.collapse(hits[:count], sketches=sketches[:count], size=count, common=False, text="kind", **settings)
+        rows[count] = sum(handed)
+    assert all(number <= 4 * count for count, number in rows.items())
+
+
+@pytest.mark.parametrize(
+    "settings", [{"must_match": ["prize"]}, {"keep": ["preferred:prize=1,2"]}, {"keep": ["newest:prize"]}]
+)
+def test_a_setting_that_names_a_field_no_hit_has_is_told(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """A misspelt field does nothing; the page says so, and the log says it once."""
+    _log_once.cache_clear()
+    hits = [{"body": text, "price": 3} for text in NEWS]
+    for _ in range(2):
+        page = ndd.collapse(hits, text="body", **settings)
+        assert page.info.warnings == (
+            "no hit has the field 'prize' that must_match, keep or time_field names: see to its spelling",
+        )
+    assert [record.getMessage() for record in caplog.records] == list(page.info.warnings)
+    assert ndd.collapse([*hits, {"body": "x", "prize": 1}], text="body", **settings).info.warnings == ()
+
+
+CITIES = ("Aachen", "Bergen", "Cardiff", "Dresden", "Esbjerg", "Florence", "Granada", "Hamar", "Innsbruck", "Jaen")
+MORE = ("Kassel", "Lund", "Mons", "Narvik", "Odense", "Pisa")
+
+
+def test_short_texts_of_one_form_that_are_shown_as_one_are_told() -> None:
+    """Sixteen airports may be copies or entries of one form: too short to tell, so the page says what to set."""
+    form = "{} Airport is a small public airport with one runway that lies ten kilometres to the north of the town"
+    hits = [form.format(city) for city in (*CITIES, *MORE)]
+    page = ndd.collapse(hits)
+    assert page.info.hidden > 10
+    [warning] = page.info.warnings
+    assert warning.startswith("16 of 16 hits are short texts that differ in a few words and are shown as one, hit 0")
+    assert ndd.collapse(hits, min_similarity="identical", size=20).hits == hits
+    assert ndd.collapse([hits[0]] * 16).info.warnings == ()

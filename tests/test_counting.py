@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from ndd_search import counting
 from ndd_search.counting import Counts, count_shared, lay_out
 
 K = 32
@@ -53,4 +54,14 @@ def test_every_kind_of_page_is_counted_by_definition(count: int, pools: int, sha
     values = np.array([value for sketch in page for value in sketch], np.int32)
     found = count_shared(lay_out(values, np.array([len(sketch) for sketch in page], np.int64), K), floor)
     for column, expected in zip(found, by_definition(page, floor), strict=True):
+        assert column.tolist() == expected.tolist()
+
+
+def test_a_long_table_is_counted_in_tiles_and_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table is counted in tiles where the numbers of all its pairs would not fit in memory."""
+    page = drawn(150, 1, 0.9) + drawn(70, 60, 0.1, seed=2)
+    table = lay_out(np.array([value for one in page for value in one], np.int32), np.array(list(map(len, page))), K)
+    whole = count_shared(table, 0.3)
+    monkeypatch.setattr(counting, "_TILE", 32)
+    for column, expected in zip(count_shared(table, 0.3), whole, strict=True):
         assert column.tolist() == expected.tolist()

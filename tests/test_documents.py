@@ -3,8 +3,10 @@ from typing import Any
 
 import pytest
 
+import ndd_search as ndd
 from ndd_search.documents import text_of, value_of
 
+CLIMATE = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 DOCUMENT = {
     "title": "A",
     "author": {"name": "B", "names": ["C", "D"]},
@@ -55,3 +57,31 @@ def test_objects_are_read_like_mappings() -> None:
 )
 def test_the_text_of_fields_is_joined_in_their_order(paths: list[str], text: str | None) -> None:
     assert text_of(DOCUMENT, paths) == text
+
+
+def nested(depth: int) -> Any:
+    """A text within so many lists and objects."""
+    value: Any = CLIMATE
+    for level in range(depth):
+        value = [value] if level % 2 else {"inner": value}
+    return value
+
+
+def test_the_text_of_a_deeply_nested_value_is_read() -> None:
+    """JSON may be nested as deep as it likes: its text is found, and nothing runs out of stack."""
+    for depth in (600, 100_000):
+        assert text_of({"body": nested(depth)}, ["body"]) == CLIMATE
+        assert ndd.collapse([{"body": nested(depth)}, {"body": CLIMATE}], text="body").info.hidden == 1
+    assert (
+        ndd.sketch_fields({"body": nested(600)}, "body")["ndd"] == ndd.sketch_fields({"body": CLIMATE}, "body")["ndd"]
+    )
+
+
+@pytest.mark.parametrize("entry", [lambda hit: ndd.collapse([hit], text="body"), lambda hit: text_of(hit, ["body"])])
+def test_a_value_that_holds_itself_is_refused_with_a_sentence(entry: Any) -> None:
+    cycle: dict[str, Any] = {"name": "a"}
+    cycle["self"] = [cycle, {"again": cycle}]
+    with pytest.raises(ndd.InvalidDocument, match="a value in it holds itself"):
+        entry({"body": cycle})
+    shared = {"text": "B"}  # twice in one document is no cycle
+    assert text_of({"body": [shared, shared]}, ["body"]) == "B\nB"

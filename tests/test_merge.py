@@ -64,7 +64,8 @@ def test_hits_of_two_responses_are_ordered_and_collapsed_together(by: Any, order
     assert given == [FIRST, SECOND]
     assert ids(merged) == order.split()
     assert [copies(one) for one in merged["hits"]["hits"]] == [["5"], [], [], [], []]
-    assert all("fields" not in one for one in merged["hits"]["hits"])
+    origins = {one["_id"]: one["fields"] for one in merged["hits"]["hits"]}
+    assert origins == {id: {"ndd.origin": [0 if id in "123" else 1]} for id in order.split()}
     assert [one["_score"] for one in merged["hits"]["hits"] if one["_id"] == "4"] == [8.5]
     assert merged["hits"]["total"] == {"value": 5, "relation": "eq"}
     assert merged["hits"]["max_score"] == 9.0
@@ -75,14 +76,74 @@ def test_hits_of_two_responses_are_ordered_and_collapsed_together(by: Any, order
     assert block["degraded"] is None
 
 
-def test_a_hit_of_both_responses_is_one_hit_and_its_ranks_add_up() -> None:
+def test_documents_of_two_clusters_are_two_documents_whatever_their_ids() -> None:
+    """Two clusters use the same index name and the same ids for other texts: every document is shown, with its origin.
+
+    Ids in the engines count from 1 in both, so nothing but the cluster tells the documents apart.
+    """
+    eu = response(*(hit(str(i), text) for i, text in enumerate(list(TEXTS.values())[:3])))
+    us = response(*(hit(str(i), text) for i, text in enumerate(list(TEXTS.values())[2:])))
+    for by in ("score", "reciprocal_rank", "round_robin"):
+        merged = ndd.merge([eu, us], by=by)
+        shown = merged["hits"]["hits"]
+        [twin] = [one for one in shown if copies(one)]  # the one text that both clusters hold
+        [other] = twin["inner_hits"]["near_duplicates"]["hits"]["hits"]
+        assert other["fields"]["ndd.similarity"] == [1.0]
+        assert {(one["_id"], *one["fields"]["ndd.origin"]) for one in (twin, other)} == {("2", 0), ("0", 1)}
+        assert {(one["_id"], *one["fields"]["ndd.origin"]) for one in (*shown, other)} == {
+            (id, origin) for id in "012" for origin in (0, 1)
+        }
+        assert merged["hits"]["total"] == {"value": 5, "relation": "eq"}
+
+
+def test_origins_have_the_names_of_a_mapping_and_wishes_can_read_them() -> None:
+    named = {"eu": response(hit("1", TEXTS["river"], 2.0)), "us": response(hit("1", TEXTS["river"], 1.0))}
+    assert [one["fields"]["ndd.origin"] for one in ndd.merge(named)["hits"]["hits"]] == [["eu"]]
+    preferred = ndd.merge(named, keep=["preferred:ndd.origin=us,eu"])
+    assert [one["fields"]["ndd.origin"] for one in preferred["hits"]["hits"]] == [["us"]]
+    assert len(ids(ndd.merge(named, must_match=["ndd.origin"]))) == 2
+    again = {"world": ndd.merge(named, must_match=["ndd.origin"])}
+    origins = [one["fields"]["ndd.origin"] for one in ndd.merge(again, text="body", mode="annotate")["hits"]["hits"]]
+    assert origins == [["world", "eu"], ["world", "us"]]
+
+
+def test_a_hit_of_two_responses_of_one_cluster_is_one_hit_and_its_ranks_add_up() -> None:
+    def merge(*responses: dict[str, Any], **options: Any) -> dict[str, Any]:
+        return ndd.merge({"eu": responses}, **options)
+
     shared = hit("9", TEXTS["winter"], 0.5)
     first = response(hit("1", TEXTS["river"], 3.0), shared)
     second = response(hit("2", TEXTS["stone"], 2.0), shared)
-    assert ids(ndd.merge([first, second], by="reciprocal_rank")) == ["9", "1", "2"]
-    assert ids(ndd.merge([first, second], by="score")) == ["1", "2", "9"]
+    assert ids(merge(first, second, by="reciprocal_rank")) == ["9", "1", "2"]
+    assert ids(merge(first, second, by="score")) == ["1", "2", "9"]
+    assert merge(first, second)["hits"]["total"] == {"value": 3, "relation": "eq"}
     same_id = response(hit("9", TEXTS["stone"], 0.4, index="other"))
-    assert ids(ndd.merge([first, same_id], by="round_robin")) == ["1", "9", "9"]
+    assert ids(merge(first, same_id, by="round_robin")) == ["1", "9", "9"]
+    other_routing = response({**hit("9", TEXTS["stone"], 0.4), "_routing": "b"})
+    assert ids(merge(first, other_routing, by="round_robin")) == ["1", "9", "9"]
+
+
+def test_the_total_of_overlapping_responses_is_what_surely_matches() -> None:
+    parts = [response(hit("1", TEXTS["river"]), total=90), response(hit("2", TEXTS["stone"]), total=70)]
+    assert ndd.merge({"eu": parts})["hits"]["total"] == {"value": 90, "relation": "gte"}
+    assert ndd.merge(parts)["hits"]["total"] == {"value": 160, "relation": "eq"}
+    assert ndd.merge({"eu": parts, "us": parts[0]})["hits"]["total"] == {"value": 180, "relation": "gte"}
+
+
+def test_the_same_id_twice_in_one_response_counts_once_in_reciprocal_ranks() -> None:
+    twice = response(hit("1", TEXTS["river"]), hit("2", TEXTS["stone"]), hit("2", TEXTS["stone"]))
+    assert ids(ndd.merge([twice], by="reciprocal_rank")) == ["1", "2"]
+
+
+def test_hits_without_ids_are_different_hits() -> None:
+    """A response that `filter_path` has stripped of ids loses no hit."""
+    bare = response(*(hit(name, text) for name, text in TEXTS.items()))
+    for one in bare["hits"]["hits"]:
+        del one["_id"]
+    for by in ("score", "reciprocal_rank", "round_robin"):
+        merged = ndd.merge({"eu": [bare, bare]}, by=by, common=False)
+        assert merged["ndd"]["examined"] == 10
+        assert [one["_source"]["body"] for one in merged["hits"]["hits"]] == list(TEXTS.values())
 
 
 def test_pages_are_slices_of_one_list() -> None:
@@ -149,8 +210,9 @@ def test_options_are_those_of_collapse() -> None:
     merged = ndd.merge([FIRST, SECOND], mode="drop", min_similarity=0.5)
     assert all("inner_hits" not in one for one in merged["hits"]["hits"])
     annotated = ndd.merge([FIRST, SECOND], mode="annotate")
-    named = {one["_id"]: one["fields"]["ndd.duplicate_of"] for one in annotated["hits"]["hits"] if "fields" in one}
+    named = {one["_id"]: one["fields"]["ndd.duplicate_of"] for one in annotated["hits"]["hits"] if one["_id"] == "5"}
     assert named == {"5": ["1"]}
+    assert [one["_id"] for one in annotated["hits"]["hits"] if "ndd.duplicate_of" in one["fields"]] == ["5"]
     assert len(ids(ndd.merge([FIRST, SECOND], max_per_group=2))) == 6
 
 
@@ -172,9 +234,11 @@ def test_bad_input_is_said() -> None:
     with pytest.raises(ValueError, match="by must be one of score"):
         ndd.merge([FIRST], by="rank")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="must be a list of search responses, got one dict"):
-        ndd.merge(FIRST)  # type: ignore[arg-type]
+        ndd.merge(FIRST)
     with pytest.raises(TypeError, match=r"with hits\.hits; one is {'error'"):
         ndd.merge([{"error": "gone", "status": 404}])
+    with pytest.raises(TypeError, match=r"with hits\.hits; one is gone"):
+        ndd.merge({"error": "gone"})  # type: ignore[dict-item]
     with pytest.raises(TypeError, match=r"with hits\.hits; one is {'hits': None}"):
         ndd.merge([{"hits": None}])
     with pytest.raises(ValueError, match='by="reciprocal_rank"'):

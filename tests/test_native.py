@@ -169,6 +169,33 @@ def test_texts_in_frames_get_the_same_answers_however_much_frames_weigh(seed: in
     assert 0 < told < 12 * len(alike)  # weights part some of what is alike, and not all
 
 
+def long_list(rng: np.random.Generator, count: int, frame: int) -> list[np.ndarray]:
+    """Texts long and short, half of them with a frame of so many shingles, some of them copies of one before."""
+    shared = rng.choice(2**31, frame, replace=False)
+    page: list[np.ndarray] = []
+    while len(page) < count:
+        size = int(rng.integers(4, 30) if rng.random() < 0.2 else rng.integers(60, 200))
+        text = rng.choice(2**31, size, replace=False)
+        if page and rng.random() < 0.4:
+            before = page[rng.integers(len(page))]
+            text = np.where(rng.random(len(before)) < rng.uniform(0, 0.6), rng.integers(0, 2**31, len(before)), before)
+        page.append(np.concatenate((shared, text)) if rng.random() < 0.5 else text)
+    return page
+
+
+@pytest.mark.parametrize("frame", [0, 4, 60])
+def test_a_long_list_gets_the_same_groups(frame: int) -> None:
+    """Only the hits that a hit of a long list has met are looked at; what comes out is the same."""
+    page = long_list(np.random.default_rng(frame), 1_300, frame)
+    sketches = sketches_of(page, 64)
+    often, counts = np.unique(np.concatenate(sketches), return_counts=True)
+    common = CommonValues(1_300, often[counts > 3].astype(np.int32), counts[counts > 3].astype(np.float64), "any")
+    for decision in (Decision(0.5, 3), Decision(None, 3), Decision(None, 3, common)):
+        same_decisions(sketches, rows_of(sketches, 64), decision)
+    pages = both(lambda: collapse([""] * 1_300, sketches=sketches, size=1_300, window=600))
+    assert pages[0].groups == pages[1].groups
+
+
 def test_rows_of_thousands_of_values_get_the_same_answers() -> None:
     rng = np.random.default_rng(3)
     page, common = in_frames(rng, 20, 9000)

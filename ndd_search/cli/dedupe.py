@@ -78,6 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
             print_json(found)
         else:
             print_line(line)
+    for sentence in page.info.warnings:
+        warn(sentence)
     _tell_of_more(page.info, arguments.from_ + len(page.groups))
     if left_out:
         return PARTLY
@@ -86,7 +88,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _tell_of_more(info: Info, end: int) -> None:
     """A filter that ends with its page looks like one that has come to the end of its input."""
-    if end < info.kept or not (info.exhausted or info.capped):
+    if end < info.kept or not info.exhausted:
         warn(f"the page ends here: --size shows more, --from {end} goes on")
-    elif info.capped:
-        warn(f"only the first {info.examined:,} lines were examined")

@@ -61,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"\n## The constants chosen without each collection\n\n{best_elsewhere_table(found)}")
     if arguments.report:
         arguments.report.write_text(page(found), "utf-8", errors="replace")
-    elif found.unlabelled:
+    if found.unlabelled:
         names = ", ".join(collection.name for collection in found.unlabelled)
-        warn(f"{names} has no labelled pairs: write a --report to see how alike its documents are")
+        instead = f"see {arguments.report}" if arguments.report else "write a --report to see"
+        print(f"\n{names}: no labelled pairs, so no method can be measured; {instead} how alike the documents are")
     return DONE

@@ -13,6 +13,8 @@
 #include "rule.h"
 
 enum { LANES = 8 }; /* hits that are added up at a time */
+enum { LONG = 512 }; /* earlier hits, from which on it pays to know which of them were met */
+enum { ALL_HITS = -1 };
 
 /* Eight bits of a mask as eight numbers, all ones or zero. */
 static uint32_t lanes[1 << LANES][LANES];
@@ -59,13 +61,16 @@ typedef struct {
     uint64_t *planes;  /* plane p, word w: bit p of how many values the present hit shares with each of 64 others */
     int64_t plane_count;
     uint32_t *shared;  /* with each earlier hit: how many of its values in the index the present one has, */
+    int32_t *touched;  /* of a long list: the hits where that is not 0, in any order; touched_count of them, */
+    int64_t touched_count; /* or ALL_HITS: it may be any of them */
+    int32_t least_of_full; /* the fewest values that a hit with a full sketch shares with one similar to it */
     uint32_t *weighed; /* and, if that was asked, what these weigh, */
     int can_weigh;     /* which fits, as no hit has many values */
     int32_t *others;   /* numbers of the present hit's values that found their slots taken */
     Held *held;
     int64_t held_count;
     const uint64_t **many; /* masks of those of them that many hold */
-    void *parts[8];
+    void *parts[9];
     int part_count, failed;
 } Index;
 
@@ -94,7 +99,7 @@ static int make_index(Index *index, const Page *page, const Asked *asked, int al
 {
     int64_t count = page->count, places = page->offsets[count], longest = 0, total = 0;
     int bits = 4;
-    *index = (Index){.page = page, .asked = asked, .all = all};
+    *index = (Index){.page = page, .asked = asked, .all = all, .least_of_full = INT32_MAX, .touched_count = ALL_HITS};
     for (int64_t hit = 0; hit < count; hit++) {
         int64_t length = indexed(index, hit);
         longest = length > longest ? length : longest;
@@ -102,6 +107,9 @@ static int make_index(Index *index, const Page *page, const Asked *asked, int al
     }
     while (1LL << bits < 2 * total)
         bits++;
+    for (int64_t hit = 0; hit < count && count > LONG; hit++)
+        if (length_of(page, hit) >= page->k && asked[hit].least < index->least_of_full)
+            index->least_of_full = asked[hit].least;
     while (longest >> index->plane_count)
         index->plane_count++;
     index->shift = 32 - bits;
@@ -114,10 +122,13 @@ static int make_index(Index *index, const Page *page, const Asked *asked, int al
     index->others = part_of(index, longest, sizeof *index->others);
     index->held = part_of(index, longest, sizeof *index->held);
     index->many = part_of(index, longest, sizeof *index->many);
+    index->touched = part_of(index, count > LONG ? count : 0, sizeof *index->touched);
     index->weighed = index->shared + count + LANES;
     index->can_weigh = longest < FEW_VALUES;
     if (!index->failed)
         memset(index->slots, 0, sizeof *index->slots << bits);
+    if (!index->failed && count > LONG)
+        memset(index->shared, 0, (size_t)(count + LANES) * sizeof *index->shared);
     return !index->failed;
 }
 
@@ -198,28 +209,74 @@ static void add_masks(Index *index, int64_t count, int64_t hits)
         add_where(index->shared, index->planes + p * words, hits, 1u << p);
 }
 
-/* Count into `shared` how many of its values a hit has in common with each of those inserted. 0: with nobody any. */
+/* Set `shared` back to 0, which the hit counted last has changed. */
+static void forget_shared(Index *index, int64_t hit)
+{
+    if (index->touched_count == ALL_HITS)
+        memset(index->shared, 0, (size_t)(hit + LANES) * sizeof *index->shared);
+    else
+        for (int64_t i = 0; i < index->touched_count; i++)
+            index->shared[index->touched[i]] = 0;
+    index->touched_count = 0;
+}
+
+/* Count who holds a value, along its chain, and list the hits met for the first time. Returns how many hold it. */
+static int64_t list_chain(Index *index, const Holder *last)
+{
+    int64_t holding = 0;
+    for (const Holder *holder = last; holder; holder = before(index, holder), holding++) {
+        index->touched[index->touched_count] = holder->hit;
+        index->touched_count += !index->shared[holder->hit]++;
+    }
+    return holding;
+}
+
+/* Add `count` masks to `shared` of those hits only that were met in chains. */
+static void add_masks_to_touched(Index *index, int64_t count)
+{
+    for (int64_t i = 0; i < index->touched_count; i++) {
+        int32_t hit = index->touched[i];
+        for (int64_t j = 0; j < count; j++)
+            index->shared[hit] += index->many[j][hit / 64] >> hit % 64 & 1;
+    }
+}
+
+/* Count into `shared` how many of its values a hit has in common with each of those inserted. 0: with nobody any.
+ *
+ * Of a long list most hits are never met, and so that the work does not grow with its square they are not looked at. A
+ * value that many hold does not count as meeting them where the hit must share more values with a similar one than are
+ * held by many: it meets a similar one at another value. */
 static int count_shared(Index *index, int64_t hit)
 {
     int64_t many = 0;
     find_held(index, hit);
     if (!index->held_count)
         return 0;
-    memset(index->shared, 0, (size_t)(hit + LANES) * sizeof *index->shared);
+    if (hit < LONG)
+        memset(index->shared, 0, (size_t)(hit + LANES) * sizeof *index->shared);
+    else
+        forget_shared(index, hit);
     for (int64_t j = 0; j < index->held_count; j++) {
         Holder *last = index->holders + *index->held[j].slot - 1;
-        if (last->before < 0) {
+        if (last->before < 0)
             index->many[many++] = mask_of(index, last);
-            continue;
+        else {
+            int64_t holding = 0;
+            if (hit >= LONG)
+                holding = list_chain(index, last);
+            else
+                for (const Holder *holder = last; holder; holder = before(index, holder), holding++)
+                    index->shared[holder->hit]++;
+            if (holding > index->words + 8)
+                chain_to_mask(index, last);
         }
-        int64_t holding = 0;
-        for (const Holder *holder = last; holder; holder = before(index, holder), holding++)
-            index->shared[holder->hit]++;
-        if (holding > index->words + 8)
-            chain_to_mask(index, last);
     }
-    if (many)
+    if (many && hit >= LONG && index->all && many < index->asked[hit].least && many < index->least_of_full)
+        add_masks_to_touched(index, many);
+    else if (many) {
         add_masks(index, many, hit);
+        index->touched_count = ALL_HITS;
+    }
     return 1;
 }
 

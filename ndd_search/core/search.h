@@ -9,6 +9,7 @@
 #include "index.h"
 
 enum { FEW_COPIES = 4, AT_ONCE = 64 }; /* pairs looked at, on a page where many are met; else the first may well do */
+enum { FEW_OF = 128 }; /* a share of the hits: to weigh one pair takes as long as to weigh so many hits at once */
 enum { FEW_MET = 8 }; /* are judged one by one; of more it is told first which surely do not count */
 
 typedef struct {
@@ -23,6 +24,7 @@ typedef struct {
     int32_t *met;      /* those to compare the present hit with */
     int32_t *possible; /* see tell_possible */
     int in_full;       /* of each pair that counts it is wanted what its values weigh */
+    int few;           /* so few of a long list were met that it takes longer to weigh what is shared with all hits */
     int weighed;       /* the index has summed up exactly what that weighs which the present hit shares with others */
 } Search;
 
@@ -67,18 +69,47 @@ static int64_t shared_in_all(const Search *search, int64_t other, int64_t hit)
     return search->index->shared[other] + count_common(rest);
 }
 
-/* The earlier hits that may resemble the one counted last, by how many values they share, into search->met. Returns how
-   many. */
-static int64_t list_met(const Search *search, int64_t hit)
+/* Whether an earlier hit may resemble the one counted last, by how many values they share. */
+static inline int may_resemble(const Asked *asked, const Asked *own, uint32_t shared, int all)
 {
-    const uint32_t *shared = search->index->shared;
+    int32_t least = asked->limit < own->limit ? asked->least : own->least; /* all values count of the one ending first */
+    return shared >= (all ? (uint32_t)least : 1);
+}
+
+static int ascending(const void *a, const void *b) { return *(const int32_t *)a < *(const int32_t *)b ? -1 : 1; }
+
+/* As list_met, of those that are listed as touched. leaders: as in `meet`. */
+static int64_t list_touched(Search *search, int64_t hit, const int64_t *leaders)
+{
+    const Index *index = search->index;
     const Asked *own = search->asked + hit;
     int64_t met = 0;
-    for (int64_t other = 0; other < hit; other++) { /* all values count of the one that ends first */
-        const Asked *asked = search->asked + other;
-        int32_t least = asked->limit < own->limit ? asked->least : own->least;
+    for (int64_t i = 0; i < index->touched_count; i++) {
+        int32_t other = search->met[met] = index->touched[i];
+        int counts = !leaders || leaders[other] == other;
+        met += counts && may_resemble(search->asked + other, own, index->shared[other], index->all);
+    }
+    search->few = met < hit / FEW_OF;
+    qsort(search->met, (size_t)met, sizeof *search->met, ascending);
+    return met;
+}
+
+/* The earlier hits that may resemble the one counted last, by how many values they share, into search->met, ascending.
+   Returns how many. leaders: as in `meet`. */
+static int64_t list_met(Search *search, int64_t hit, const int64_t *leaders)
+{
+    uint32_t *shared = search->index->shared;
+    const Asked *own = search->asked + hit;
+    int64_t met = 0;
+    if (search->index->touched_count != ALL_HITS)
+        return list_touched(search, hit, leaders);
+    search->few = 0;
+    for (int64_t other = 0; leaders && other < hit; other++)
+        if (leaders[other] != other)
+            shared[other] = 0; /* it was the first to hold some value, so it is found there */
+    for (int64_t other = 0; other < hit; other++) {
         search->met[met] = (int32_t)other;
-        met += shared[other] >= (search->index->all ? (uint32_t)least : 1);
+        met += may_resemble(search->asked + other, own, shared[other], search->index->all);
     }
     return met;
 }
@@ -90,10 +121,7 @@ static int64_t meet(Search *search, int64_t hit, const int64_t *leaders)
     int64_t met = 0;
     if (!count_shared(search->index, hit))
         return 0;
-    for (int64_t other = 0; leaders && other < hit; other++)
-        if (leaders[other] != other)
-            search->index->shared[other] = 0; /* it was the first to hold some value, so it is found there */
-    met = list_met(search, hit);
+    met = list_met(search, hit, leaders);
     search->excess += met > FEW_COPIES ? met - FEW_COPIES : 0;
     if (search->index->all || search->excess <= search->page->count / 8)
         return met;
@@ -105,7 +133,7 @@ static int64_t meet(Search *search, int64_t hit, const int64_t *leaders)
             find_held(search->index, other);
             insert(search->index);
         }
-    return count_shared(search->index, hit) ? list_met(search, hit) : 0;
+    return count_shared(search->index, hit) ? list_met(search, hit, leaders) : 0;
 }
 
 /* Weigh what the hit counted last shares with any other, exactly or at least. */
@@ -131,7 +159,7 @@ static int64_t drop_different(Search *search, int64_t hit, int64_t met)
 {
     Index *index = search->index;
     search->weighed = 0;
-    if (!search->weights || search->in_full || !index->all || !index->can_weigh || met <= FEW_MET)
+    if (!search->weights || search->in_full || !index->all || !index->can_weigh || search->few || met <= FEW_MET)
         return met;
     tell_rare(search, hit);
     for (int64_t i = 0; i < met; i++)
@@ -173,7 +201,7 @@ static int64_t find_resembling(const Search *search, int64_t hit, const int32_t 
 /* What the values weigh that the hit counted last (second) shares with an earlier one. */
 static uint64_t weigh_pair(Search *search, int64_t first, int64_t second)
 {
-    if (!search->index->all || !search->index->can_weigh)
+    if (!search->index->all || !search->index->can_weigh || search->few)
         return weigh_common(search->weights, search->page, first, second);
     if (!search->weighed)
         weigh_all(search, second, 1);
@@ -212,9 +240,14 @@ static int find_leaders(const Page *page, const Rule *rule, Weights *weights, in
     for (int64_t hit = 0; hit < page->count && verdict != UNSURE; hit++) {
         leaders[hit] = hit;
         similarities[hit] = 1;
+        if (hit < old) {
+            find_held(search.index, hit);
+            insert(search.index);
+            continue;
+        }
         int64_t met = drop_different(&search, hit, meet(&search, hit, leaders)), size = search.index->all ? AT_ONCE : 1;
         verdict = met < 0 ? UNSURE : NO;
-        for (int64_t i = 0; i < met && hit >= old && verdict == NO; i += size) {
+        for (int64_t i = 0; i < met && verdict == NO; i += size) {
             int64_t count = size < met - i ? size : met - i;
             count = find_resembling(&search, hit, search.met + i, count, pairs);
             for (int64_t j = 0; j < count && verdict == NO; j++)

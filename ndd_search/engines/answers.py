@@ -99,7 +99,7 @@ class Answer:
         return [Answer(body, one.get("status", 200), self.raw) for body, one in zip(bodies, found, strict=True)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HitReader:
     """Hits of an engine. found: the sketches of the hits from place `start` of the engine's list on."""
 

@@ -15,14 +15,14 @@ from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
 from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
 from ndd_search.census import count_common_values
 from ndd_search.common_values import SAMPLE, CommonValues
-from ndd_search.config import CollapseOptions, Recipe, check_page, collapse_options
+from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, check_page, collapse_options
 from ndd_search.documents import text_of, value_of
 from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, check_meta, read_meta, state_of, told, write_meta
 from ndd_search.engines.response import block_of, hits_of, total_of
@@ -170,7 +170,7 @@ class Index:
         size: int = 10,
         from_: int = 0,
         options: CollapseOptions | None = None,
-        **changes: Any,
+        **changes: Unpack[CollapseChanges],
     ) -> dict[str, Any]:
         """Search the text fields for any of the words of `query`, best first by BM25, near-duplicates collapsed.
 

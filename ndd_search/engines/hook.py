@@ -12,15 +12,15 @@ from concurrent.futures import wait
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from ndd_search.cache import Flights
-from ndd_search.config import collapse_options
+from ndd_search.config import CollapseChanges, collapse_options
 from ndd_search.engines.answers import Answer
 from ndd_search.engines.middleware import Conversation, conversation
 from ndd_search.engines.multi import MultiConversation, multi_conversation
 from ndd_search.engines.request import Request, is_write, stripped
-from ndd_search.engines.settings import Settings, settings_of
+from ndd_search.engines.settings import Settings, WrapSettings, settings_of
 from ndd_search.engines.trips import Wait
 
 Send = Callable[[Request], Answer]
@@ -32,8 +32,14 @@ _WAIT = 30.0  # seconds for somebody else's computation of the same page, at mos
 _surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
 
 
+class SearchChanges(CollapseChanges, total=False):
+    """The keyword arguments of `options`, for type checkers."""
+
+    cache: bool
+
+
 @contextmanager
-def options(enabled: bool | None = None, **changes: Any) -> Iterator[None]:
+def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> Iterator[None]:
     """Other options for the searches inside the block, through any wrapped client, in this thread or task.
 
     enabled: False lets searches through as if clients were not wrapped, True ends that; None leaves it as it is around
@@ -41,7 +47,8 @@ def options(enabled: bool | None = None, **changes: Any) -> Iterator[None]:
     changes: CollapseOptions by name, and `cache=False` to neither read nor fill the cache; on top of those around it.
     Raises TypeError for an unknown option, ValueError for a value that cannot be.
     """
-    collapse_options(**{name: value for name, value in changes.items() if name != "cache"})
+    checked: dict[str, Any] = {name: value for name, value in changes.items() if name != "cache"}
+    collapse_options(**checked)
     before, others = _surrounding.get()
     token = _surrounding.set((before if enabled is None else enabled, {**others, **changes}))
     try:
@@ -182,7 +189,7 @@ class Hooked:
         super().__init__(*arguments, **others)  # after that: with sniff_on_start it sends a request
 
     @classmethod
-    def using(cls, **settings: Any) -> type[Self]:
+    def using(cls, **settings: Unpack[WrapSettings]) -> type[Self]:
         """This class with settings of `ndd_search.wrap`."""
         settings_of(**settings)  # to refuse here what cannot be
         return type(cls.__name__, (cls,), {"_settings": settings})

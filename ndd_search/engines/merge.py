@@ -1,22 +1,26 @@
 """One deduplicated page out of several responses: of several clusters, or of indexes that were searched one by one.
 
     sketches = ["ndd.sketch", "ndd.recipe"]
-    responses = [client.search(index="news", query=query, size=100, docvalue_fields=sketches) for client in clients]
-    response = ndd_search.merge(responses, by="reciprocal_rank", size=10)
+    search = {"index": "news", "query": query, "size": 100, "docvalue_fields": sketches}
+    response = ndd_search.merge({name: client.search(**search) for name, client in clients.items()}, size=10)
 
 Hits carry their sketches only when the search asked for them, through a wrapped client or another one.
+
+The origin of a response is the cluster that answered. Two clusters may use one id for two documents, so hits of two
+origins are two documents, whatever their ids; where their texts are near-duplicates, one of them stands for the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Unpack
 
 from ndd_search.census import count_in_list
 from ndd_search.common_values import CommonValues
-from ndd_search.config import Recipe, check_page, collapse_options
+from ndd_search.config import CollapseChanges, Recipe, check_page, collapse_options
 from ndd_search.documents import text_of
 from ndd_search.engines.answers import value_in
 from ndd_search.engines.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
@@ -29,13 +33,16 @@ from ndd_search.stream import Stream
 By = Literal["score", "reciprocal_rank", "round_robin"]
 Hit = dict[str, Any]
 Text = str | Sequence[str] | Callable[[Hit], str | None]
+Response = Mapping[str, Any]
+Origin = str | int
 
 _RANK_CONSTANT = 60  # of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009), and the engines' default
+_ORIGIN = "ndd.origin"
 _NO_SKETCH = "no hit brings a sketch: search with docvalue_fields ndd.sketch and ndd.recipe, or say text="
 
 
 def merge(
-    responses: Sequence[Mapping[str, Any]],
+    responses: Sequence[Response] | Mapping[str, Response | Sequence[Response]],
     *,
     by: By = "score",
     size: int = 10,
@@ -44,13 +51,16 @@ def merge(
     recipe: Recipe | str | None = None,
     field: str = "ndd",
     common: CommonValues | bool = True,
-    **changes: Any,
+    **changes: Unpack[CollapseChanges],
 ) -> dict[str, Any]:
     """Merge the hits of several responses, collapse their near-duplicates and cut one page out of what is left.
 
-    responses: of searches in Elasticsearch or OpenSearch, their hits with sketches among the doc values (see above).
-               A hit of several responses, the same `_index` and `_id`, is one hit; a hit without a sketch stands alone.
-               What was collapsed already is collapsed anew, together with what it stood for.
+    responses: of searches in Elasticsearch or OpenSearch, their hits with sketches among the doc values (see above): a
+               list, or a mapping from the name of each cluster to its response, or to a list of its responses. Hits of
+               one cluster with the same `_index`, `_id` and `_routing` are one document, whose ranks add up. Each
+               response of a list has an origin of its own, so no document is taken for another one that has its id.
+               A hit without a sketch stands alone. A hit that stands for others, because a wrapped client collapsed the
+               response, is merged as if it and the others had been listed side by side.
     by:        "score" sorts by `_score`, which compares only within one kind of query on like indexes;
                "reciprocal_rank" by the sum of 1 / (60 + rank) over the responses that have the hit; "round_robin" takes
                the first of each response, then the second of each. Ties go to the earlier response.
@@ -60,22 +70,18 @@ def merge(
     recipe, field: whose sketches, and the object that holds them.
     common, changes: as in `collapse`; True counts in all hits.
     Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is
-    the engine's own whatever the order. Raises ValueError and TypeError for what cannot be.
+    the engine's own whatever the order. Where there are several origins, or names, each hit tells its own in
+    `fields["ndd.origin"]`: the name of its cluster, or the place of its response in the list. `keep` and guards can
+    read it (keep=["preferred:ndd.origin=eu,us"]). Raises ValueError and TypeError for what cannot be.
     """
     began = perf_counter()
-    if isinstance(responses, Mapping | str):
-        raise TypeError(f"responses must be a list of search responses, got one {type(responses).__name__}")
-    bodies = [getattr(one, "body", one) for one in responses]  # elasticsearch-py's answers are objects
-    for one in bodies:
-        found = one.get("hits") if isinstance(one, Mapping) else None
-        if not (isinstance(found, Mapping) and isinstance(found.get("hits"), list)):
-            raise TypeError(f"responses must be a list of search responses, with hits.hits; one is {str(one)[:80]}")
+    answers = _answers(responses)
     if by not in ("score", "reciprocal_rank", "round_robin"):
         raise ValueError(f"by must be one of score, reciprocal_rank, round_robin, got {by!r}")
     check_page(size, from_)
     chosen = collapse_options(**changes)
     reader = _Reader(Recipe.of(recipe), None if isinstance(common, bool) else common, SketchField(field), text)
-    hits = _ranked([one["hits"]["hits"] for one in bodies], by)
+    hits = _ranked(list(_placed(answers)), by)
     if common is True and chosen.min_similarity == "auto":
         reader = reader.counted(hits)
     stream = Stream().extend(hits, len(hits) + 1, reader, chosen)
@@ -83,10 +89,51 @@ def merge(
     page = cut(stream, from_, size, reader, every)
     degraded = _NO_SKETCH if hits and set(stream.lacking) == {"missing"} else ""
     page = replace(page, info=replace(page.info, took=perf_counter() - began, degraded=degraded))
-    return _response(page, bodies, reader)
+    return _response(page, answers, reader)
 
 
-@dataclass(frozen=True)
+class _Answer(NamedTuple):
+    """A response as a dict, and where it comes from. told: whether its hits tell their origin."""
+
+    origin: Origin
+    body: Response
+    told: bool
+
+    @property
+    def hits(self) -> Sequence[Hit]:
+        hits: Sequence[Hit] = self.body["hits"]["hits"]
+        return hits
+
+
+def _answers(responses: Any) -> list[_Answer]:
+    """The responses with their origins. Raises TypeError for what is no response."""
+    if isinstance(responses, str) or _is_response(responses):
+        raise TypeError(f"responses must be a list of search responses, got one {type(responses).__name__}")
+    if isinstance(responses, Mapping):
+        listed = [(name, one if isinstance(one, list | tuple) else [one]) for name, one in responses.items()]
+        named = [_Answer(name, body, told=True) for name, several in listed for body in map(_body, several)]
+    else:
+        bodies = [_body(one) for one in responses]
+        named = [_Answer(place, body, told=len(bodies) > 1) for place, body in enumerate(bodies)]
+    for answer in named:
+        if not _is_response(answer.body):
+            what = str(answer.body)[:80]
+            raise TypeError(f"responses must be a list of search responses, with hits.hits; one is {what}")
+    return named
+
+
+def _body(response: Any) -> Any:
+    """A response as a dict; elasticsearch-py's responses are objects."""
+    return getattr(response, "body", response)
+
+
+def _is_response(response: Any) -> bool:
+    body = _body(response)
+    found = body.get("hits") if isinstance(body, Mapping) else None
+    return isinstance(found, Mapping) and isinstance(found.get("hits"), list)
+
+
+@dataclass(frozen=True, eq=False)
 class _Reader:
     """Hits as the engines give them. text: what is sketched of a hit that brings no sketch."""
 
@@ -109,8 +156,8 @@ class _Reader:
         made = iter(sketch_many((text for text in texts if text is not None), self.recipe))
         return [one if text is None else _or_empty(next(made)) for one, text in zip(found, texts, strict=True)]
 
-    def identity(self, hit: Hit, rank: int) -> tuple[Any, Any]:
-        return hit.get("_index"), hit.get("_id")
+    def identity(self, hit: Hit, rank: int) -> Hashable:
+        return _identity(hit) or rank
 
     def value(self, hit: Hit, field: str) -> Any:
         return value_in(hit, field)
@@ -138,38 +185,58 @@ def _or_empty(sketch: Sketch) -> Sketch | str:
     return sketch if len(sketch) else "empty"
 
 
-def _ranked(lists: Sequence[Sequence[Hit]], by: By) -> list[Hit]:
-    """All hits in one order; a hit of several lists at its best place, or at the place of its sum."""
-    placed = list(_placed(lists))
+class _Place(NamedTuple):
+    """A hit of a response. response: its place in the list of responses. rank: its own place there, from 1."""
+
+    hit: Hit
+    response: int
+    rank: int
+
+
+def _placed(answers: Sequence[_Answer]) -> Iterator[_Place]:
+    """Every hit of every response, and what it stands for, each as a new dict."""
+    for place, answer in enumerate(answers):
+        for rank, hit in enumerate(answer.hits, 1):
+            inner = dict(hit.get("inner_hits") or {})
+            stood_for = inner.pop(INNER, {"hits": {"hits": []}})["hits"]["hits"]
+            rest = {name: value for name, value in hit.items() if name != "inner_hits"}
+            for one in ({**rest, **({"inner_hits": inner} if inner else {})}, *stood_for):
+                yield _Place(_with_origin(one, answer), place, rank)
+
+
+def _with_origin(hit: Hit, answer: _Answer) -> Hit:
+    """The hit with its origin, before the one that an earlier merge has told."""
+    if not answer.told:
+        return hit
+    fields = hit.get("fields") or {}
+    return {**hit, "fields": {**fields, _ORIGIN: [answer.origin, *fields.get(_ORIGIN, ())]}}
+
+
+def _identity(hit: Hit) -> tuple[Hashable, ...] | None:
+    """What tells a document from every other one; None for a hit that does not say (`filter_path`)."""
+    index, id = hit.get("_index"), hit.get("_id")
+    if index is None or id is None:
+        return None
+    return *(hit.get("fields") or {}).get(_ORIGIN, ()), index, id, hit.get("_routing")
+
+
+def _ranked(placed: list[_Place], by: By) -> list[Hit]:
+    """All hits in one order; a hit of several lists at each of its places, or at the place of its sum."""
     if by == "score":
         placed.sort(key=lambda one: -_score(one.hit))
     elif by == "round_robin":
         placed.sort(key=lambda one: one.rank)
     else:
-        sums: dict[tuple[Any, Any], float] = {}
-        for one in placed:
-            key = one.hit.get("_index"), one.hit.get("_id")
-            sums[key] = sums.get(key, 0.0) + 1 / (_RANK_CONSTANT + one.rank)
-        placed.sort(key=lambda one: -sums[one.hit.get("_index"), one.hit.get("_id")])
+        keys: list[Hashable] = [_identity(one.hit) or number for number, one in enumerate(placed)]
+        best: dict[tuple[Hashable, int], int] = {}  # of each document in each response, which may list it twice
+        for key, one in zip(keys, placed, strict=True):
+            best[key, one.response] = min(one.rank, best.get((key, one.response), one.rank))
+        sums: defaultdict[Hashable, float] = defaultdict(float)
+        for (key, _), rank in best.items():
+            sums[key] += 1 / (_RANK_CONSTANT + rank)
+        order = sorted(range(len(placed)), key=lambda number: -sums[keys[number]])
+        placed = [placed[number] for number in order]
     return [one.hit for one in placed]
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A hit of a response. rank: its place there, from 1."""
-
-    hit: Hit
-    rank: int
-
-
-def _placed(lists: Sequence[Sequence[Hit]]) -> Iterator[_Place]:
-    for hits in lists:
-        for rank, hit in enumerate(hits, 1):
-            inner = dict(hit.get("inner_hits") or {})
-            stood_for = inner.pop(INNER, {"hits": {"hits": []}})["hits"]["hits"]
-            rest = {name: value for name, value in hit.items() if name != "inner_hits"}
-            yield _Place({**rest, **({"inner_hits": inner} if inner else {})}, rank)
-            yield from (_Place(one, rank) for one in stood_for)
 
 
 def _score(hit: Hit) -> float:
@@ -179,13 +246,14 @@ def _score(hit: Hit) -> float:
     return float(score)
 
 
-def _response(page: Page, responses: Sequence[Mapping[str, Any]], reader: _Reader) -> dict[str, Any]:
+def _response(page: Page, answers: Sequence[_Answer], reader: _Reader) -> dict[str, Any]:
+    responses = [one.body for one in answers]
     shards = [one["_shards"] for one in responses if "_shards" in one]
     added = {name: sum(one.get(name, 0) for one in shards) for name in ("total", "successful", "skipped", "failed")}
     scores = [one["hits"]["max_score"] for one in responses if one["hits"].get("max_score") is not None]
     hits: dict[str, Any] = {"max_score": max(scores, default=None), "hits": hits_of(page, reader.plain)}
     whole = all(_all_there(one) for one in responses)
-    total = _total(responses)
+    total = _total(answers)
     if total is not None:
         hits = {"total": total_of(page, total) if whole else total, **hits}
     page = replace(page, info=replace(page.info, exhausted=whole, unique=page.info.unique if whole else None))
@@ -198,17 +266,37 @@ def _response(page: Page, responses: Sequence[Mapping[str, Any]], reader: _Reade
     }
 
 
-def _total(responses: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The sum of what the engines say match, None when one of them does not say."""
-    totals = [one["hits"].get("total") for one in responses]
-    if not totals or None in totals or -1 in totals:  # with rest_total_hits_as_int, for hits that were not counted
+class _Total(NamedTuple):
+    value: int
+    exact: bool
+
+
+def _total(answers: Sequence[_Answer]) -> dict[str, Any] | None:
+    """How many documents match in all clusters, None when a response does not say.
+
+    Several responses of one cluster may have found the same documents: as many match as the largest says, at least.
+    """
+    by_origin: defaultdict[Origin, list[_Total]] = defaultdict(list)
+    for answer in answers:
+        found = _total_of(answer.body)
+        if found is None:
+            return None
+        by_origin[answer.origin].append(found)
+    if not by_origin:
         return None
-    objects = [{"value": one, "relation": "eq"} if isinstance(one, int) else one for one in totals]
-    relation = "eq" if all(one["relation"] == "eq" for one in objects) else "gte"
-    return {"value": sum(one["value"] for one in objects), "relation": relation}
+    value = sum(max(one.value for one in several) for several in by_origin.values())
+    exact = all(len(several) == 1 and several[0].exact for several in by_origin.values())
+    return {"value": value, "relation": "eq" if exact else "gte"}
 
 
-def _all_there(response: Mapping[str, Any]) -> bool:
+def _total_of(response: Response) -> _Total | None:
+    """What a response says of how many match; None with rest_total_hits_as_int, for hits that were not counted."""
+    total = response["hits"].get("total")
+    if isinstance(total, Mapping):
+        return _Total(total["value"], total["relation"] == "eq")
+    return None if total is None or total < 0 else _Total(total, exact=True)
+
+
+def _all_there(response: Response) -> bool:
     """Whether a response holds every hit that matches."""
-    total = _total([response])
-    return total is not None and total == {"value": len(response["hits"]["hits"]), "relation": "eq"}
+    return _total_of(response) == (len(response["hits"]["hits"]), True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ndd_search.cache import Cache, MemoryCache, PairCache
 from ndd_search.common_values import CommonValues
-from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, collapse_options
 from ndd_search.engines.known import Knowledge, Said
 from ndd_search.engines.writes import SketchedWrites
 from ndd_search.field import SketchField
@@ -97,6 +97,20 @@ class Settings:
         ):  # after the colon an engine may repeat the user's words
             log.warning("%s: near-duplicates may be shown: %s", path, reason)
         return reason
+
+
+class WrapSettings(CollapseChanges, total=False):
+    """The keyword arguments of `ndd_search.wrap`, for type checkers."""
+
+    recipe: Recipe | str | None
+    field: str
+    cache: Cache | bool
+    time_budget: float | None
+    plain_for: float
+    common: CommonValues | bool
+    sketch: Mapping[str, Any] | None
+    settings: str | os.PathLike[str] | None
+    options: CollapseOptions | None
 
 
 def settings_of(  # noqa: PLR0913 - one call says all there is to say about a client

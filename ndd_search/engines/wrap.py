@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from importlib import import_module
 from inspect import iscoroutinefunction
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeVar, Unpack
 
 from ndd_search.engines.hook import Hook, Hooked
-from ndd_search.engines.settings import settings_of
+from ndd_search.engines.settings import WrapSettings, settings_of
 
 Client = TypeVar("Client")
 
@@ -17,7 +17,7 @@ Client = TypeVar("Client")
 _FAMILIES = {"elasticsearch": ("elasticsearch", "_transport"), "opensearchpy": ("opensearch", "transport")}
 
 
-def wrap(client: Client, **settings: Any) -> Client:
+def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     """Collapse the near-duplicates of every search through a client, whoever sends it; returns that client.
 
     client:      Elasticsearch, AsyncElasticsearch, OpenSearch or AsyncOpenSearch. Wrapping it again changes settings.

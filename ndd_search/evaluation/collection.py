@@ -29,7 +29,7 @@ Places = npt.NDArray[np.int64]
 TEXT_FIELDS = ("title", "text", "body", "fields")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelledPairs:
     """Pairs of documents by place; arrays of one length.
 
@@ -45,7 +45,7 @@ class LabelledPairs:
         return len(self.first)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Collection:
     """What a folder holds.
 

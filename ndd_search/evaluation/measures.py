@@ -33,7 +33,7 @@ def quality(yes: Flags, labels: Labels) -> Quality:
     return Quality(found / (found + wrong) if found + wrong else 1.0, found / there if there else 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curve:
     """Precision and recall at every bar that changes something, from the highest bar to the lowest."""
 

@@ -101,7 +101,7 @@ def above_floor(decision: Decision, rows: Rows, first: Places, second: Places) -
     return np.clip(decision.similarity(pairs) - decision.bars(pairs) + decision.constants.least, 0, 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Guarded:
     """Sketches, and what the guards of a page keep apart: a score of 0. numbers: of each text, None where it is off."""
 
@@ -140,7 +140,7 @@ def _guarded(recipe: Recipe, options: CollapseOptions) -> Callable[[Sequence[str
     return prepare
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exact:
     """All shingles of every document, as whole sets."""
 

@@ -29,7 +29,7 @@ class Share:
     called: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """One method on one labelled collection.
 

@@ -54,7 +54,7 @@ def _kinds_of_readers() -> tuple[Shares, Shares]:
 _YES, _PRIOR = _kinds_of_readers()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recommendation:
     """A setting, and how far it can be trusted.
 

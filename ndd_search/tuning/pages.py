@@ -33,7 +33,7 @@ SETTINGS: tuple[Setting, ...] = ("auto", *BARS.tolist())
 _NO_VALUES = np.empty(0, np.int32)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FoundHit:
     """A hit of a page.
 
@@ -75,7 +75,7 @@ class Pair:
     key: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pages:
     """The pages of some queries and what each of SETTINGS does to them.
 
