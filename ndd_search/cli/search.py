@@ -114,11 +114,13 @@ def show(response: dict[str, Any], fields: tuple[str, ...], start: int = 0) -> N
 
 
 def passage(hit: dict[str, Any], fields: tuple[str, ...]) -> Text:
-    """What a hit says around the words that were found, which are bold; else the beginning of its text."""
-    found = hit.get("highlight")
+    """What a hit says around the words that were found, which are bold, after the beginning of its first text field."""
+    found = hit.get("highlight", {})
     if not found:
         return styled(shorten(text_of(hit["_source"], fields) or "", 160))
     pieces: list[tuple[str, str] | str] = []
+    if fields[0] not in found and (first := shorten(text_of(hit["_source"], fields[:1]) or "", 60)):
+        pieces += [first, " … "]
     for (part,) in found.values():
         for plain in part.split(_MARKS[0]):
             word, mark, rest = plain.partition(_MARKS[1])

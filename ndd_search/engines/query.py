@@ -23,6 +23,7 @@ _LONGEST, _DEEPEST = 2000, 50  # characters and parentheses of a query that is p
 _OPERATOR = re.compile(r"""["'+\-(){}\[\]:^~*/\\<>]|\b(?:AND|OR|NOT|IN|TO)\b""")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?")
+_YEARS = 1680, 2260  # tantivy counts nanoseconds in 64 bits: dates beyond are texts
 _LONGEST_VALUE = 1000  # characters of a value that can be searched for by its field
 _DEEPEST_FIELD = 20  # levels of objects inside each other
 _SHOULD, _MUST, _MUST_NOT = tantivy.Occur.Should, tantivy.Occur.Must, tantivy.Occur.MustNot
@@ -220,7 +221,7 @@ def _values(value: Any, levels: int) -> Any:
     if number is not None:
         made.append(number)
     elif (moment := _moment(value)) is not None:
-        made.append(moment.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        made.append(_written(moment))
     return made
 
 
@@ -238,9 +239,15 @@ def _moment(value: Any) -> datetime | None:
         return None
     try:
         found = datetime.fromisoformat(value.strip())
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+    return found if _YEARS[0] <= found.year <= _YEARS[1] else None
+
+
+def _written(moment: datetime) -> str:
+    """A moment as tantivy reads dates, to the second."""
+    return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
 def _bound(bound: Mapping[str, Any], upper: bool) -> str:
@@ -256,12 +263,17 @@ def _bound(bound: Mapping[str, Any], upper: bool) -> str:
         return format(Decimal(repr(number)), "f")
     moment = _moment(value)
     if moment is None:
-        raise _Unreadable(f"a range needs numbers or dates such as 2024-01-31, got {value!r}")
-    if len(value.strip()) == len("2024-01-31") and upper == inclusive:  # a day is not over when it begins
-        moment, inclusive = moment + timedelta(days=1), not inclusive
-    if not inclusive:
-        moment += timedelta(seconds=-1 if upper else 1)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+        raise _Unreadable(
+            f"a range needs numbers, or dates such as 2024-01-31 of the years 1680 to 2260, got {value!r}"
+        )
+    try:
+        if len(value.strip()) == len("2024-01-31") and upper == inclusive:  # a day is not over when it begins
+            moment, inclusive = moment + timedelta(days=1), not inclusive
+        if not inclusive:
+            moment += timedelta(seconds=-1 if upper else 1)
+    except OverflowError:
+        raise _Unreadable(f"no date is beyond {value}") from None
+    return _written(moment)
 
 
 def _path(name: str) -> str:
