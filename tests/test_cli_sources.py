@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -369,32 +370,36 @@ def test_no_output_makes_a_terminal_act(run: Command, words: list[str]) -> None:
     """On a terminal no byte of a text or a name is a control character or turns the direction of what is shown."""
     run("index", run.write("a.jsonl", json.dumps({"id": HOSTILE, "body": HOSTILE})), "idx")
     run.write("x\x9b2J\u202e.txt", "text")
+    shown = on_terminal(*words)
+    assert shown
+    assert not {"\x9b", "\x1b", "\u202e", "\u2066"} & set(shown)
+
+
+def on_terminal(*words: str, **environment: str) -> str:
+    """What a command line shows on a terminal, standard error as well; its standard input is the hostile text."""
     main_end, other_end = pty.openpty()
     script = "import sys; from ndd_search.cli import main; sys.exit(main(sys.argv[1:]))"
-    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
-    with subprocess.Popen(
-        [sys.executable, "-c", script, *words],
-        stdin=subprocess.PIPE,
-        stdout=other_end,
-        stderr=other_end,
-        env=environment,
-    ) as process:
+    given = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8", **environment}
+    command = [sys.executable, "-c", script, *words]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=other_end, stderr=other_end, env=given) as process:
         os.close(other_end)
         assert process.stdin is not None
         process.stdin.write(HOSTILE.encode() + b"\n")
         process.stdin.close()
         shown = b""
-        while True:
-            try:
-                piece = os.read(main_end, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            shown += piece
+        with suppress(OSError):  # the other end is closed
+            while piece := os.read(main_end, 65536):
+                shown += piece
     os.close(main_end)
-    assert shown
-    assert not {"\x9b", "\x1b", "\u202e", "\u2066"} & set(shown.decode())
+    return shown.decode()
+
+
+def test_a_hit_in_a_folder_of_files_links_to_its_file_and_its_words_are_marked(run: Command) -> None:
+    run.write("notes/a b.txt", "the volcano smoked")
+    run("index", "notes", "idx")
+    shown = on_terminal("search", "idx", "volcano", TERM="xterm-256color", COLUMNS="100")
+    assert f";{(run.folder / 'notes' / 'a b.txt').as_uri()}\x1b\\" in shown
+    assert "\x1b[1;7mvolcano\x1b[0m" in shown
 
 
 def test_what_is_piped_is_as_it_was(run: Command) -> None:

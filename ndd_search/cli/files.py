@@ -67,10 +67,15 @@ def read_text(path: str, stdin: IO[str]) -> str:
     "html".
     """
     if path == "-":
-        return stdin.read() if stdin else ""
+        try:
+            return stdin.read() if stdin else ""
+        except UnicodeDecodeError as error:
+            raise InvalidDocument(path, f"it is no UTF-8 text: {error.reason}", "convert it") from None
     found = read_file(Path(path))
     if not found.legible:
-        raise InvalidDocument(path, "it is no UTF-8 text", "convert it")
+        html = is_html(Path(path))
+        problem = "it has bytes that are not of the encoding that it names" if html else "it is no UTF-8 text"
+        raise InvalidDocument(path, problem, "convert it")
     return found.text
 
 

@@ -10,7 +10,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +25,6 @@ from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
 from ndd_search.census import count_common_values
 from ndd_search.common_values import SAMPLE, CommonValues
 from ndd_search.config import CollapseOptions, Recipe, check_page, collapse_options
-from ndd_search.documents import text_of, value_of
 from ndd_search.engines.folder import (
     FORMAT,
     MAY_NOT_WRITE,
@@ -44,7 +43,6 @@ from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.engines.stored import (
     StoredHit,
     check_id,
-    document_of,
     id_of,
     possible_id,
     searchable,
@@ -53,10 +51,9 @@ from ndd_search.engines.stored import (
 )
 from ndd_search.errors import IndexUnusable, MissingExtra, RecipeMismatch
 from ndd_search.keep import wishes_about
-from ndd_search.numbers import numbers_value
-from ndd_search.page import Fetch, Fetched, cut, fill, next_fetch, run
+from ndd_search.page import Fetch, cut, fill, next_fetch, run
 from ndd_search.settings_file import read_settings
-from ndd_search.sketches import Sketch, sketch_many
+from ndd_search.sketches import sketch_many
 from ndd_search.stream import Stream
 
 try:
@@ -64,12 +61,12 @@ try:
 except ModuleNotFoundError:
     raise MissingExtra("the embedded index", "tantivy", "embedded") from None
 else:
-    from ndd_search.engines.order import Sort, marked
+    from ndd_search.engines.order import Sort
     from ndd_search.engines.query import QueryReader, filterable
+    from ndd_search.engines.view import View, sketch_of
 
 COMMIT_EVERY = 10_000  # documents; what a crash can lose of a long add
 _BATCH = 512  # documents sketched in one call
-_PASSAGE = 200  # characters of a text around the words that were found
 _HEAP = 64 * 2**20  # bytes the writer collects before it writes a segment
 # Words with their marks; one token per character in scripts that are written without spaces.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -88,7 +85,8 @@ class Index:
         self.options = options or CollapseOptions()
         self._analyzer = _analyzer(meta.language)
         self._writing, self._reading = RLock(), RLock()
-        self._links: TemporaryDirectory[str] | None = None
+        self._links: TemporaryDirectory[str] | None = None  # for a reader who may not write, and
+        self._linked: State | None = None  # the state whose files they are
         with told(path):
             self._index = self._engine(path)
         self._cache, self._flights, self._pairs = cache, Flights(), PairCache()
@@ -274,7 +272,7 @@ class Index:
             while True:
                 state = state_of(self.path)
                 try:
-                    searcher = self._searcher()
+                    searcher = self._searcher(state)
                 except ValueError:  # a file that was there is gone, where somebody else has written meanwhile
                     if state == state_of(self.path):
                         raise
@@ -282,9 +280,9 @@ class Index:
                 if state == state_of(self.path):
                     return searcher, state
 
-    def _searcher(self) -> tantivy.Searcher:
-        if self._links is not None:
-            self._index = self._engine_of_links()
+    def _searcher(self, state: State) -> tantivy.Searcher:
+        if self._links is not None and self._linked != state:
+            self._index, self._linked = self._engine_of_links(), state
         self._index.reload()
         return self._index.searcher()
 
@@ -307,10 +305,10 @@ class Index:
         index.register_fast_field_tokenizer("text", tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).build())
         return index
 
-    def _view(self, query: tantivy.Query | Callable[[tantivy.Searcher], tantivy.Query]) -> tuple[_View, State]:
+    def _view(self, query: tantivy.Query | Callable[[tantivy.Searcher], tantivy.Query]) -> tuple[View, State]:
         searcher, state = self._now()
         made = query(searcher) if callable(query) else query
-        return _View(self.path, searcher, made, self.meta.text, self.recipe, self.common), state
+        return View(self.path, searcher, made, self.meta.text, self.recipe, self.common), state
 
     def _grow(
         self, key: bytes, enough: Callable[[Stream], bool], grow: Callable[[Stream], Stream]
@@ -357,7 +355,7 @@ class Index:
             return
         found = view.searcher.search(view.query, max(count, 1)).hits
         chosen = np.random.default_rng(0).permutation(len(found))[:SAMPLE]
-        sketches = [_sketch(view.stored(*found[place]).sketch) for place in np.sort(chosen).tolist()]
+        sketches = [sketch_of(view.stored(*found[place]).sketch) for place in np.sort(chosen).tolist()]
         self._common.write(count_common_values(sketches, self.recipe), count)
 
     def _query(self, typed: str, searcher: tantivy.Searcher, notes: list[str]) -> tantivy.Query:
@@ -404,97 +402,6 @@ class Index:
             }
             for document, id, source, sketch, parts in zip(batch, ids, sources, sketches, texts, strict=True)
         ]
-
-
-@dataclass
-class _View:
-    """A query on one state of the index: fetches hits, and reads them (see stream.Reader).
-
-    seconds: spent in tantivy so far. sort: what to order by instead of the score.
-    """
-
-    folder: Path
-    searcher: tantivy.Searcher
-    query: tantivy.Query
-    text: tuple[str, ...]
-    recipe: Recipe
-    common: CommonValues | None
-    seconds: float = 0.0
-    sort: Sort | None = None
-    _sorted: list[tuple[float, tantivy.DocAddress]] | None = None
-    _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def fetch(self, wish: Fetch) -> Fetched:
-        began = perf_counter()
-        every = None if self.sort is None else self._in_order(self.sort)
-        with told(self.folder):
-            if every is not None:
-                found, total = every[wish.start : wish.start + wish.size], len(every)
-            else:
-                result = self.searcher.search(self.query, max(wish.size, 1), offset=wish.start)
-                found = result.hits[: wish.size]
-                total = result.count  # type: ignore[attr-defined]  # missing from the package's stub
-            hits = [self.stored(*one) for one in found]
-        self.seconds += perf_counter() - began
-        return Fetched(hits, total)
-
-    def _in_order(self, sort: Sort) -> list[tuple[float, tantivy.DocAddress]]:
-        """Every hit, in the order of a field."""
-        if self._sorted is None:
-            with told(self.folder):
-                found = self.searcher.search(self.query, max(self.searcher.num_docs, 1)).hits
-                documents = (document_of(_first(self.searcher.doc(address), "source")) for _, address in found)
-                values = [value_of(document, sort.field) for document in documents]
-            self._sorted = sort.ordered(found, values)
-        return self._sorted
-
-    def mark(self, hits: Sequence[dict[str, Any]], schema: tantivy.Schema, marks: tuple[str, str]) -> None:
-        """Give each hit, under "highlight", a passage of each text field in which a word was found."""
-        began = perf_counter()
-        for number, name in enumerate(self.text):
-            generator = tantivy.SnippetGenerator.create(self.searcher, self.query, schema, f"text{number}")
-            generator.set_max_num_chars(_PASSAGE)
-            for hit in hits:
-                text = searchable(text_of(hit["_source"], [name]) or "")
-                snippet = generator.snippet_from_doc(tantivy.Document(**{f"text{number}": [text]}))
-                if ranges := [(one.start, one.end) for one in snippet.highlighted()]:
-                    hit.setdefault("highlight", {})[name] = [marked(snippet.fragment(), ranges, marks)]
-        self.seconds += perf_counter() - began
-
-    def stored(self, score: float, address: tantivy.DocAddress) -> StoredHit:
-        fields = self.searcher.doc(address)
-        id, sketch = _first(fields, "id"), _first(fields, "sketch")
-        return StoredHit(id, score, sketch, address.segment_ord, address.doc)
-
-    def document(self, hit: StoredHit) -> dict[str, Any]:
-        if hit.id not in self._documents:
-            began = perf_counter()
-            with told(self.folder):
-                fields = self.searcher.doc(tantivy.DocAddress(hit.segment, hit.number))
-                self._documents[hit.id] = document_of(_first(fields, "source"))
-            self.seconds += perf_counter() - began
-        return self._documents[hit.id]
-
-    def sketches(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[Sketch | str]:
-        return [_sketch(hit.sketch) if hit.sketch else "empty" for hit in hits]
-
-    def identity(self, hit: StoredHit, rank: int) -> str:
-        return hit.id
-
-    def value(self, hit: StoredHit, field: str) -> Any:
-        return value_of(self.document(hit), field)
-
-    def numbers(self, hit: StoredHit) -> int | None:
-        text = text_of(self.document(hit), self.text)  # it is there: nothing has to be stored for it
-        return numbers_value(text or "", self.recipe)
-
-
-def _first(fields: tantivy.Document, name: str) -> Any:
-    return fields.get_first(name)  # all fields have one value
-
-
-def _sketch(stored: bytes) -> Sketch:
-    return np.frombuffer(stored, "<i4").astype(np.int32, copy=False)
 
 
 def _analyzer(language: str) -> tantivy.TextAnalyzer:
