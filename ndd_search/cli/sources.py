@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 from ndd_search.cli.files import is_html, read_file, read_text
 from ndd_search.cli.output import printable, warn
@@ -32,9 +31,7 @@ __all__ = [
     "with_text",
 ]
 
-PEEK = (
-    1000  # documents read before the first is indexed, to see whether their fields are what the caller takes them for
-)
+PEEK = 500  # documents read before the first is indexed, to see whether they have the fields that are asked for
 
 _TEXT_FIELDS = ("title", "headline", "name", "text", "body", "content", "description", "abstract")
 _FOLDER_TYPES = (".txt", ".md", ".html", ".htm")
@@ -207,5 +204,11 @@ def _folder(folder: Path, report: Report, main_text: bool) -> Iterator[tuple[str
         if not legible:
             what = "of the encoding that it names, or UTF-8" if is_html(path) else "UTF-8"
             warn(f"{name} has characters that are no {what}, kept as \ufffd")
-        fields: dict[str, Any] = {"title": title or path.stem, "body": text, "file": path.resolve().as_uri()}
+        fields = {"title": title or path.stem, "body": _without(title, text), "file": path.resolve().as_uri()}
         yield name, {"id": path.relative_to(folder).as_posix(), **fields}
+
+
+def _without(title: str, text: str) -> str:
+    """The text of a page without the title that it begins with, which is a field of its own."""
+    first, _, rest = text.lstrip().partition("\n")
+    return rest if title and " ".join(first.split()) == title else text

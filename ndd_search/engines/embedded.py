@@ -13,11 +13,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
 from threading import RLock
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
+from weakref import finalize
 
 import numpy as np
 
@@ -85,8 +86,8 @@ class Index:
         self.options = options or CollapseOptions()
         self._analyzer = _analyzer(meta.language)
         self._writing, self._reading = RLock(), RLock()
-        self._links: TemporaryDirectory[str] | None = None  # for a reader who may not write, and
-        self._linked: State | None = None  # the state whose files they are
+        self._remove_links: Callable[[], Any] | None = None  # there are links for a reader who may not write, and
+        self._linked: State | None = None  # the state whose files they lead to
         with told(path):
             self._index = self._engine(path)
         self._cache, self._flights, self._pairs = cache, Flights(), PairCache()
@@ -281,7 +282,7 @@ class Index:
                     return searcher, state
 
     def _searcher(self, state: State) -> tantivy.Searcher:
-        if self._links is not None and self._linked != state:
+        if self._remove_links is not None and self._linked != state:
             self._index, self._linked = self._engine_of_links(), state
         self._index.reload()
         return self._index.searcher()
@@ -297,8 +298,11 @@ class Index:
 
     def _engine_of_links(self) -> tantivy.Index:
         """tantivy on links to the files as they are now; what was opened before stays readable."""
-        self._links = linked(self.path)
-        return self._registered(tantivy.Index(_schema(self.meta), self._links.name))
+        if self._remove_links is not None:
+            self._remove_links()
+        links = linked(self.path)
+        self._remove_links = finalize(self, rmtree, links, True)
+        return self._registered(tantivy.Index(_schema(self.meta), str(links)))
 
     def _registered(self, index: tantivy.Index) -> tantivy.Index:
         index.register_tokenizer("text", self._analyzer)
@@ -369,7 +373,7 @@ class Index:
         Threads that write to one Index wait for each other.
         """
         with self._writing:
-            if self._links is not None:
+            if self._remove_links is not None:
                 raise IndexUnusable(self.path, *MAY_NOT_WRITE)
             with told(self.path):
                 writer = self._index.writer(_HEAP, 1)

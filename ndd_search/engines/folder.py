@@ -11,7 +11,7 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -96,24 +96,32 @@ def damages(folder: Path) -> dict[str, str]:
 
     Every file of tantivy ends in a checksum of what stands before it, which is compared with what is there.
     """
+    while True:
+        try:
+            state = state_of(folder)
+        except FileNotFoundError:
+            return {}  # nothing was added yet
+        found = _segment_damages(folder)
+        if not found or state == state_of(folder):  # else a writer has replaced the files meanwhile
+            break
+    try:
+        CommonValues.from_dict(json.loads((folder / "common.json").read_text("utf-8")))
+    except FileNotFoundError:
+        pass
+    except _UNREADABLE as error:
+        found["common.json"] = f"it cannot be read, and searches do without it: {error}"
+    return found
+
+
+def _segment_damages(folder: Path) -> dict[str, str]:
     try:
         meta = json.loads((folder / "meta.json").read_text("utf-8"))
         segments = [(str(one["segment_id"]).replace("-", ""), one.get("deletes")) for one in meta["segments"]]
-        deletes = [f"{name}.{one['opstamp']}.del" for name, one in segments if one]
-    except FileNotFoundError:
-        return {}  # nothing was added yet
+        names = [f"{name}.{part}" for name, _ in segments for part in _PARTS]
+        names += [f"{name}.{deletes['opstamp']}.del" for name, deletes in segments if deletes]
     except _UNREADABLE as error:
         return {"meta.json": f"it cannot be read: {error}"}
-    names = [f"{name}.{part}" for name, _ in segments for part in _PARTS] + deletes
-    found = {name: problem for name in names if (problem := _damage(folder / name))}
-    with suppress(FileNotFoundError):
-        try:
-            CommonValues.from_dict(json.loads((folder / "common.json").read_text("utf-8")))
-        except FileNotFoundError:
-            raise
-        except _UNREADABLE as error:
-            found["common.json"] = f"it cannot be read, and searches do without it: {error}"
-    return found
+    return {name: problem for name in names if (problem := _damage(folder / name))}
 
 
 def _damage(path: Path) -> str | None:
@@ -139,15 +147,15 @@ def _damage(path: Path) -> str | None:
     return None if crc == wanted else "its bytes are not those that were written"
 
 
-def linked(folder: Path) -> tempfile.TemporaryDirectory[str]:
-    """A folder of links to the files of an index, for a reader who may not write into the index's own folder.
+def linked(folder: Path) -> Path:
+    """A new temporary folder of links to the files of an index, for a reader who may not write into the index's own.
 
     tantivy makes a lock file beside the files that it reads. Raises OSError where no link can be made.
     """
-    made = tempfile.TemporaryDirectory(prefix="ndd-search-", ignore_cleanup_errors=True)
+    made = Path(tempfile.mkdtemp(prefix="ndd-search-"))
     for path in folder.iterdir():
         if path.suffix != ".lock":
-            (Path(made.name) / path.name).symlink_to(path)
+            (made / path.name).symlink_to(path)
     return made
 
 
