@@ -189,7 +189,7 @@ def test_a_file_whose_name_is_no_text_is_left_out(tmp_path: Path) -> None:
 
 def test_what_a_newcomer_gets_wrong_with_text_fields_is_told(tmp_path: Path, articles: Path) -> None:
     done = ndd("index", articles, tmp_path / "idx", "--text", "boddy", "--json", code=2)
-    assert "no document has text in boddy; its fields are id, title, body; nothing was stored" in done.stderr
+    assert "no document has text in boddy; the fields there are id, title, body; nothing was stored" in done.stderr
     assert not (tmp_path / "idx").exists()
     assert json.loads(ndd("index", articles, tmp_path / "idx", "--text", "title, body", "--json").stdout)["text"] == [
         "title",

@@ -55,13 +55,16 @@ def test_a_wrong_text_column_stores_nothing_and_the_right_command_works_afterwar
     run.write("a.csv", "id,title,body\n" + "".join(f"{i},t,some text {i}\n" for i in range(3000)))
     code, _, err = run("index", "a.csv", "idx", "--text", "boddy")
     assert code == 2
-    assert "no document has text in boddy; its fields are id, title, body; nothing was stored" in err
+    assert (
+        "none of the first 500 documents has text in boddy; the fields there are id, title, body; nothing was stored"
+        in err
+    )
     assert err.count("\n") == 1
     assert not (run.folder / "idx").exists()
     assert run("index", "a.csv", "idx", "--text", "body")[0] == 0
     code, _, err = run("index", run.write("b.csv", "id,name\n9,x\n"), "idx")
     assert code == 2
-    assert "no document has text in body; its fields are id, name; these are the text fields of idx" in err
+    assert "no document has text in body; the fields there are id, name; these are the text fields of idx" in err
 
 
 def test_a_text_column_that_only_some_lines_lack_is_no_error_and_one_that_is_nowhere_is_named(run: Command) -> None:
@@ -88,14 +91,14 @@ def test_documents_without_ids_are_one_sentence_that_proposes_the_fields_that_lo
     code, _, err = run("index", name, "idx")
     assert code == 2
     assert err.count("\n") == 1
-    assert "no document has an id; its fields are article_id, kind_id, url, ID, body" in err
+    assert "none of the first 500 documents has an id; the fields there are article_id, kind_id, url, ID, body" in err
     assert "--id article_id (or url, ID); or number the lines: --number-lines" in err
     assert not (run.folder / "idx").exists()
     assert run("index", name, "idx", "--id", "url")[0] == 0
     assert run.stored()["http://x/0"] == {"_id": "http://x/0", **documents[0]}
     code, _, err = run("index", name, "idx2", "--id", "nope")
     assert code == 2
-    assert "no document has a field 'nope'; its fields are article_id" in err
+    assert "none of the first 500 documents has a field 'nope'; the fields there are article_id" in err
 
 
 def test_many_lines_that_are_left_out_are_counted_after_the_first_twenty(run: Command) -> None:

@@ -89,7 +89,7 @@ def with_text(
     """
     first, documents = peek(source, documents)
     if not any(text_of(one, fields) for one in first):
-        problem = f"no document has text in {', '.join(fields)}; its fields are {_names(first)}"
+        problem = f"{_nobody(first)} has text in {', '.join(fields)}; the fields there are {_names(first)}"
         raise InvalidDocument(source, problem, remedy)
     return [name for name in fields if all(value_of(one, name) is None for one in first)], documents
 
@@ -145,10 +145,11 @@ def _with_ids(rows: Rows, source: Path, report: Report, options: SourceOptions) 
     first = list(islice(rows, PEEK))
     documents = [document for _, document in first]
     if options.id and documents and all(document.get(options.id) in (None, "") for document in documents):
-        problem = f"no document has a field {options.id!r}; its fields are {_names(documents)}"
+        problem = f"{_nobody(documents)} has a field {options.id!r}; the fields there are {_names(documents)}"
         raise InvalidDocument(source, problem, "name one that holds an id: --id NAME")
     if not options.id and not options.number and documents and not any(map(_has_id, documents)):
-        raise InvalidDocument(source, f"no document has an id; its fields are {_names(documents)}", _advice(documents))
+        problem = f"{_nobody(documents)} has an id; the fields there are {_names(documents)}"
+        raise InvalidDocument(source, problem, _advice(documents))
     stem = "stdin" if source == STDIN else source.name
     for number, document in chain(first, rows):
         name = f"line {number}"
@@ -184,6 +185,11 @@ def _advice(documents: Sequence[Document]) -> str:
         also = f" (or {', '.join(likely[1:])})" if likely[1:] else ""
         return f"name the field that holds it: --id {likely[0]}{also}; or {number}"
     return f"name the field that holds it: --id NAME; or {number}"
+
+
+def _nobody(first: Sequence[Document]) -> str:
+    """No document, as far as was read."""
+    return "no document" if len(first) < PEEK else f"none of the first {PEEK} documents"
 
 
 def _names(documents: Iterable[Document], most: int = 40) -> str:
