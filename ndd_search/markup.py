@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ndd_search.errors import importing
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
 
 _UNSEEN = ["script", "style", "template", "noscript", "noframes", "iframe"]
 # Everything else separates words. "wbr" only offers a place to break one.
@@ -32,10 +36,22 @@ def strip_markup(text: str) -> str:
     return "\n".join(_parse("<".join(["", *tags[i : i + _PIECE]])) for i in range(0, len(tags), _PIECE))
 
 
-def _parse(text: str) -> str:
+def title_of(text: str) -> str:
+    """The title of an HTML page on one line, "" when it has none. Raises MissingExtra without the extra "html"."""
+    end = re.search("</title[^>]*>", text, re.IGNORECASE)
+    head = _UNPRINTABLE.sub(" ", text[: end.end()] if end else "")
+    found = _tree(head).css_first("title") if _depth(head) <= _PIECE else None
+    return " ".join(found.text().split()) if found else ""
+
+
+def _tree(text: str) -> LexborHTMLParser:
     with importing("selectolax", "reading HTML", "selectolax", "html"):
         from selectolax.lexbor import LexborHTMLParser
-    tree = LexborHTMLParser(text)
+    return LexborHTMLParser(text)
+
+
+def _parse(text: str) -> str:
+    tree = _tree(text)
     tree.strip_tags(_UNSEEN)
     for block in tree.css(f"*:not({_INLINE})"):
         block.insert_before("\n")

@@ -339,3 +339,48 @@ def test_an_id_that_no_document_can_have_is_not_found(index: ndd.Index) -> None:
     assert [index.get(id) for id in impossible] == [None] * 3
     index.delete(impossible)
     assert len(index) == 120
+
+
+@pytest.mark.parametrize(
+    "document", [{"id": "k", 1: "a", "1": "b"}, {"id": "k", "n": [{"x": {2: 3}}]}, {"id": "k", "n": {None: 1}}]
+)
+def test_keys_that_json_would_change_are_refused(index: ndd.Index, document: dict[Any, Any]) -> None:
+    with pytest.raises(ndd.InvalidDocument, match=r"document 0 \(k\): its key .* and JSON would make it a text"):
+        index.add([document])
+
+
+def test_a_mapping_that_holds_itself_and_a_text_nested_too_deep_are_one_sentence(index: ndd.Index) -> None:
+    cyclic: dict[str, Any] = {"id": 1, "body": []}
+    cyclic["body"].append(cyclic)
+    with pytest.raises(ndd.InvalidDocument, match=r"document 0 \(1\): it cannot be written as JSON: Circular"):
+        index.add([cyclic])
+
+
+def test_an_empty_engine_id_leaves_the_documents_own(index: ndd.Index) -> None:
+    index.add([{"_id": None, "id": "own", "body": "volcano"}])
+    assert ids(index.search("volcano")) == ["own"]
+
+
+def test_what_is_no_id_deletes_nothing(index: ndd.Index) -> None:
+    index.add([{"id": "True", "body": "volcano"}, {"id": "1.5", "body": "volcano"}])
+    for wrong in (True, [True], [1.5], ["0-0", None]):
+        with pytest.raises(TypeError, match="an id is a text or a whole number, got"):
+            index.delete(wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="an id is a text or a whole number, got"):
+            index.get(wrong)  # type: ignore[arg-type]
+    assert len(index) == 122
+
+
+def test_threads_that_write_to_one_index_wait_for_each_other(index: ndd.Index) -> None:
+    def write(number: int) -> int:
+        index.delete(f"{number}-0")
+        return index.add({"id": f"{number}-{i}-new", "body": story(i)} for i in range(20))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(write, range(8))) == [20] * 8
+    assert len(index) == 120 - 8 + 160
+
+
+def test_every_id_is_listed(index: ndd.Index) -> None:
+    assert sorted(index.ids()) == sorted(document["id"] for document in documents())
+    assert index.sample(3) == [index.get(document["id"]) for document in index.sample(3)]

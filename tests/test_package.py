@@ -114,7 +114,17 @@ def test_the_public_names_are_these() -> None:
 
 def test_importing_prints_nothing_and_loads_nothing_that_only_some_programs_want() -> None:
     code = "import sys, ndd_search; print(sorted(set(sys.argv[1:]) & set(sys.modules)))"
-    extras = ["tantivy", "rich", "selectolax", "Stemmer", "elasticsearch", "opensearchpy", "numpy", "asyncio"]
+    extras = [
+        "tantivy",
+        "rich",
+        "selectolax",
+        "Stemmer",
+        "trafilatura",
+        "elasticsearch",
+        "opensearchpy",
+        "numpy",
+        "asyncio",
+    ]
     done = subprocess.run([sys.executable, "-c", code, *extras], capture_output=True, text=True, check=True)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 
+from ndd_search.cli.output import warn
 from ndd_search.errors import NDDError
 from ndd_search.native import in_use
 
@@ -23,6 +24,9 @@ COMMANDS = {
     "demo": "the same searches on a small collection, without and with ndd_search",
     "index": "put documents into an index folder",
     "search": "search an index folder",
+    "info": "say what an index folder holds",
+    "delete": "delete documents from an index folder",
+    "verify": "say whether the files of an index folder are whole",
     "sketch": "print the sketches of texts",
     "compare": "say how alike two texts are",
     "dedupe": "read a ranked list, print a page of it without near-duplicates",
@@ -62,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has enough; nothing more can be written, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (NDDError, OSError, ValueError) as error:
-        print(f"ndd-search: {_sentence(error)}", file=sys.stderr)
+        warn(_sentence(error))
         return FAILED
     return DONE
 

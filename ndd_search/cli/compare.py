@@ -26,6 +26,7 @@ from ndd_search.cli.output import (
     add_settings,
     console,
     print_json,
+    say,
     shorten,
     stored_options,
     table,
@@ -125,6 +126,6 @@ def _show(facts: dict[str, Any]) -> None:
     console().print(figures)
     verdict = "near-duplicates" if facts["near_duplicates"] else "no near-duplicates"
     sizes = " and ".join(map(str, facts["shingles"]))
-    print(f"{verdict}: {facts['rule']}\n{facts['shared']} shingles ({facts['recipe']}) shared, of {sizes}")
+    say(f"{verdict}: {facts['rule']}\n{facts['shared']} shingles ({facts['recipe']}) shared, of {sizes}")
     for shingle in facts["shared_shingles"]:
         print(f"  {shorten(shingle)}")

@@ -2,9 +2,12 @@
 
 examples:
   ndd-search index articles.jsonl.gz news.idx --text title,body
-  ndd-search index products.csv shop.idx --number-lines
+  ndd-search index products.csv shop.idx --id sku
+  ndd-search index lines.csv lines.idx --number-lines
   ndd-search index notes/ notes.idx --language german
-  ndd-search index posts.jsonl posts.idx --preset messages
+  ndd-search index pages/ pages.idx --main-text
+  curl -s https://example.org/posts.json | ndd-search index - posts.idx --preset messages
+  ndd-search index articles.jsonl.gz news.idx --replace
 
 A line that cannot be taken is named on standard error, the rest is indexed, and the exit code is 3.
 """
@@ -12,9 +15,10 @@ A line that cannot be taken is named on standard error, the rest is indexed, and
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ndd_search.cli import DONE, PARTLY
 from ndd_search.cli.output import (
@@ -26,67 +30,143 @@ from ndd_search.cli.output import (
     many,
     print_json,
     progress,
+    say,
     warn,
 )
-from ndd_search.cli.sources import Document, read_documents, text_fields
+from ndd_search.cli.rows import STDIN
+from ndd_search.cli.sources import PEEK, Document, SourceOptions, read_documents, text_fields, with_text
 from ndd_search.documents import text_of
+from ndd_search.engines.folder import read_meta
+from ndd_search.engines.stored import id_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.presets import preset
+
+if TYPE_CHECKING:
+    from ndd_search.engines.embedded import Index
+
+_NAMED = 20  # lines that are left out and named one by one
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", type=Path, help=".jsonl, .ndjson, .csv, .tsv (also .gz), or a folder of .txt, .md, .html"
+        "source",
+        type=Path,
+        help=".jsonl, .ndjson, .json, .csv, .tsv (also .gz), - for standard input, or a folder of .txt, .md, .html",
     )
     parser.add_argument("folder", type=Path, help="the index")
     parser.add_argument(
         "--text", type=comma_list, help="fields to search and compare, with commas (those that usually hold text)"
     )
     parser.add_argument("--language", help="whose word stems searches use, or none (english)")
-    parser.add_argument("--number-lines", action="store_true", help="a document without id gets its line's number")
+    ids = parser.add_mutually_exclusive_group()
+    ids.add_argument("--id", metavar="FIELD", help="the field that holds the id of a document (_id, id)")
+    ids.add_argument(
+        "--number-lines", action="store_true", help="a document without id gets the file's name and its line's number"
+    )
+    parser.add_argument(
+        "--main-text", action="store_true", help="of .html only the article, without navigation and the like"
+    )
+    parser.add_argument(
+        "--replace", action="store_true", help="afterwards delete every document that this source does not hold"
+    )
     either = parser.add_mutually_exclusive_group()
     add_recipe(either)
     add_preset(either)
     add_json(parser)
 
 
+@dataclass
+class _Progress:
+    """What was met while documents were read. left_out: lines or files that were not taken."""
+
+    source: Path
+    left_out: int = 0
+    without_text: int = 0
+    ids: set[str] = field(default_factory=set)
+
+    def report(self, sentence: str) -> None:
+        self.left_out += 1
+        if self.left_out <= _NAMED:
+            warn(f"{self.source}: {sentence}")
+
+    def watched(self, documents: Iterable[Document], fields: Sequence[str]) -> Iterator[Document]:
+        for document in documents:
+            self.ids.add(id_of(document, "document"))
+            self.without_text += not text_of(document, fields)
+            yield document
+
+
 def run(arguments: argparse.Namespace) -> int:
     from ndd_search.engines.embedded import Index
 
-    left_out: Counter[str] = Counter()
-
-    def report(sentence: str) -> None:
-        left_out["lines"] += 1
-        warn(f"{arguments.source}: {sentence}")
-
-    if not arguments.source.exists():
+    if arguments.source != STDIN and not arguments.source.exists():
         raise IndexUnusable(arguments.source, "there is no such file or folder", "see to its name")
-    documents = read_documents(arguments.source, report, arguments.number_lines)
+    met = _Progress(arguments.source)
+    options = SourceOptions(id=arguments.id, number=arguments.number_lines, main_text=arguments.main_text)
+    documents = read_documents(arguments.source, met.report, options)
+    fields, documents = _fields(arguments, documents)
     recipe = preset(arguments.preset).recipe if arguments.preset else arguments.recipe
-    fields = arguments.text
-    if fields is None and not (arguments.folder / "ndd.json").exists():
-        fields, documents = text_fields(arguments.source, documents)
     with (
         Index.open(arguments.folder, fields, language=arguments.language, recipe=recipe) as index,
         progress("indexing", None, arguments.json) as advance,
     ):
-        text = index.meta.text
-        added = index.add(counted(_watched(documents, text, left_out), advance))
-        empty, total = left_out.pop("empty", 0), len(index)
-    if added and empty == added:
-        warn(f"none of the documents has any text in {', '.join(text)}: name the fields that hold it with --text")
-    if arguments.json:
-        facts = {"added": added, "left_out": left_out["lines"], "without_text": empty, "documents": total, "text": text}
-        print_json(facts)
+        before = len(index)
+        added = index.add(counted(met.watched(documents, index.meta.text), advance))
+        facts = {"added": added, "replaced": added - (len(index) - before), "left_out": met.left_out}
+        facts["deleted"] = _delete_others(index, met) if arguments.replace else 0
+        facts |= {"without_text": met.without_text, "documents": len(index)}
+        _show(arguments, facts, index.meta.text, added - len(met.ids))
+    return PARTLY if met.left_out else DONE
+
+
+def _fields(
+    arguments: argparse.Namespace, documents: Iterator[Document]
+) -> tuple[Sequence[str] | None, Iterator[Document]]:
+    """The fields to make the index with, None for one that is there, and the documents again.
+
+    Raises InvalidDocument, before an index is made, when no document has text in the index's fields, or a field that
+    is asked for is nowhere to be found.
+    """
+    source, meta = arguments.source, read_meta(arguments.folder)
+    if arguments.text:
+        fields, remedy = arguments.text, "nothing was stored; name the fields that hold the text: --text NAME,NAME"
+    elif meta:
+        fields = list(meta.text)
+        remedy = f"these are the text fields of {arguments.folder}: rename those of the source, or use another folder"
     else:
-        print(
-            f"{many(added, 'document')} added to {arguments.folder}, which holds {total:,} now; text: {', '.join(text)}"
+        return text_fields(source, documents)
+    absent, documents = with_text(source, documents, fields, remedy)
+    if absent:
+        what = f"{source}: none of the first {PEEK:,} documents has a field {', '.join(absent)}"
+        warn(f"{what}: if that is a slip, remove {arguments.folder} afterwards and index again with the right --text")
+    return arguments.text, documents
+
+
+def _delete_others(index: Index, met: _Progress) -> int:
+    """Delete what the source does not hold; nothing where some of its lines were left out. Returns how many."""
+    others = [id for id in index.ids() if id not in met.ids]
+    if met.left_out and others:
+        warn(
+            f"{many(len(others), 'document')} that {met.source} may not hold any more were not deleted, "
+            f"since {many(met.left_out, 'line')} were left out: mend them and index again with --replace"
         )
-    return PARTLY if left_out else DONE
+        return 0
+    index.delete(others)
+    return len(others)
 
 
-def _watched(documents: Iterable[Document], fields: Sequence[str], count: Counter[str]) -> Iterator[Document]:
-    """The documents, those without any text counted as empty."""
-    for document in documents:
-        count["empty"] += not text_of(document, fields)
-        yield document
+def _show(arguments: argparse.Namespace, facts: dict[str, int], text: tuple[str, ...], repeated: int) -> None:
+    if facts["left_out"] > _NAMED:
+        warn(f"{arguments.source}: {facts['left_out'] - _NAMED:,} more are left out, which are not named")
+    if repeated:
+        what = f"{arguments.source}: {many(repeated, 'document')} had the id of an earlier one there"
+        warn(f"{what} and replaced it: if they are different documents, use another --id")
+    if arguments.json:
+        print_json({**facts, "text": text})
+        return
+    replaced = f" ({facts['replaced']:,} of them in the place of one with the same id)" if facts["replaced"] else ""
+    deleted = f", {facts['deleted']:,} others deleted from it" if arguments.replace else ""
+    say(
+        f"{many(facts['added'], 'document')} added to {arguments.folder}{replaced}{deleted}, "
+        f"which holds {facts['documents']:,} now; text: {', '.join(text)}"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
     from rich.text import Text
+
+
+# Control characters of both sets, and what turns the direction of text; line feeds and tabs are harmless.
+_ACTED_UPON = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -89,8 +94,13 @@ def comma_list(text: str) -> list[str]:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on a line of its own; escaped where standard output could not take it as it is."""
+    """One JSON value on a line of its own; escaped where standard output could not take it as it is.
+
+    On a terminal, characters that it would act upon are escaped, too.
+    """
     line = json.dumps(value, ensure_ascii=False)
+    if sys.stdout and sys.stdout.isatty():
+        line = _ACTED_UPON.sub(lambda found: json.dumps(found[0])[1:-1], line)
     try:
         line.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
@@ -100,7 +110,20 @@ def print_json(value: Any) -> None:
 
 def warn(sentence: str) -> None:
     """A sentence on standard error."""
-    print(f"ndd-search: {sentence}", file=sys.stderr)
+    print(f"ndd-search: {printable(sentence)}", file=sys.stderr)
+
+
+def say(sentence: str) -> None:
+    """A sentence on standard output, for people."""
+    print(printable(sentence))
+
+
+def printable(text: str) -> str:
+    """The text with an escape such as \\x1b for every character that a terminal would act upon.
+
+    Line feeds and tabs stay, as do joiners, which are parts of words.
+    """
+    return _ACTED_UPON.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def console(**settings: Any) -> Console:

@@ -4,6 +4,11 @@ examples:
   ndd-search search news.idx "climate summit"
   ndd-search search news.idx "climate summit" --from 10 --min-similarity 0.8
   ndd-search search news.idx "climate summit" --mode annotate --json
+  ndd-search search news.idx '"climate summit" +paris -sport'
+  ndd-search search shop.idx '+name:shoe +price:[10 TO 50]' --sort price
+
+Documents with any of the words are found. "Words in quotes" stand one after the other, +required, -excluded; AND, OR
+and parentheses; field:word, price:>10, day:[2024-01-01 TO 2024-06-30], field:* for any value, * for every document.
 
 The exit code is 1 when nothing was found.
 """
@@ -11,25 +16,43 @@ The exit code is 1 when nothing was found.
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import DONE, NO
-from ndd_search.cli.output import add_json, add_page, console, many, page_settings, print_json, shorten, table, warn
+from ndd_search.cli.output import (
+    add_json,
+    add_page,
+    console,
+    many,
+    page_settings,
+    print_json,
+    shorten,
+    styled,
+    table,
+    warn,
+)
 from ndd_search.config import CollapseOptions
 from ndd_search.documents import text_of
-from ndd_search.engines.folder import read_meta
+from ndd_search.engines.folder import Meta, read_meta
 from ndd_search.errors import IndexUnusable
 from ndd_search.presets import preset
 from ndd_search.tuning.marked import safe
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from ndd_search.engines.embedded import Index
+
+_JSON_MARKS = ("<em>", "</em>")
+_MARKS = ("\ue000", "\ue001")  # of the private use area: a text that holds them is shown with odd marks, no more
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help="an index made by ndd-search index")
-    parser.add_argument("query", help="words to search for")
+    parser.add_argument("query", help="words to search for, with operators as below")
+    parser.add_argument("--sort", metavar="FIELD", help="order by a field, FIELD:desc downwards, instead of by score")
     add_page(parser)
     add_json(parser)
 
@@ -37,7 +60,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     with open_index(arguments.folder, settings=arguments.settings) as index:
         options = options_for(index, arguments.preset)
-        response = index.search(arguments.query, options=options, **page_settings(arguments))
+        marks = _JSON_MARKS if arguments.json else _MARKS
+        settings = page_settings(arguments)
+        response = index.search(arguments.query, sort=arguments.sort, highlight=marks, options=options, **settings)
+        for note in response["ndd"].get("notes", ()):
+            warn(note)
         if arguments.json:
             print_json(response)
         else:
@@ -49,9 +76,15 @@ def open_index(folder: Path, **settings: Any) -> Index:
     """An index that is there already. Raises IndexUnusable."""
     from ndd_search.engines.embedded import Index
 
-    if read_meta(folder) is None:
-        raise IndexUnusable(folder, "there is no index here", f"make it: ndd-search index FILE {folder}")
+    existing(folder)
     return Index.open(folder, **settings)
+
+
+def existing(folder: Path) -> Meta:
+    """What an index that is there already says of itself. Raises IndexUnusable."""
+    if (meta := read_meta(folder)) is None:
+        raise IndexUnusable(folder, "there is no index here", f"make it: ndd-search index FILE {folder}")
+    return meta
 
 
 def options_for(index: Index, name: str | None) -> CollapseOptions:
@@ -72,13 +105,40 @@ def show(response: dict[str, Any], fields: tuple[str, ...], start: int = 0) -> N
         return
     found = table(">", "id", ">score", "text", "also")
     for place, hit in enumerate(response["hits"]["hits"], start + 1):
-        text = shorten(text_of(hit["_source"], fields) or "", 160)
-        found.add_row(str(place), safe(hit["_id"]), f"{hit['_score']:.2f}", text, "\n".join(also(hit)))
+        found.add_row(str(place), _linked(hit), f"{hit['_score']:.2f}", passage(hit, fields), "\n".join(also(hit)))
     console().print(found)
     print(
         f"{many(ndd['examined'], 'hit')} examined, {ndd['hidden']:,} of them shown under another; "
         f"{_different(ndd)} ({response['took']} ms)"
     )
+
+
+def passage(hit: dict[str, Any], fields: tuple[str, ...]) -> Text:
+    """What a hit says around the words that were found, which are bold, after the beginning of its first text field."""
+    found = hit.get("highlight", {})
+    if not found:
+        return styled(shorten(text_of(hit["_source"], fields) or "", 160))
+    pieces: list[tuple[str, str] | str] = []
+    if fields[0] not in found and (first := shorten(text_of(hit["_source"], fields[:1]) or "", 60)):
+        pieces += [first, " … "]
+    for (part,) in found.values():
+        for plain in part.split(_MARKS[0]):
+            word, mark, rest = plain.partition(_MARKS[1])
+            pieces += [(_one_line(word), "bold reverse"), _one_line(rest)] if mark else [_one_line(plain)]
+        pieces.append(" … ")
+    return styled(*pieces[:-1])
+
+
+def _one_line(text: str) -> str:
+    """The text without what a terminal would act upon, and with a space wherever it begins or ends with one."""
+    return f"{' ' * text[:1].isspace()}{safe(text)}{' ' * text[-1:].isspace()}" if text.strip() else " " * bool(text)
+
+
+def _linked(hit: dict[str, Any]) -> Text:
+    """The id of a hit; of a file out of a folder, on terminals that can, a link to it."""
+    file = hit["_source"].get("file")
+    is_link = isinstance(file, str) and re.fullmatch(r"file:///[\w%/.,~+@=&-]*", file, re.ASCII)
+    return styled((safe(hit["_id"]), f"link {file}")) if is_link else styled(safe(hit["_id"]))
 
 
 def _different(ndd: dict[str, Any]) -> str:

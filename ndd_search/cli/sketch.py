@@ -11,7 +11,7 @@ import argparse
 import sys
 
 from ndd_search.cli import DONE
-from ndd_search.cli.output import add_json, add_recipe, print_json
+from ndd_search.cli.output import add_json, add_recipe, print_json, say
 from ndd_search.cli.sources import input_lines, read_text
 from ndd_search.config import Recipe
 from ndd_search.sketches import sketch_many
@@ -39,5 +39,5 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json({"text": name, "recipe": recipe.id, "sketch": sketch.tolist()})
         else:
-            print(f"{name}\t{recipe.id}\t{' '.join(map(str, sketch.tolist()))}")
+            say(f"{name}\t{recipe.id}\t{' '.join(map(str, sketch.tolist()))}")
     return DONE

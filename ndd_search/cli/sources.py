@@ -1,47 +1,70 @@
-"""Documents out of files: JSON lines, CSV, folders of texts."""
+"""Documents out of a source: a file of documents, standard input, or a folder of texts."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
 import sys
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
 
-from ndd_search.cli.output import warn
-from ndd_search.engines.stored import id_of, source_of
+from ndd_search.cli.files import is_html, read_file, read_text
+from ndd_search.cli.output import printable, warn
+from ndd_search.cli.rows import STDIN, Document, Report, Rows, json_lines, open_text, read_rows
+from ndd_search.documents import text_of, value_of
+from ndd_search.engines.stored import id_of, source_of, texts_of
 from ndd_search.errors import InvalidDocument
-from ndd_search.markup import strip_markup
 from ndd_search.tuning.marked import safe
 
-Report = Callable[[str], None]
-Document = dict[str, Any]
+__all__ = [
+    "PEEK",
+    "Document",
+    "SourceOptions",
+    "input_lines",
+    "json_lines",
+    "open_text",
+    "peek",
+    "print_line",
+    "read_documents",
+    "read_text",
+    "text_fields",
+    "with_text",
+]
+
+PEEK = 500  # documents read before the first is indexed, to see whether they have the fields that are asked for
 
 _TEXT_FIELDS = ("title", "headline", "name", "text", "body", "content", "description", "abstract")
 _FOLDER_TYPES = (".txt", ".md", ".html", ".htm")
+_ID_NAMES = ("id", "_id", "uuid", "guid", "url", "uri", "link", "key", "doi", "isbn", "sku")
 
 
-def read_documents(source: Path, report: Report, number: bool) -> Iterator[Document]:
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """How documents are taken out of a source.
+
+    id: the field that holds a document's id; None for "_id" or "id".
+    number: give a document without an id the name of its file and its line as one.
+    main_text: of .html files only the article (see files.main_text_of).
+    """
+
+    id: str | None = None
+    number: bool = False
+    main_text: bool = False
+
+
+def read_documents(source: Path, report: Report, options: SourceOptions) -> Iterator[Document]:
     """The documents of a source, in its order.
 
-    source: .jsonl, .ndjson, .csv or .tsv, also with .gz, or a folder, whose .txt, .md and .html files are taken with
-    their path as id, their name as title and their text as body.
+    source: a file as read_rows takes it, or a folder, whose .txt, .md and .html files are taken with their path as id,
+    their name or the page's title as title, their text as body and their address as file.
     report: told a sentence for every line or file that cannot be taken.
-    number: give a document without an id the number of its line.
+    Raises InvalidDocument where no document has an id, and whatever read_rows raises.
     """
     if source.is_dir():
-        return _possible(_folder(source, report), report)
-    kind = source.name.removesuffix(".gz").rpartition(".")[2].lower()
-    readers = {"jsonl": json_lines, "ndjson": json_lines, "csv": _csv, "tsv": _csv}
-    if kind not in readers:
-        hint = "; a list in one .json becomes lines with: jq -c '.[]'" if kind == "json" else ""
-        raise ValueError(f"{source}: expected .jsonl, .ndjson, .csv, .tsv (also with .gz) or a folder{hint}")
-    return _possible(_with_ids(_opened(source, readers[kind], report), report, number), report)
+        if options.id or options.number:
+            raise ValueError("--id and --number-lines are for files of documents: in a folder a file's path is its id")
+        return _possible(_folder(source, report, options.main_text), report)
+    return _possible(_with_ids(read_rows(source, report), source, report, options), report)
 
 
 def text_fields(source: Path, documents: Iterable[Document]) -> tuple[list[str], Iterator[Document]]:
@@ -49,73 +72,36 @@ def text_fields(source: Path, documents: Iterable[Document]) -> tuple[list[str],
 
     Raises InvalidDocument when there is no such field, or no document.
     """
+    first, documents = peek(source, documents)
+    if found := [name for name in _TEXT_FIELDS if any(name in one for one in first)]:
+        return found, documents
+    raise InvalidDocument(
+        source, f"which of its fields hold text? there are {_names(first)}", "say so: --text NAME,NAME"
+    )
+
+
+def with_text(
+    source: Path, documents: Iterable[Document], fields: Sequence[str], remedy: str
+) -> tuple[list[str], Iterator[Document]]:
+    """The names among `fields` that no document read ahead has, and the documents again.
+
+    Raises InvalidDocument, with the fields that there are, when no document has text in any of them.
+    """
+    first, documents = peek(source, documents)
+    if not any(text_of(one, fields) for one in first):
+        problem = f"{_nobody(first)} has text in {', '.join(fields)}; the fields there are {_names(first)}"
+        raise InvalidDocument(source, problem, remedy)
+    return [name for name in fields if all(value_of(one, name) is None for one in first)], documents
+
+
+def peek(source: Path, documents: Iterable[Document]) -> tuple[list[Document], Iterator[Document]]:
+    """The first documents, and all of them. Raises InvalidDocument when there are none."""
     waiting = iter(documents)
-    first = list(islice(waiting, 100))
+    first = list(islice(waiting, PEEK))
     if not first:
         wanted = ", ".join(_FOLDER_TYPES) if source.is_dir() else "document"
         raise InvalidDocument(source, f"it holds no {wanted} that can be taken", "name another one")
-    if found := [name for name in _TEXT_FIELDS if any(name in one for one in first)]:
-        return found, chain(first, waiting)
-    fields = ", ".join(dict.fromkeys(str(name) for one in first for name in one))
-    raise InvalidDocument(source, f"which of its fields hold text? there are {fields}", "say so: --text NAME,NAME")
-
-
-def json_lines(lines: Iterable[str], report: Report) -> Iterator[tuple[int, Document]]:
-    """The JSON objects of some lines with their line numbers, from 1; other lines are reported."""
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            document = json.loads(line)
-        except ValueError as error:
-            report(f"line {number} is left out, it is no JSON: {error}")
-            continue
-        except RecursionError:
-            report(f"line {number} is left out, it is nested too deep")
-            continue
-        if isinstance(document, dict):
-            yield number, document
-        else:
-            report(f"line {number} is left out, it is no JSON object but {type(document).__name__}")
-
-
-def _csv(lines: Iterable[str], report: Report) -> Iterator[tuple[int, Document]]:
-    csv.field_size_limit(2**31 - 1)  # characters; a page of text has more than the 131,072 of the default
-    waiting = iter(lines)
-    header = next(waiting, "")
-    between = max(",;\t", key=header.count)  # commas, unless the header has more of another one
-    # Strict, or a quote that is never closed takes the rest of the file without a word.
-    rows = csv.DictReader(chain([header], waiting), delimiter=between, strict=True)
-    while True:
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            report(f"line {rows.line_num + 1} is left out, it is no CSV: {error}")
-            continue
-        if None in row:
-            report(f"line {rows.line_num} is left out, it has more fields than the header")
-        else:
-            yield rows.line_num, {name: value for name, value in row.items() if value is not None}
-
-
-def _opened(
-    source: Path, read: Callable[[Iterable[str], Report], Iterator[tuple[int, Document]]], report: Report
-) -> Iterator[tuple[int, Document]]:
-    with open_text(source) as lines:
-        yield from read(_legible(lines, str(source)), report)
-
-
-@contextmanager
-def open_text(source: Path) -> Iterator[IO[str]]:
-    """A file of lines, also with .gz. Raises InvalidDocument where that is damaged."""
-    opening = gzip.open if source.suffix == ".gz" else open
-    with opening(source, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        try:
-            yield file
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InvalidDocument(source, f"it is no whole gzip file: {error}", "get it again") from None
+    return first, chain(first, waiting)
 
 
 def input_lines() -> list[str]:
@@ -130,20 +116,11 @@ def input_lines() -> list[str]:
 
 
 def print_line(line: str) -> None:
-    """Write a line of input_lines as it came."""
+    """Write a line of input_lines as it came; on a terminal, what the terminal would act upon is escaped."""
     if sys.stdout:  # there is none where the caller has closed it
         sys.stdout.flush()
-        sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape") + b"\n")
-
-
-def _legible(lines: Iterable[str], where: str) -> Iterator[str]:
-    """The lines; the first that was not all UTF-8 is named."""
-    told = False
-    for number, line in enumerate(lines, 1):
-        if not told and "\ufffd" in line:
-            told = True
-            warn(f"{where}: line {number} has characters that are no UTF-8, kept as \ufffd: convert the file first")
-        yield line
+        shown = printable(line.removesuffix("\r")) if sys.stdout.isatty() else line
+        sys.stdout.buffer.write(shown.encode("utf-8", "surrogateescape") + b"\n")
 
 
 def _possible(named: Iterable[tuple[str, Document]], report: Report) -> Iterator[Document]:
@@ -152,6 +129,7 @@ def _possible(named: Iterable[tuple[str, Document]], report: Report) -> Iterator
         try:
             id_of(document, name)
             source_of(document, name)
+            texts_of(document, list(document), name)
         except InvalidDocument as error:
             _, problem, remedy = error.args
             report(f"{name} is left out, {problem}: {remedy}")
@@ -159,47 +137,84 @@ def _possible(named: Iterable[tuple[str, Document]], report: Report) -> Iterator
             yield document
 
 
-def _with_ids(numbered: Iterable[tuple[int, Document]], report: Report, number: bool) -> Iterator[tuple[str, Document]]:
-    for line, document in numbered:
-        if document.get("_id", document.get("id")) not in (None, ""):
-            yield f"line {line}", document
-        elif number:
-            others = {name: value for name, value in document.items() if name not in ("id", "_id")}
-            yield f"line {line}", {"id": str(line), **others}
+def _with_ids(rows: Rows, source: Path, report: Report, options: SourceOptions) -> Iterator[tuple[str, Document]]:
+    """The documents with an id each, and a name for messages.
+
+    Raises InvalidDocument when none of the first documents has an id, or the field of options.id.
+    """
+    first = list(islice(rows, PEEK))
+    documents = [document for _, document in first]
+    if options.id and documents and all(document.get(options.id) in (None, "") for document in documents):
+        problem = f"{_nobody(documents)} has a field {options.id!r}; the fields there are {_names(documents)}"
+        raise InvalidDocument(source, problem, "name one that holds an id: --id NAME")
+    if not options.id and not options.number and documents and not any(map(_has_id, documents)):
+        problem = f"{_nobody(documents)} has an id; the fields there are {_names(documents)}"
+        raise InvalidDocument(source, problem, _advice(documents))
+    stem = "stdin" if source == STDIN else source.name
+    for number, document in chain(first, rows):
+        name = f"line {number}"
+        if options.id and options.id != "_id" and document.get("_id") is not None:
+            report(f'{name} is left out, it has an "_id" of its own beside {options.id!r}: rename that field')
+        elif options.id and document.get(options.id) in (None, ""):
+            report(f"{name} is left out, it has nothing in {options.id!r}, which is to hold its id")
+        elif options.id:
+            yield name, document if options.id in ("id", "_id") else {"_id": document[options.id], **document}
+        elif _has_id(document):
+            yield name, document
+        elif options.number:
+            others = {field: value for field, value in document.items() if field not in ("id", "_id")}
+            yield name, {"id": f"{stem}:{number}", **others}
         else:
-            report(f'line {line} is left out, it has no id: name one "id", or let --number-lines give one')
+            report(f"{name} is left out, it has no id: name the field that holds it with --id, or --number-lines")
 
 
-def _folder(folder: Path, report: Report) -> Iterator[tuple[str, Document]]:
+def _has_id(document: Document) -> bool:
+    return any(document.get(name) not in (None, "") for name in ("_id", "id"))
+
+
+def _advice(documents: Sequence[Document]) -> str:
+    """What to do about documents without an id: the fields whose names and values look like one."""
+    likely = [
+        name
+        for name in documents[0]
+        if (name.lower() in _ID_NAMES or name.lower().endswith("id"))
+        and len({str(one.get(name) or "") for one in documents} - {""}) == len(documents)
+    ]
+    number = "number the lines: --number-lines"
+    if likely:
+        also = f" (or {', '.join(likely[1:])})" if likely[1:] else ""
+        return f"name the field that holds it: --id {likely[0]}{also}; or {number}"
+    return f"name the field that holds it: --id NAME; or {number}"
+
+
+def _nobody(first: Sequence[Document]) -> str:
+    """No document, as far as was read."""
+    return "no document" if len(first) < PEEK else f"none of the first {PEEK} documents"
+
+
+def _names(documents: Iterable[Document], most: int = 40) -> str:
+    names = list(dict.fromkeys(safe(str(name)) for one in documents for name in one))
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _folder(folder: Path, report: Report, main_text: bool) -> Iterator[tuple[str, Document]]:
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() not in _FOLDER_TYPES or not path.is_file():
             continue
+        name = safe(str(path))
         try:
-            text = path.read_text("utf-8", errors="replace")
+            title, text, legible = read_file(path, main_text)
         except OSError as error:
-            report(f"{safe(str(path))} is left out: {error.strerror}")
+            report(f"{name} is left out: {error.strerror}")
             continue
-        if "\ufffd" in text:
-            warn(f"{safe(str(path))} has characters that are no UTF-8, kept as \ufffd")
-        body = _without_markup(path, text)
-        yield safe(str(path)), {"id": str(path.relative_to(folder)), "title": path.stem, "body": body}
+        if not legible:
+            what = "of the encoding that it names, or UTF-8" if is_html(path) else "UTF-8"
+            warn(f"{name} has characters that are no {what}, kept as \ufffd")
+        fields = {"title": title or path.stem, "body": _without(title, text), "file": path.resolve().as_uri()}
+        yield name, {"id": path.relative_to(folder).as_posix(), **fields}
 
 
-def read_text(path: str, stdin: IO[str]) -> str:
-    """The text of a file, as in a folder of texts, or of standard input for "-".
-
-    Raises InvalidDocument for what is no UTF-8 text, MissingExtra for .html without the extra "html".
-    """
-    try:
-        if path == "-":
-            return stdin.read() if stdin else ""
-        return _without_markup(Path(path), Path(path).read_text("utf-8"))
-    except UnicodeDecodeError as error:
-        raise InvalidDocument(
-            path, f"it is no UTF-8 text: {error.reason} at byte {error.start}", "convert it"
-        ) from None
-
-
-def _without_markup(path: Path, text: str) -> str:
-    """The text of a file; of .html what a reader would see."""
-    return strip_markup(text) if path.suffix.lower() in (".html", ".htm") else text
+def _without(title: str, text: str) -> str:
+    """The text of a page without the title that it begins with, which is a field of its own."""
+    first, _, rest = text.lstrip().partition("\n")
+    return rest if title and " ".join(first.split()) == title else text

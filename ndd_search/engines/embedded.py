@@ -10,12 +10,15 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from shutil import rmtree
+from threading import RLock
 from time import perf_counter
 from types import TracebackType
 from typing import Any, NamedTuple, Self, Unpack
+from weakref import finalize
 
 import numpy as np
 
@@ -23,24 +26,46 @@ from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
 from ndd_search.census import count_common_values
 from ndd_search.common_values import SAMPLE, CommonValues
 from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, check_page, collapse_options
-from ndd_search.documents import text_of, value_of
-from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, check_meta, read_meta, state_of, told, write_meta
+from ndd_search.engines.folder import (
+    FORMAT,
+    MAY_NOT_WRITE,
+    CommonFile,
+    Meta,
+    State,
+    check_meta,
+    linked,
+    read_meta,
+    state_of,
+    told,
+    unwritable,
+    write_meta,
+)
 from ndd_search.engines.response import block_of, hits_of, total_of
-from ndd_search.engines.stored import StoredHit, document_of, id_of, possible_id, searchable, source_of
+from ndd_search.engines.stored import (
+    StoredHit,
+    check_id,
+    id_of,
+    possible_id,
+    searchable,
+    source_of,
+    texts_of,
+)
 from ndd_search.errors import IndexUnusable, RecipeMismatch, importing
 from ndd_search.keep import wishes_about
-from ndd_search.numbers import numbers_value
-from ndd_search.page import Fetch, Fetched, cut, fill, next_fetch, run
+from ndd_search.page import Fetch, cut, fill, next_fetch, run
 from ndd_search.settings_file import read_settings
-from ndd_search.sketches import Sketch, sketch_many
+from ndd_search.sketches import sketch_many
 from ndd_search.stream import Stream
 
 with importing("tantivy", "the embedded index", "tantivy", "embedded"):
     import tantivy
 
+from ndd_search.engines.order import Sort
+from ndd_search.engines.query import QueryReader, filterable
+from ndd_search.engines.view import View, sketch_of
+
 COMMIT_EVERY = 10_000  # documents; what a crash can lose of a long add
 _BATCH = 512  # documents sketched in one call
-_MOST_WORDS = 1024  # different words of a query that count, as in Lucene
 _HEAP = 64 * 2**20  # bytes the writer collects before it writes a segment
 # Words with their marks; one token per character in scripts that are written without spaces.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -58,9 +83,11 @@ class Index:
         self.path, self.meta, self.recipe = path.absolute(), meta, Recipe.parse(meta.recipe)
         self.options = options or CollapseOptions()
         self._analyzer = _analyzer(meta.language)
+        self._writing, self._reading = RLock(), RLock()
+        self._remove_links: Callable[[], Any] | None = None  # there are links for a reader who may not write, and
+        self._linked: State | None = None  # the state whose files they lead to
         with told(path):
-            self._index = tantivy.Index(_schema(meta), str(path))
-        self._index.register_tokenizer("text", self._analyzer)
+            self._index = self._engine(path)
         self._cache, self._flights, self._pairs = cache, Flights(), PairCache()
         self._common = CommonFile(self.path, self.recipe.id)
         self._name = self.path.resolve().name
@@ -147,21 +174,35 @@ class Index:
         return added
 
     def delete(self, ids: str | int | Iterable[str | int]) -> None:
-        """Delete documents by their ids; an id that is not there is no error."""
+        """Delete documents by their ids; an id that is not there is no error, one that is no text or int TypeError."""
+        wanted = [ids] if isinstance(ids, str | int) else list(ids)
+        for one in wanted:
+            check_id(one)
         with self._writer() as writer:
-            for one in [ids] if isinstance(ids, str | int) else ids:
+            for one in wanted:
                 if possible_id(one):
                     writer.delete_documents_by_term("id", str(one))
             with told(self.path):
                 writer.commit()
 
     def get(self, id: str | int) -> dict[str, Any] | None:
-        """The document with an id, None when there is none."""
+        """The document with an id, None when there is none. Raises TypeError for what is neither text nor int."""
+        check_id(id)
         if not possible_id(id):
             return None
         view = self._view(tantivy.Query.term_query(self._index.schema, "id", str(id)))[0]
         found = view.fetch(Fetch(0, 1)).hits
         return view.document(found[0]) if found else None
+
+    def ids(self) -> list[str]:
+        """The ids of all documents, in no order."""
+        view, _ = self._view(tantivy.Query.all_query())
+        return [hit.id for hit in view.fetch(Fetch(0, view.searcher.num_docs)).hits]
+
+    def sample(self, count: int) -> list[dict[str, Any]]:
+        """Some of the documents, at most `count`."""
+        view, _ = self._view(tantivy.Query.all_query())
+        return [view.document(hit) for hit in view.fetch(Fetch(0, count)).hits]
 
     def search(
         self,
@@ -169,12 +210,22 @@ class Index:
         *,
         size: int = 10,
         from_: int = 0,
+        sort: str | None = None,
+        highlight: tuple[str, str] | None = None,
         options: CollapseOptions | None = None,
         **changes: Unpack[CollapseChanges],
     ) -> dict[str, Any]:
         """Search the text fields for any of the words of `query`, best first by BM25, near-duplicates collapsed.
 
+        query: words, "a phrase", +required, -excluded, a AND b, (a OR b), field:word, price:[10 TO 20], price:>10,
+          day:[2024-01-01 TO 2024-06-30], field:* (any value), * (every document). A document's field is found by its
+          name, author.name inside an object, up to 1,000 characters of each value. What cannot be read so is taken as
+          words, and response["ndd"]["notes"] says so.
         size, from_: the page, as positions in the deduplicated stream.
+        sort: a field, as "price" or "price:desc", to order by instead of the score; documents without it come last.
+          Every document found is read for it.
+        highlight: what to put before and after a word that was found, as ("<em>", "</em>"); each hit then has a
+          passage of its text under "highlight".
         options, changes: CollapseOptions instead of those of the index, or single options of it by name.
         Returns Elasticsearch's response shape: took (milliseconds), hits.total, hits.hits[]._id/_score/_source with
         inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing; of one with thousands of
@@ -185,9 +236,11 @@ class Index:
         if not isinstance(query, str):
             raise TypeError(f"query must be a text, got {type(query).__name__}")
         options = collapse_options(options or self.options, **changes)
-        view, state = self._view(self._query(query))
+        notes: list[str] = []
+        view, state = self._view(lambda searcher: self._query(query, searcher, notes))
+        view.sort = None if sort is None else Sort.parse(sort)
         stream, known = self._grow(
-            self._key(query, options, state, view.common),
+            self._key((query, sort), options, state, view.common),
             lambda stream: next_fetch(stream, from_, size, options) is None,
             lambda stream: run(fill(stream, from_, size, view, options, self._pairs), view.fetch),
         )
@@ -198,30 +251,66 @@ class Index:
         page = cut(stream, from_, size, view, replace(options, keep=wishes_about(plain, options.keep)))
         own = perf_counter() - began - view.seconds
         page = replace(page, info=replace(page.info, took=own, cache="hit" if known else "miss"))
+        shown = hits_of(page, plain)
+        if highlight:
+            view.mark(shown, self._index.schema, highlight)
         return {
             "took": round((perf_counter() - began) * 1000),
             "timed_out": False,
             "hits": {
                 "total": total_of(page, {"value": stream.total or 0, "relation": "eq"}),
                 "max_score": max((hit.score for hit in page.hits), default=None),
-                "hits": hits_of(page, plain),
+                "hits": shown,
             },
-            "ndd": block_of(page, plain),
+            "ndd": block_of(page, plain) | ({"notes": notes} if notes else {}),
         }
 
     def _now(self) -> tuple[tantivy.Searcher, State]:
         """The index as it is, and what tells this state from others: both before or both after a commit."""
-        with told(self.path):
+        with told(self.path), self._reading:
             while True:
                 state = state_of(self.path)
-                self._index.reload()
-                searcher = self._index.searcher()
+                try:
+                    searcher = self._searcher(state)
+                except ValueError:  # a file that was there is gone, where somebody else has written meanwhile
+                    if state == state_of(self.path):
+                        raise
+                    continue
                 if state == state_of(self.path):
                     return searcher, state
 
-    def _view(self, query: tantivy.Query) -> tuple[_View, State]:
+    def _searcher(self, state: State) -> tantivy.Searcher:
+        if self._remove_links is not None and self._linked != state:
+            self._index, self._linked = self._engine_of_links(), state
+        self._index.reload()
+        return self._index.searcher()
+
+    def _engine(self, folder: Path) -> tantivy.Index:
+        """tantivy on a folder; on one that may not be written, on links to its files."""
+        try:
+            return self._registered(tantivy.Index(_schema(self.meta), str(folder)))
+        except ValueError as error:
+            if not unwritable(str(error)):
+                raise
+            return self._engine_of_links()
+
+    def _engine_of_links(self) -> tantivy.Index:
+        """tantivy on links to the files as they are now; what was opened before stays readable."""
+        if self._remove_links is not None:
+            self._remove_links()
+        links = linked(self.path)
+        self._remove_links = finalize(self, rmtree, links, True)
+        return self._registered(tantivy.Index(_schema(self.meta), str(links)))
+
+    def _registered(self, index: tantivy.Index) -> tantivy.Index:
+        index.register_tokenizer("text", self._analyzer)
+        index.register_fast_field_tokenizer("text", tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).build())
+        return index
+
+    def _view(self, query: tantivy.Query | Callable[[tantivy.Searcher], tantivy.Query]) -> tuple[View, State]:
         searcher, state = self._now()
-        return _View(self.path, searcher, query, self.meta.text, self.recipe, self.common), state
+        made = query(searcher) if callable(query) else query
+        return View(self.path, searcher, made, self.meta.text, self.recipe, self.common), state
 
     def _grow(
         self, key: bytes, enough: Callable[[Stream], bool], grow: Callable[[Stream], Stream]
@@ -246,7 +335,9 @@ class Index:
         stream: Stream = Stream() if value is None else pickle.loads(value)
         return stream
 
-    def _key(self, query: str, options: CollapseOptions, state: State, common: CommonValues | None) -> bytes:
+    def _key(
+        self, query: tuple[str, str | None], options: CollapseOptions, state: State, common: CommonValues | None
+    ) -> bytes:
         """Of the stream of a query: everything but `keep`, which changes no stream."""
         digest = common.digest if common else ""
         return cache_key(str(self.path), state, digest, query, repr(replace(options, keep=("score",))))
@@ -266,46 +357,41 @@ class Index:
             return
         found = view.searcher.search(view.query, max(count, 1)).hits
         chosen = np.random.default_rng(0).permutation(len(found))[:SAMPLE]
-        sketches = [_sketch(view.stored(*found[place]).sketch) for place in np.sort(chosen).tolist()]
+        sketches = [sketch_of(view.stored(*found[place]).sketch) for place in np.sort(chosen).tolist()]
         self._common.write(count_common_values(sketches, self.recipe), count)
 
-    def _query(self, text: str) -> tantivy.Query:
-        """Any of the words, in whichever field it scores best."""
-        words = islice(dict.fromkeys(self._analyzer.analyze(searchable(text))), _MOST_WORDS)
-        fields = range(len(self.meta.text))
-        return tantivy.Query.boolean_query(
-            [
-                (
-                    tantivy.Occur.Should,
-                    tantivy.Query.disjunction_max_query(
-                        [tantivy.Query.term_query(self._index.schema, f"text{i}", word, "freq") for i in fields]
-                    ),
-                )
-                for word in words
-            ]
-        )
+    def _query(self, typed: str, searcher: tantivy.Searcher, notes: list[str]) -> tantivy.Query:
+        reader = QueryReader(self._index.schema, self._index, searcher, self._analyzer, self.meta.text, notes)
+        return reader.read(typed)
 
     @contextmanager
     def _writer(self) -> Iterator[tantivy.IndexWriter]:
-        """The writer of this folder; what it did not commit is gone when an error comes."""
-        with told(self.path):
-            writer = self._index.writer(_HEAP, 1)
-        try:
-            yield writer
-        except BaseException:
-            with suppress(ValueError):  # a writer that failed has nothing to roll back
-                writer.rollback()
-            raise
-        finally:
-            with suppress(ValueError):
-                writer.wait_merging_threads()
+        """The writer of this folder; what it did not commit is gone when an error comes.
+
+        Threads that write to one Index wait for each other.
+        """
+        with self._writing:
+            if self._remove_links is not None:
+                raise IndexUnusable(self.path, *MAY_NOT_WRITE)
+            with told(self.path):
+                writer = self._index.writer(_HEAP, 1)
+            try:
+                yield writer
+            except BaseException:
+                with suppress(ValueError):  # a writer that failed has nothing to roll back
+                    writer.rollback()
+                raise
+            finally:
+                with suppress(ValueError):
+                    writer.wait_merging_threads()
 
     def _read(self, document: Mapping[str, Any], place: int) -> _Read:
         """All that is stored of a document, at once: the next one may be the same object with other values."""
         name = f"document {place}"
         id = id_of(document, name)
-        source = source_of(document, f"{name} ({id})")
-        return _Read(id, source, [text_of(document, [field]) or "" for field in self.meta.text])
+        which = f"{name} ({id})"
+        texts = texts_of(document, self.meta.text, which)
+        return _Read(id, source_of(document, which), texts, filterable(document, self.meta.text))
 
     def _prepared(self, batch: Sequence[_Read]) -> list[dict[str, Any]]:
         """The documents of a batch as tantivy stores them."""
@@ -315,6 +401,7 @@ class Index:
                 "id": [one.id],
                 "source": [one.source],
                 "sketch": [sketch.astype("<i4").tobytes()],
+                "fields": [one.fields],
                 **{f"text{number}": [searchable(part)] for number, part in enumerate(one.texts)},
             }
             for one, sketch in zip(batch, sketches, strict=True)
@@ -322,72 +409,15 @@ class Index:
 
 
 class _Read(NamedTuple):
-    """What is taken over from a document that is added. source: as JSON. texts: of each text field."""
+    """What is stored of a document.
+
+    source: the document as JSON. texts: the text of each text field. fields: the other fields, by which hits are filtered.
+    """
 
     id: str
     source: bytes
     texts: list[str]
-
-
-@dataclass
-class _View:
-    """A query on one state of the index: fetches hits, and reads them (see stream.Reader).
-
-    seconds: spent in tantivy so far.
-    """
-
-    folder: Path
-    searcher: tantivy.Searcher
-    query: tantivy.Query
-    text: tuple[str, ...]
-    recipe: Recipe
-    common: CommonValues | None
-    seconds: float = 0.0
-    _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def fetch(self, wish: Fetch) -> Fetched:
-        began = perf_counter()
-        with told(self.folder):
-            result = self.searcher.search(self.query, max(wish.size, 1), offset=wish.start)
-            hits = [self.stored(*found) for found in result.hits[: wish.size]]
-        total: int = result.count  # type: ignore[attr-defined]  # missing from the package's stub
-        self.seconds += perf_counter() - began
-        return Fetched(hits, total)
-
-    def stored(self, score: float, address: tantivy.DocAddress) -> StoredHit:
-        fields = self.searcher.doc(address)
-        id, sketch = _first(fields, "id"), _first(fields, "sketch")
-        return StoredHit(id, score, sketch, address.segment_ord, address.doc)
-
-    def document(self, hit: StoredHit) -> dict[str, Any]:
-        if hit.id not in self._documents:
-            began = perf_counter()
-            with told(self.folder):
-                fields = self.searcher.doc(tantivy.DocAddress(hit.segment, hit.number))
-                self._documents[hit.id] = document_of(_first(fields, "source"))
-            self.seconds += perf_counter() - began
-        return self._documents[hit.id]
-
-    def sketches(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[Sketch | str]:
-        return [_sketch(hit.sketch) if hit.sketch else "empty" for hit in hits]
-
-    def identity(self, hit: StoredHit, rank: int) -> str:
-        return hit.id
-
-    def value(self, hit: StoredHit, field: str) -> Any:
-        return value_of(self.document(hit), field)
-
-    def numbers(self, hit: StoredHit) -> int | None:
-        text = text_of(self.document(hit), self.text)  # it is there: nothing has to be stored for it
-        return numbers_value(text or "", self.recipe)
-
-
-def _first(fields: tantivy.Document, name: str) -> Any:
-    return fields.get_first(name)  # all fields have one value
-
-
-def _sketch(stored: bytes) -> Sketch:
-    return np.frombuffer(stored, "<i4").astype(np.int32, copy=False)
+    fields: dict[str, Any]
 
 
 def _analyzer(language: str) -> tantivy.TextAnalyzer:
@@ -405,7 +435,8 @@ def _schema(meta: Meta) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
     for number in range(len(meta.text)):
-        builder.add_text_field(f"text{number}", tokenizer_name="text", index_option="freq")
+        builder.add_text_field(f"text{number}", tokenizer_name="text")
+    builder.add_json_field("fields", fast=True, tokenizer_name="text", expand_dots_enabled=True)
     builder.add_bytes_field("source", stored=True)
     builder.add_bytes_field("sketch", stored=True)
     return builder.build()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
 
 LONGEST_ID = 512  # bytes, as in Elasticsearch
@@ -36,7 +37,9 @@ def id_of(document: Any, which: str) -> str:
     """
     if not isinstance(document, Mapping):
         raise InvalidDocument(which, f"it is {type(document).__name__}, not a mapping", "give dicts")
-    id = document.get("_id", document.get("id"))
+    id = document.get("_id")
+    if id is None:
+        id = document.get("id")
     if id is None or id == "":
         raise InvalidDocument(which, "it has no id", 'give it a text or a whole number under "id"')
     if isinstance(id, bool) or not isinstance(id, str | int):
@@ -44,6 +47,12 @@ def id_of(document: Any, which: str) -> str:
     if not possible_id(id):
         raise InvalidDocument(which, f"its id does not fit in {LONGEST_ID} bytes of UTF-8", "give it another one")
     return str(id)
+
+
+def check_id(id: Any) -> None:
+    """Raise TypeError unless this is a text or a whole number, as every id is."""
+    if isinstance(id, bool) or not isinstance(id, str | int):
+        raise TypeError(f"an id is a text or a whole number, got {id!r}")
 
 
 def possible_id(id: str | int) -> bool:
@@ -55,13 +64,43 @@ def possible_id(id: str | int) -> bool:
 
 
 def source_of(document: Mapping[str, Any], which: str) -> bytes:
-    """The document as JSON, UTF-8. Raises InvalidDocument for one that cannot be written as JSON."""
+    """The document as JSON, UTF-8.
+
+    Raises InvalidDocument for one that cannot be written as JSON, or whose keys JSON would change.
+    """
     try:
-        return json.dumps(dict(document), ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
+        written = json.dumps(dict(document), ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
+        if (key := _no_text_key(document)) is not None:
+            problem = f"its key {key[0]!r} is {type(key[0]).__name__}, and JSON would make it a text"
+            raise InvalidDocument(which, problem, "make every key a text")
+        return written
     except RecursionError:
         raise InvalidDocument(which, "it is nested too deep", "flatten it") from None
     except (TypeError, ValueError) as error:
         raise InvalidDocument(which, f"it cannot be written as JSON: {error}", "convert it first") from None
+
+
+def texts_of(document: Mapping[str, Any], fields: Sequence[str], which: str) -> list[str]:
+    """The text of each field, "" where there is none. Raises InvalidDocument for a field nested too deep to be read."""
+    try:
+        return [text_of(document, [field]) or "" for field in fields]
+    except RecursionError:
+        raise InvalidDocument(which, "it is nested too deep", "flatten it") from None
+
+
+def _no_text_key(value: Any) -> tuple[Any] | None:
+    """A key that is no text, in a mapping or in what it holds; None when there is none."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                return (key,)
+            if isinstance(inner, Mapping | list | tuple) and (found := _no_text_key(inner)):
+                return found
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            if isinstance(inner, Mapping | list | tuple) and (found := _no_text_key(inner)):
+                return found
+    return None
 
 
 def document_of(source: bytes) -> dict[str, Any]:

@@ -1,0 +1,414 @@
+"""`ndd-search index` on the files that people have: what it takes, and what it says of the rest."""
+
+import gzip
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.cli import main, rows
+
+pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+pytest.importorskip("rich", reason="tables need rich")
+
+Run = tuple[int, str, str]
+
+
+class Command:
+    """Runs command lines in a folder of their own: files and indexes are named relative to it."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self._capsys, self._monkeypatch = folder, capsys, monkeypatch
+        monkeypatch.chdir(folder)
+
+    def __call__(self, *words: str, stdin: bytes = b"") -> Run:
+        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
+        code = main(words)
+        out, err = self._capsys.readouterr()
+        return code, out, err
+
+    def write(self, name: str, content: str | bytes) -> str:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return name
+
+    def stored(self, folder: str = "idx") -> dict[str, Any]:
+        index = ndd.Index.open(self.folder / folder)
+        return {id: index.get(id) for id in sorted(index.ids())}
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    return Command(tmp_path, capsys, monkeypatch)
+
+
+def test_a_wrong_text_column_stores_nothing_and_the_right_command_works_afterwards(run: Command) -> None:
+    run.write("a.csv", "id,title,body\n" + "".join(f"{i},t,some text {i}\n" for i in range(3000)))
+    code, _, err = run("index", "a.csv", "idx", "--text", "boddy")
+    assert code == 2
+    assert (
+        "none of the first 500 documents has text in boddy; the fields there are id, title, body; nothing was stored"
+        in err
+    )
+    assert err.count("\n") == 1
+    assert not (run.folder / "idx").exists()
+    assert run("index", "a.csv", "idx", "--text", "body")[0] == 0
+    code, _, err = run("index", run.write("b.csv", "id,name\n9,x\n"), "idx")
+    assert code == 2
+    assert "no document has text in body; the fields there are id, name; these are the text fields of idx" in err
+
+
+def test_a_text_column_that_only_some_lines_lack_is_no_error_and_one_that_is_nowhere_is_named(run: Command) -> None:
+    run.write("a.jsonl", '{"id": 1, "body": "x"}\n{"id": 2, "note": "y"}\n')
+    code, _, err = run("index", "a.jsonl", "idx", "--text", "body,note,titel")
+    assert code == 0
+    assert "none of the first 500 documents has a field titel" in err
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json"])
+def test_documents_without_ids_are_one_sentence_that_proposes_the_fields_that_look_like_one(
+    run: Command, name: str
+) -> None:
+    documents = [
+        {"article_id": str(i), "kind_id": "7", "url": f"http://x/{i}", "ID": f"n{i}", "body": f"text {i}"}
+        for i in range(2000)
+    ]
+    if name == "a.csv":
+        lines = [",".join(documents[0]), *(",".join(one.values()) for one in documents)]
+        run.write(name, "\n".join(lines))
+    else:
+        whole = "\n".join(map(json.dumps, documents)) if name == "a.jsonl" else json.dumps(documents)
+        run.write(name, whole)
+    code, _, err = run("index", name, "idx")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "none of the first 500 documents has an id; the fields there are article_id, kind_id, url, ID, body" in err
+    assert "--id article_id (or url, ID); or number the lines: --number-lines" in err
+    assert not (run.folder / "idx").exists()
+    assert run("index", name, "idx", "--id", "url")[0] == 0
+    assert run.stored()["http://x/0"] == {"_id": "http://x/0", **documents[0]}
+    code, _, err = run("index", name, "idx2", "--id", "nope")
+    assert code == 2
+    assert "none of the first 500 documents has a field 'nope'; the fields there are article_id" in err
+
+
+def test_many_lines_that_are_left_out_are_counted_after_the_first_twenty(run: Command) -> None:
+    run.write("a.jsonl", '{"id": 1, "body": "x"}\n' + '{"body": "y"}\n' * 500)
+    code, out, err = run("index", "a.jsonl", "idx", "--json")
+    assert code == 3
+    assert json.loads(out)["left_out"] == 500
+    assert err.count("\n") == 21
+    assert "480 more are left out" in err
+
+
+def test_numbered_lines_hold_the_name_of_their_file_so_that_none_replaces_another(run: Command) -> None:
+    run.write("a.csv", "name\nred shoe\nblue hat\n")
+    run.write("b.csv", "name\ngreen coat\n")
+    run.write("c.jsonl", '{"id": 2, "name": "own number"}\n')
+    for name in ("a.csv", "b.csv", "c.jsonl"):
+        assert run("index", name, "idx", "--number-lines")[0] == 0
+    assert sorted(run.stored()) == ["2", "a.csv:2", "a.csv:3", "b.csv:2"]
+
+
+def test_documents_that_replace_others_are_counted_and_ids_that_repeat_in_a_source_are_told(run: Command) -> None:
+    run.write("a.csv", "id,name\n1,one\n2,two\n")
+    assert "in the place of" not in run("index", "a.csv", "idx")[1]
+    assert (
+        "2 documents added to idx (2 of them in the place of one with the same id)" in run("index", "a.csv", "idx")[1]
+    )
+    code, _, err = run("index", run.write("b.csv", "id,name\n7,one\n7,two\n7,three\n"), "idx")
+    assert code == 0
+    assert "b.csv: 2 documents had the id of an earlier one there and replaced it" in err
+
+
+def test_replace_leaves_what_the_source_holds_and_nothing_else(run: Command) -> None:
+    run("index", run.write("a.csv", "id,name\n1,one\n2,two\n"), "idx")
+    code, out, _ = run("index", run.write("a.csv", "id,name\n2,two\n3,three\n"), "idx", "--replace")
+    assert code == 0
+    assert "1 others deleted" in out
+    assert sorted(run.stored()) == ["2", "3"]
+    code, _, err = run("index", run.write("a.csv", "id,name\n4,four\n5,too,many\n"), "idx", "--replace")
+    assert code == 3
+    assert "2 documents that a.csv may not hold any more were not deleted" in err
+    assert sorted(run.stored()) == ["2", "3", "4"]
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_the_delimiter_of_a_table_is_seen_from_its_header(run: Command, mark: str) -> None:
+    run.write("a.csv", f'id{mark}body{mark}"odd, name; x"\n1{mark}"one, two; three"{mark}4\n')
+    assert run("index", "a.csv", "idx")[0] == 0
+    assert run.stored() == {"1": {"id": "1", "body": "one, two; three", "odd, name; x": "4"}}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        b'{"id": 1, "body": "a"}\n{"id": 2, "body": "b"}\n',
+        b'[{"id": 1, "body": "a"}, {"id": 2, "body": "b"}]',
+        b"id,body\n1,a\n2,b\n",
+        gzip.compress(b'{"id": 1, "body": "a"}\n{"id": 2, "body": "b"}\n'),
+        b'\xef\xbb\xbf{"id": 1, "body": "a"}\n{"id": 2, "body": "b"}',
+    ],
+)
+def test_standard_input_is_a_source_whose_kind_is_seen(run: Command, given: bytes) -> None:
+    assert run("index", "-", "idx", stdin=given)[0] == 0
+    assert [document["body"] for document in run.stored().values()] == ["a", "b"]
+
+
+def test_a_json_array_is_read_an_element_at_a_time_and_what_is_wrong_with_it_is_told(run: Command) -> None:
+    many = [{"id": i, "body": "déjà " * 200, "n": [{}, [i]]} for i in range(5000)]  # more than one read
+    assert run("index", run.write("a.json", json.dumps(many, ensure_ascii=False)), "idx")[0] == 0
+    assert len(run.stored()) == 5000
+    code, _, err = run("index", run.write("b.json", '[{"id": 1, "body": "x"}, 5, {"id": 2, "body": "y"'), "b.idx")
+    assert code == 3
+    assert "element 2 is left out, it is no JSON object but int" in err
+    assert "element 3 and all after it are left out, they are no JSON" in err
+    assert sorted(run.stored("b.idx")) == ["1"]
+    assert run("index", run.write("c.json", '{\n "id": 1,\n "body": "one object"\n}'), "c.idx")[0] == 0
+    assert run("index", run.write("d.json", '{"id": 1, "body": "x"}\n{"id": 2, "body": "y"}\n'), "d.idx")[0] == 0
+    assert sorted(run.stored("d.idx")) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ("id,body,body\n1,a,b\n", "two of its columns are named 'body'; rename one of them"),
+        ("id,,column 2,body\n1,x,a,b\n", "two of its columns are named 'column 2'"),
+    ],
+)
+def test_two_columns_of_one_name_are_refused(run: Command, table: str, sentence: str) -> None:
+    code, _, err = run("index", run.write("a.csv", table), "idx")
+    assert code == 2
+    assert sentence in err
+    assert not (run.folder / "idx").exists()
+
+
+def test_a_key_that_a_json_object_has_twice_is_told_since_one_value_would_be_lost(run: Command) -> None:
+    run.write("a.jsonl", '{"id": 1, "body": "x"}\n{"id": 2, "body": "y", "n": {"a": 1, "a": 2}}\n')
+    code, _, err = run("index", "a.jsonl", "idx")
+    assert code == 3
+    assert "line 2 is left out, it has the key 'a' twice: rename one" in err
+
+
+def test_nothing_of_an_odd_table_is_lost_or_changed_in_silence(run: Command) -> None:
+    run.write("a.csv", b',id,body\r\n0,1,"two\rlines"\r\n1,2\r\n2,3,a\rb\r\n3,4,c,\r\n\r\n4,5,d,e\r\n')
+    code, _, err = run("index", "a.csv", "idx")
+    assert code == 3
+    assert run.stored() == {
+        "1": {"column 1": "0", "id": "1", "body": "two\rlines"},
+        "2": {"column 1": "1", "id": "2"},
+        "4": {"column 1": "3", "id": "4", "body": "c"},
+    }
+    assert "a column without a name is called by its place: column 1" in err
+    assert "line 3 has fewer fields than the header" in err
+    assert "line 4 is left out, it is no CSV: new-line character seen in unquoted field" in err
+    assert "line 7 is left out, it has more fields than the header" in err
+    run.write("mac.csv", b"id,body\r1,one\r2,two\r")
+    assert run("index", "mac.csv", "mac.idx")[0] == 0
+    assert [one["body"] for one in run.stored("mac.idx").values()] == ["one", "two"]
+
+
+def test_all_lines_that_an_open_quote_takes_are_named(run: Command) -> None:
+    code, _, err = run("index", run.write("a.csv", 'id,body\n1,x\n2,"never closed\n3,y\n4,z\n'), "idx")
+    assert code == 3
+    assert "lines 3 to 5 are left out, it is no CSV" in err
+
+
+def test_marks_and_encodings_are_no_part_of_a_text(run: Command) -> None:
+    run.write("notes/a.txt", b"\xef\xbb\xbfmarked")
+    run.write("notes/b.md", "wide".encode("utf-16"))
+    run.write("notes/c.txt", "a true \ufffd is UTF-8")
+    code, _, err = run("index", "notes", "idx")
+    assert (code, err) == (0, "")
+    assert [one["body"] for one in run.stored().values()] == ["marked", "wide", "a true \ufffd is UTF-8"]
+    run.write("a.jsonl", json.dumps({"id": 1, "body": "a true \ufffd"}, ensure_ascii=False))
+    assert run("index", "a.jsonl", "a.idx")[2] == ""
+    code, _, err = run("index", run.write("u.csv", "id\tbody\n1\tx\n".encode("utf-16")), "u.idx")
+    assert code == 2
+    assert "u.csv: it is in UTF-16; convert it first: iconv -f UTF-16 -t UTF-8" in err
+
+
+def test_a_line_that_is_longer_than_fits_is_told_and_the_others_are_indexed(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "LONGEST", 2**20)
+    long = b'{"id": 2, "body": "' + b"x" * 5_000_000 + b'"}\n'
+    run.write("a.jsonl.gz", gzip.compress(b'{"id": 1, "body": "a"}\n' + long + b'{"id": 3, "body": "b"}\n'))
+    code, _, err = run("index", "a.jsonl.gz", "idx")
+    assert code == 3
+    assert "line 2 is left out, it is longer than 1 MB: split it into several documents" in err
+    assert sorted(run.stored()) == ["1", "3"]
+
+
+LONG_LINE = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000, 2_000_000_000))
+from ndd_search.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_line_of_gigabytes_takes_no_such_memory(run: Command) -> None:
+    """1 GB of one line, packed to 1 MB, is read by a process that may have 2 GB of addresses in all."""
+    with gzip.open(run.folder / "a.jsonl.gz", "wb", compresslevel=1) as file:
+        file.write(b'{"id": 1, "body": "a"}\n{"id": 2, "body": "')
+        for _ in range(64):
+            file.write(b"x" * 2**24)
+        file.write(b'"}\n{"id": 3, "body": "b"}\n')
+    command = [sys.executable, "-c", LONG_LINE, "index", "a.jsonl.gz", "idx"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    )
+    assert done.returncode == 3, done.stderr
+    assert "line 2 is left out, it is longer than 64 MB" in done.stderr
+    assert "2 documents added" in done.stdout
+
+
+def test_deeply_nested_json_is_one_sentence_and_the_others_are_indexed(run: Command) -> None:
+    deep = "[" * 600 + "]" * 600
+    run.write("a.jsonl", f'{{"id": 1, "body": "x"}}\n{{"id": 2, "body": {deep}}}\n{{"id": 3, "body": "y"}}\n')
+    code, _, err = run("index", "a.jsonl", "idx")
+    assert (code, err.count("\n")) in ((0, 0), (3, 1))  # taken, or told
+    assert {"1", "3"} <= set(run.stored())
+
+
+def test_html_pages_are_read_in_the_encoding_that_they_name_and_have_their_title(run: Command) -> None:
+    page = '<head><meta charset="{0}"><title>Grüße\n aus {0}</title></head><p>Größe 5 €</p>'
+    for name in ("windows-1252", "iso-8859-1", "utf-8"):
+        encoding = "cp1252" if name == "iso-8859-1" else name
+        run.write(f"pages/{name}.html", page.format(name).encode(encoding))
+    old = '<meta http-equiv="Content-Type" content="text/html; charset=shift_jis"><p>東京タワー</p>'
+    run.write("pages/old.html", old.encode("shift_jis"))
+    run.write("pages/wide.htm", "<title>Ω</title><p>marked</p>".encode("utf-16"))
+    run.write("pages/unnamed.html", "<p>café</p>".encode("latin-1"))
+    code, _, err = run("index", "pages", "idx")
+    assert (code, err) == (0, "")
+    found = run.stored()
+    for name in ("windows-1252", "iso-8859-1", "utf-8"):
+        assert found[f"{name}.html"]["title"] == f"Grüße aus {name}"
+        assert "Größe 5 €" in found[f"{name}.html"]["body"]
+    assert "東京タワー" in found["old.html"]["body"]
+    assert (found["wide.htm"]["title"], found["old.html"]["title"]) == ("Ω", "old")
+    assert "café" in found["unnamed.html"]["body"]
+    assert "marked" in found["wide.htm"]["body"]
+    assert "Ω" not in found["wide.htm"]["body"]
+    assert found["old.html"]["file"] == (run.folder / "pages" / "old.html").as_uri()
+
+
+def test_main_text_leaves_out_navigation_and_keeps_a_page_that_is_nothing_else(run: Command) -> None:
+    pytest.importorskip("trafilatura", reason="--main-text needs trafilatura")
+    story = "".join(
+        f"<p>The harbour was frozen for the {i}th winter, and all of its ferries stayed.</p>" for i in range(9)
+    )
+    menu = "<nav><a href=/>Home</a> <a href=/a>press ← or → to turn pages</a></nav>"
+    run.write("pages/story.html", f"<html><body>{menu}<article><h1>Ice</h1>{story}</article></body></html>")
+    run.write("pages/menu.html", f"<html><body>{menu}</body></html>")
+    assert run("index", "pages", "idx", "--main-text")[0] == 0
+    found = run.stored()
+    assert "frozen for the 8th winter" in found["story.html"]["body"]
+    assert "press" not in found["story.html"]["body"]
+    assert "press" in found["menu.html"]["body"]
+
+
+def test_main_text_without_its_extra_is_one_sentence_that_names_it(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    code, _, err = run("index", str(Path(run.write("pages/a.html", "<p>x</p>")).parent), "idx", "--main-text")
+    assert code == 2
+    assert '--main-text needs trafilatura, which is not installed: pip install "ndd-search[main-text]"' in err
+
+
+def test_a_folder_says_what_it_holds_deletes_and_is_verified(run: Command) -> None:
+    run("index", run.write("a.csv", "id,name,price\n1,one,5\n2,two,6\n"), "idx")
+    code, out, _ = run("info", "idx", "--json")
+    facts = json.loads(out)
+    assert (code, facts["documents"], facts["text"], facts["fields"]) == (0, 2, ["name"], ["id", "name", "price"])
+    assert "documents" in run("info", "idx")[1]
+    code, out, err = run("delete", "idx", "2", "nope")
+    assert (code, "1 document deleted from idx, which holds 1 now" in out) == (3, True)
+    assert "idx holds no document nope" in err
+    assert run("delete", "idx", "nope")[0] == 1
+    assert run("verify", "idx")[:2] == (0, "idx is whole\n")
+    for command in ("info", "verify"):
+        assert "there is no index here" in run(command, "nowhere")[2]
+
+
+@pytest.mark.parametrize("part", ["fast", "fieldnorm", "idx", "pos", "store", "term"])
+def test_verify_finds_one_flipped_bit_in_any_file(run: Command, part: str) -> None:
+    run("index", run.write("a.csv", "id,name,price\n" + "".join(f"{i},word{i},5\n" for i in range(300))), "idx")
+    (path,) = (run.folder / "idx").glob(f"*.{part}")
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 3] ^= 1
+    path.write_bytes(raw)
+    code, out, _ = run("verify", "idx", "--json")
+    assert (code, list(json.loads(out)["damaged"])) == (1, [path.name])
+    path.unlink()
+    assert f"{path.name}: it is gone" in run("verify", "idx")[1]
+
+
+HOSTILE = "one \x9b2J two \x1b[31m three \u202e four \u2066 five"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["dedupe"],
+        ["dedupe", "--json"],
+        ["search", "idx", "three"],
+        ["search", "idx", "three", "--json"],
+        ["sketch", "x\x9b2J\u202e.txt"],
+        ["sketch", "absent\x9b2J\u202e.txt"],
+        ["index", "absent\x9b2J\u202e.csv", "idx"],
+    ],
+)
+def test_no_output_makes_a_terminal_act(run: Command, words: list[str]) -> None:
+    """On a terminal no byte of a text or a name is a control character or turns the direction of what is shown."""
+    run("index", run.write("a.jsonl", json.dumps({"id": HOSTILE, "body": HOSTILE})), "idx")
+    run.write("x\x9b2J\u202e.txt", "text")
+    shown = on_terminal(*words)
+    assert shown
+    assert not {"\x9b", "\x1b", "\u202e", "\u2066"} & set(shown)
+
+
+def on_terminal(*words: str, **environment: str) -> str:
+    """What a command line shows on a terminal, standard error as well; its standard input is the hostile text."""
+    main_end, other_end = pty.openpty()
+    script = "import sys; from ndd_search.cli import main; sys.exit(main(sys.argv[1:]))"
+    given = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8", **environment}
+    command = [sys.executable, "-c", script, *words]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=other_end, stderr=other_end, env=given) as process:
+        os.close(other_end)
+        assert process.stdin is not None
+        process.stdin.write(HOSTILE.encode() + b"\n")
+        process.stdin.close()
+        shown = b""
+        with suppress(OSError):  # the other end is closed
+            while piece := os.read(main_end, 65536):
+                shown += piece
+    os.close(main_end)
+    return shown.decode()
+
+
+def test_a_hit_in_a_folder_of_files_links_to_its_file_and_its_words_are_marked(run: Command) -> None:
+    run.write("notes/a b.txt", "the volcano smoked")
+    run("index", "notes", "idx")
+    shown = on_terminal("search", "idx", "volcano", TERM="xterm-256color", COLUMNS="100")
+    assert f";{(run.folder / 'notes' / 'a b.txt').as_uri()}\x1b\\" in shown
+    assert "\x1b[1;7mvolcano\x1b[0m" in shown
+
+
+def test_what_is_piped_is_as_it_was(run: Command) -> None:
+    run("index", run.write("a.jsonl", json.dumps({"id": 1, "body": HOSTILE})), "idx")
+    _, out, _ = run("search", "idx", "three", "--json")
+    assert json.loads(out)["hits"]["hits"][0]["_source"]["body"] == HOSTILE
+    assert "\u202e" in out

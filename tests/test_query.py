@@ -1,0 +1,158 @@
+"""What a user types into the search box of an index in a folder, and in which order the hits come."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from tests.test_embedded import documents, ids
+
+pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+
+SHOP: list[dict[str, Any]] = [
+    {
+        "id": 1,
+        "title": "Steel works",
+        "body": "running the works in the North",
+        "price": "10",
+        "day": "2022-01-05",
+        "place": "North America",
+        "maker": {"name": "Ōtomo & Co"},
+        "in stock": True,
+    },
+    {
+        "id": 2,
+        "title": "Works of steel",
+        "body": "iron and wood",
+        "price": 20.5,
+        "day": "2022-02-05T12:00:00+01:00",
+        "place": "South America",
+        "a.b": "dotted",
+    },
+    {"id": 3, "title": "Gold", "body": "it was dug there", "price": 3, "day": "2022-02-28", "tags": ["a", "b c"]},
+    {"id": 4, "title": "Nothing", "body": "", "price": None, "odd \x00 key": 1, "\ud800": "\ud800", "huge": 10**400},
+]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> ndd.Index:
+    index = ndd.Index.open(tmp_path / "shop", text=["title", "body"])
+    index.add(SHOP)
+    return index
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("steel gold", "123"),
+        ('"steel works"', "1"),
+        ('"works steel"~1', "2"),
+        ("+steel -iron", "1"),
+        ("-steel", "34"),
+        ("steel AND NOT iron", "1"),
+        ("gold OR (steel AND iron)", "23"),
+        ("title:gold", "3"),
+        ("body:gold", ""),
+        ("body:run", "1"),
+        ("id:3", "3"),
+        ("price:10", "1"),
+        ("price:>5", "12"),
+        ("price:[3 TO 10]", "13"),
+        ("price:{3 TO 20.5}", "1"),
+        ("price:{2.5 TO 30.25}", "123"),
+        ("price:<10", "3"),
+        ("price:>0", "123"),
+        ("price:[-1e30 TO 1e30]", "123"),
+        ("price:[* TO 10]", "13"),
+        ("day:[2022-01-01 TO 2022-02-05]", "12"),
+        ("day:>2022-02-05", "3"),
+        ("day:<2022-02-05", "1"),
+        ("day:2022-02-28", "3"),
+        ('place:"north america"', "1"),
+        ("+works +place:america", "12"),
+        ("+works -place:north", "2"),
+        ("maker.name:ōtomo", "1"),
+        ("a.b:dotted", "2"),
+        (r"in\ stock:true", "1"),
+        ('tags:"b c"', "3"),
+        ("tags:IN [a z]", "3"),
+        ("*", "1234"),
+        ("price:*", "123"),
+        ("* AND price:>5", "12"),
+    ],
+)
+def test_words_phrases_fields_and_ranges_find_what_they_say(shop: ndd.Index, query: str, found: str) -> None:
+    response = shop.search(query)
+    assert "".join(sorted(ids(response))) == found
+    assert "notes" not in response["ndd"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found", "note"),
+    [
+        ("gold (", "3", "the query was taken as plain words: expected word"),
+        ('gold "dug', "3", "the query was taken as plain words: missing delimiter"),
+        ("http://gold.example dug", "3", "the query was taken as plain words"),
+        ("gold nope:dug", "3", "no document has a field 'nope': it was taken as a word"),
+        ("nope:[1 TO 2] gold", "3", "there is no field 'nope' with numbers or dates"),
+        ("price:[a TO b] gold", "3", "a range needs numbers, or dates such as 2024-01-31"),
+        ("day:>9999-12-31 gold", "3", "of the years 1680 to 2260, got '9999-12-31'"),
+        ("gold " + "(" * 100_000, "3", "it is too long for operators"),
+        ("gold" + " +x" * 10_000, "3", "it is too long for operators"),
+    ],
+)
+def test_what_is_no_query_is_taken_as_words_and_said(shop: ndd.Index, query: str, found: str, note: str) -> None:
+    response = shop.search(query)
+    assert "".join(ids(response)) == found
+    assert note in response["ndd"]["notes"][0]
+
+
+def test_words_alone_have_the_same_scores_with_and_without_operators_beside_them(shop: ndd.Index) -> None:
+    plain = {hit["_id"]: hit["_score"] for hit in shop.search("steel works")["hits"]["hits"]}
+    joined = {hit["_id"]: hit["_score"] for hit in shop.search("(steel works)")["hits"]["hits"]}
+    assert plain == pytest.approx(joined)
+
+
+def test_any_run_of_operators_is_a_query(shop: ndd.Index) -> None:
+    pieces = ['"', "'", *"()[]{}:^~*/\\<>+-!&,.", " ", "AND ", "OR ", "NOT ", "IN ", " TO ", "gold", "price", "3", "é"]
+    chance = random.Random(1)
+    for _ in range(500):
+        query = "".join(chance.choice(pieces) for _ in range(chance.randrange(1, 25)))
+        assert shop.search(query)["hits"]["total"]["value"] >= 0
+
+
+def test_hits_come_in_the_order_of_a_field_and_those_without_it_last(shop: ndd.Index) -> None:
+    assert ids(shop.search("*", sort="price")) == ["3", "1", "2", "4"]
+    assert ids(shop.search("*", sort="price:desc")) == ["2", "1", "3", "4"]
+    assert ids(shop.search("*", sort="place:desc")) == ["2", "1", "3", "4"]
+    assert ids(shop.search("*", sort="price", size=2, from_=1)) == ["1", "2"]
+    assert ids(shop.search("works", sort="price:desc")) == ["2", "1"]
+    assert ids(shop.search("volcano", sort="price")) == []
+    with pytest.raises(ValueError, match="no document that was found has a field 'prize' to sort by"):
+        shop.search("*", sort="prize")
+    with pytest.raises(ValueError, match="sort must be"):
+        shop.search("*", sort=":desc")
+
+
+def test_a_sorted_page_holds_no_near_duplicates_either(tmp_path: Path) -> None:
+    with ndd.Index.open(tmp_path / "news", text=["title", "body"]) as index:
+        index.add(documents())
+        shown = ids(index.search("climate", sort="copy:desc", size=30, window=120))
+    assert len(shown) == 30
+    assert {one.partition("-")[2] for one in shown} == {"3"}
+
+
+def test_hits_show_what_was_found_around_where_it_was_found(shop: ndd.Index) -> None:
+    shop.add([{"id": 9, "title": "déjà vu", "body": "é " * 3000 + "the volcanoes smoked " + "ü " * 3000}])
+    (hit,) = shop.search('"volcano smoke"', highlight=("<em>", "</em>"))["hits"]["hits"]
+    (passage,) = hit["highlight"]["body"]
+    assert "the <em>volcanoes</em> <em>smoked</em> ü" in passage
+    assert len(passage) < 300
+    assert "title" not in hit["highlight"]
+    assert "highlight" not in shop.search("volcano")["hits"]["hits"][0]
+
+
+def test_documents_come_back_as_they_were_whatever_their_fields_are(shop: ndd.Index) -> None:
+    assert [shop.get(one["id"]) for one in SHOP] == SHOP
