@@ -40,6 +40,7 @@ FLOW = [
     "guards",
     "keep",
     "stream",
+    "entries",
     "explain",
     "page",
     "ranked_list",
@@ -47,7 +48,7 @@ FLOW = [
     "indexing.templates",
 ]
 NO_IO = set(FLOW)
-ALLOWED = {"numpy", "cachetools", "selectolax", "Stemmer"}
+ALLOWED = {"numpy", "cachetools", "selectolax", "Stemmer", "orjson"}
 
 
 def imports(module: str) -> set[str]:
@@ -74,6 +75,12 @@ def test_the_core_does_no_io_and_needs_no_more_than_numpy_and_cachetools(module:
     foreign = {name.partition(".")[0] for name in imports(module)} - {"ndd_search"} - set(sys.stdlib_module_names)
     assert foreign <= ALLOWED
     assert not imports(module) & {"socket", "http", "urllib", "asyncio", "subprocess", "os", "pathlib"}
+
+
+def test_nothing_reads_pickles_or_anything_else_that_runs_code() -> None:
+    for file in PACKAGE.rglob("*.py"):
+        used = imports(file.relative_to(PACKAGE).with_suffix("").as_posix())
+        assert not used & {"pickle", "marshal", "shelve", "dill", "joblib"}, file
 
 
 def test_the_public_names_are_these() -> None:

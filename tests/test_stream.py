@@ -1,6 +1,5 @@
 """What the stream and its pages promise, on generated result lists."""
 
-import pickle
 import tracemalloc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import Decision, Overlaps
+from ndd_search.entries import sealed, stream_of, stream_parts, unsealed
 from ndd_search.page import Fetch, Fetched, Page, cut, fill, run
 from ndd_search.similarity import resemblance
 from ndd_search.sketches import Sketch
@@ -317,7 +317,10 @@ def test_a_stream_comes_back_from_its_bytes_and_gives_the_same_page(
     engine: Engine, options: CollapseOptions, start: int, size: int
 ) -> None:
     stream = run(fill(Stream(), start, size, engine, options), engine.fetch)
-    back = pickle.loads(pickle.dumps(stream))
+    entry = sealed(b"key", *stream_parts(stream))
+    found = entry and unsealed(b"key", entry)
+    assert found
+    back = stream_of(*found)
     assert back.hits == stream.hits
     assert [one.tolist() for one in back.sketches] == [one.tolist() for one in stream.sketches]
     assert all(one.dtype == np.int32 for one in back.sketches)

@@ -7,7 +7,6 @@ read while one writes; what was committed survives a crash.
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
+from ndd_search.cache import Cache, FailureGuard, Flights, MemoryCache, PairCache, cache_key
 from ndd_search.census import count_common_values
 from ndd_search.common_values import SAMPLE, CommonValues
 from ndd_search.config import CollapseOptions, Recipe, check_page, collapse_options
@@ -27,6 +26,7 @@ from ndd_search.documents import text_of, value_of
 from ndd_search.engines.folder import FORMAT, CommonFile, Meta, State, check_meta, read_meta, state_of, told, write_meta
 from ndd_search.engines.response import block_of, hits_of, total_of
 from ndd_search.engines.stored import StoredHit, document_of, id_of, possible_id, searchable, source_of
+from ndd_search.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.errors import IndexUnusable, MissingExtra, RecipeMismatch
 from ndd_search.keep import wishes_about
 from ndd_search.numbers import numbers_value
@@ -63,7 +63,7 @@ class Index:
         with told(path):
             self._index = tantivy.Index(_schema(meta), str(path))
         self._index.register_tokenizer("text", self._analyzer)
-        self._cache, self._flights, self._pairs = cache, Flights(), PairCache()
+        self._cache, self._guarded, self._flights, self._pairs = cache, FailureGuard(), Flights(), PairCache()
         self._common = CommonFile(self.path, self.recipe.id)
         self._name = self.path.resolve().name
 
@@ -238,15 +238,28 @@ class Index:
             return (stream, True) if enough(stream) else (grow(stream), False)
         try:
             stream = grow(stream)
-            self._cache.put(key, pickle.dumps(stream, pickle.HIGHEST_PROTOCOL))
+            self._remember(key, stream)
         finally:
             self._flights.land(key)
         return stream, False
 
     def _known(self, key: bytes) -> Stream:
-        value = self._cache.get(key)
-        stream: Stream = Stream() if value is None else pickle.loads(value)
-        return stream
+        with self._guarded():
+            entry = self._cache.get(key)
+            found = None if entry is None else unsealed(key, entry)
+            if found is not None:
+                with suppress(*UNREADABLE):  # somebody else's, under a key and with a checksum of ours
+                    return _stream_of(*found)
+        return Stream()
+
+    def _remember(self, key: bytes, stream: Stream) -> None:
+        """Keep a stream; the sketch of a hit is written once."""
+        hits = tuple(
+            [None if name == "sketch" else value for name, value in hit._asdict().items()] for hit in stream.hits
+        )
+        with self._guarded():
+            if (entry := sealed(key, *stream_parts(replace(stream, hits=hits)))) is not None:
+                self._cache.put(key, entry)
 
     def _key(self, query: str, options: CollapseOptions, state: State, common: CommonValues | None) -> bytes:
         """Of the stream of a query: everything but `keep`, which changes no stream."""
@@ -375,6 +388,14 @@ class _View:
 
 def _first(fields: tantivy.Document, name: str) -> Any:
     return fields.get_first(name)  # all fields have one value
+
+
+def _stream_of(plain: dict[str, Any], arrays: memoryview) -> Stream:
+    """The stream that Index._remember wrote. Raises one of UNREADABLE for what cannot be one."""
+    stream = stream_of(plain, arrays)
+    hits = [StoredHit(*hit) for hit in stream.hits]
+    sketches = [one.astype("<i4").tobytes() for one in stream.sketches]
+    return replace(stream, hits=tuple(hit._replace(sketch=one) for hit, one in zip(hits, sketches, strict=True)))
 
 
 def _sketch(stored: bytes) -> Sketch:

@@ -19,6 +19,7 @@ from ndd_search.config import collapse_options
 from ndd_search.engines.answers import Answer
 from ndd_search.engines.middleware import Conversation, conversation
 from ndd_search.engines.multi import MultiConversation, multi_conversation
+from ndd_search.engines.remembered import indexes_written
 from ndd_search.engines.request import Request, is_write, stripped
 from ndd_search.engines.settings import Settings, settings_of
 from ndd_search.engines.trips import Wait
@@ -109,11 +110,12 @@ class Hook:
         """What it takes to answer a request: requests to send, and flights to wait for."""
         talk = self._conversation(request)
         if talk is None:
+            answer: Answer | None = None
             try:
-                answer: Answer = yield stripped(request)
+                answer = yield stripped(request)
                 return answer
             finally:
-                self._after(request)
+                self._after(request, answer)
         if (known := talk.remembered()) is not None:
             return known
         if isinstance(talk, MultiConversation) or talk.key is None:
@@ -131,10 +133,10 @@ class Hook:
         changes = others if enabled else None
         return conversation(request, self.settings, changes) or multi_conversation(request, self.settings, changes)
 
-    def _after(self, request: Request) -> None:
+    def _after(self, request: Request, answer: Answer | None) -> None:
         """Who writes through this client reads what he wrote."""
         if is_write(request):
-            self.settings.forget()
+            self.settings.memory.forget(indexes_written(request, answer))
 
 
 class Hooked:

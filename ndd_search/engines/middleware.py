@@ -31,6 +31,7 @@ from ndd_search.engines.common import count_common
 from ndd_search.engines.filter_path import filtered
 from ndd_search.engines.known import Known
 from ndd_search.engines.limits import raised
+from ndd_search.engines.remembered import Moment
 from ndd_search.engines.request import (
     Request,
     Search,
@@ -116,10 +117,10 @@ class Conversation:
 
     def remembered(self) -> Answer | None:
         """The finished page, if it is in the cache."""
-        body = self.settings.recall(self.key)
+        body = self.settings.memory.recall_page(self.key)
         if body is None:
             return None
-        if "ndd" in body:
+        if isinstance(body.get("ndd"), dict):
             body["ndd"]["cache"] = "hit"
         return Answer(body)
 
@@ -130,7 +131,7 @@ class Conversation:
     def flow(self) -> Flow:
         """Ask for hits until the page is full; the generator's value is the answer for the caller."""
         self._choose()
-        known: State | None = self.settings.recall(self._stream_key)
+        known = self.settings.memory.recall_state(self._stream_key) if self._moment else None
         try:
             return (yield from self._page(known or State()))
         except DoesNotFit:
@@ -152,10 +153,10 @@ class Conversation:
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from self._as_it_came(_NO_DOCUMENTS))
         if state is not known and state.lasting:
-            self.settings.remember(self._stream_key, replace(state, raw=None))
+            self.settings.memory.remember_state(self._stream_key, state, self._moment)
         body = self._response(state, page, "off" if self._stream_key is None else "hit" if state is known else "miss")
         if state.lasting:
-            self.settings.remember(self.key, body)
+            self.settings.memory.remember_page(self.key, body, state, self._moment)
         return Answer(body, raw=state.raw)
 
     def _filled(self, state: State) -> Rounds:
@@ -386,8 +387,12 @@ class Conversation:
         request = self.search.request
         body = {key: value for key, value in self.search.body.items() if key not in ("from", "size")}
         params = {name: value for name, value in request.params.items() if name not in ("from", "size")}
-        settings = (self.settings.scope, self.settings.recipe.id, self.settings.sketch_field.name)
-        return cache_key(settings, self.search.caller, request.path, params, body, repr(parts))
+        return cache_key("search", self.settings.key, self.search.caller, request.path, params, body, repr(parts))
+
+    @cached_property
+    def _moment(self) -> Moment | None:
+        """What had been written when this search began, None where it is not remembered."""
+        return self.settings.memory.moment(self.search.request.path.rpartition("/")[0]) if self._remember else None
 
     @cached_property
     def _stream_key(self) -> bytes | None:
