@@ -1,6 +1,6 @@
 """Fixtures for tests against real servers (see tests/engines), and switches in the environment.
 
-NDD_TEST_WITHOUT_CORE=1: without the native core. NDD_TEST_EXAMPLES=large: ten times as many examples of each property.
+NDD_TEST_WITHOUT_CORE=1: without the native core. NDD_TEST_EXAMPLES=large: six times as many examples of each property.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.engines.jars import RELEASES, Unavailable
 
 # No deadlines: a machine may be busy with other things.
 hypothesis.settings.register_profile("small", max_examples=50, deadline=None)
-hypothesis.settings.register_profile("large", max_examples=500, deadline=None, print_blob=True)
+hypothesis.settings.register_profile("large", max_examples=300, deadline=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("NDD_TEST_EXAMPLES", "small"))
 
 REQUIRED = "NDD_TEST_REQUIRE_ENGINES"
