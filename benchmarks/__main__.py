@@ -66,7 +66,7 @@ def run(parts: Sequence[str], rounds: int, url: str | None) -> dict[str, Any]:
 
 def ratios(found: dict[str, Any]) -> dict[str, float]:
     """What a later run is held to: more is better."""
-    result = {}
+    result: dict[str, float] = {}
     for kind, times in found.get("kinds", {}).items():
         for ours in times.keys() & {OURS, PLAIN}:
             peers = times.keys() - {OURS, PLAIN}
