@@ -152,6 +152,26 @@ def test_nobody_is_shown_what_was_before_a_write(taken: list[tuple[str, int, str
                 known[one] = dict(cluster.written)
 
 
+def test_an_empty_page_found_through_an_alias_is_gone_after_an_own_write_through_another() -> None:
+    """No hit says which index the alias means, and the write names another alias."""
+    stored: list[dict[str, Any]] = []
+    fields = {"ndd.sketch": [1, 2], "ndd.recipe": [Recipe().id]}
+
+    def answer(request: Request) -> Answer:
+        if request.path.endswith("_search"):
+            total = {"value": len(stored), "relation": "eq"}
+            return Answer({"took": 1, "hits": {"total": total, "hits": [dict(hit) for hit in stored]}})
+        stored.append({"_index": "news-1", "_id": "1", "_score": 1.0, "fields": fields})
+        return Answer({"_index": "news-1", "result": "created"})
+
+    hook = Hook(settings_of(strategy="one_phase", common=False))
+    found = []
+    for path in ("/news/_search", "/old/_doc/1", "/news/_search"):
+        body = hook.handle(Request("POST", path, {}, {}, {"query": MATCH}), answer).body
+        found.append(len(body["hits"]["hits"]) if "hits" in body else None)
+    assert found == [0, None, 1]
+
+
 def test_a_write_to_one_index_leaves_what_others_remember_of_another() -> None:
     cache, cluster = MemoryCache(), Cluster()
     reader, writer = (
