@@ -1,34 +1,47 @@
 # Every target does all its own set-up: Python 3.11 or later, make and a package index are enough.
-#   make demo    make test    make test ARGS="-m 'not engine' -n auto"    make test PYTHON=python3.13
+#   make demo    make test    make test ARGS="-m 'not engine'"    make test PARALLEL= PYTHON=python3.13
 PYTHON ?= python3
 VENV ?= .venv
 OLDER ?= .venv-older
 THIRD ?= .venv-third-parties
+MINIMUM ?= .venv-minimum
+BARE ?= .venv-bare
 ARGS ?=
+PARALLEL ?= -n auto
+# ^ a process for each processor, the tests of one server in one of them
 CORE = ndd_search/core/module.c $(wildcard ndd_search/core/*.h)
 BUILD = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 SANITIZED_BUILD = rm -rf build && CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized . && rm -rf build/lib* build/temp*
-SANITIZED = ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized \
+SANITIZED = NDD_TEST_EXAMPLES=large ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized \
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
 PIP_INSTALL = bin/python -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test test-older-clients test-third-parties test-without-core sanitize fuzz bench bench-check lint clean
+.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz bench bench-check lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
 
 test: $(VENV)/dev-installed  ## all tests; servers that cannot be had are skipped, and the last lines say why
-	$(VENV)/bin/python -m pytest $(ARGS)
+	$(VENV)/bin/python -m pytest $(PARALLEL) $(ARGS)
 
 test-older-clients: $(OLDER)/dev-installed  ## the tests on servers with elasticsearch-py 8 and opensearch-py 2
-	$(OLDER)/bin/python -m pytest -m engine $(ARGS)
+	$(OLDER)/bin/python -m pytest $(PARALLEL) -m engine $(ARGS)
 
-test-without-core: $(VENV)/dev-installed  ## an installation where no compiler works, and the tests without the core
+build-without-core: $(VENV)/dev-installed  ## an installation where no compiler works
 	rm -rf build
 	CC=false $(BUILD) build/plain .
 	! ls build/plain/ndd_search/_native.*so
-	NDD_TEST_WITHOUT_CORE=1 $(VENV)/bin/python -m pytest -m "not engine" $(ARGS)
+
+test-without-core: build-without-core  ## the tests without servers and without the core
+	NDD_TEST_WITHOUT_CORE=1 $(VENV)/bin/python -m pytest $(PARALLEL) -m "not engine" $(ARGS)
+
+test-minimum: $(MINIMUM)/installed  ## the tests without servers on the oldest version of everything that is allowed
+	$(MINIMUM)/bin/python -m pytest $(PARALLEL) -m "not engine" $(ARGS)
+
+test-bare: | $(BARE)/bin/python  ## an installation without any extra: everything imports or names its extra, a list is collapsed
+	$(BARE)/bin/python -m pip install --quiet --disable-pip-version-check .
+	$(BARE)/bin/python -P -W error tests/bare.py
 
 sanitize: $(VENV)/dev-installed  ## the native core under the sanitizers of gcc, with more random pages
 	$(SANITIZED_BUILD)
@@ -53,7 +66,7 @@ lint: $(VENV)/dev-installed
 	$(VENV)/bin/mypy --strict ndd_search tests/engines
 
 clean:
-	rm -rf $(VENV) $(OLDER) $(THIRD) build
+	rm -rf $(VENV) $(OLDER) $(THIRD) $(MINIMUM) $(BARE)* build
 
 # A stamp newer than pyproject.toml says that what it lists is installed, and the native core built.
 $(VENV)/demo-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
@@ -70,6 +83,11 @@ $(VENV)/bench-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
 
 $(OLDER)/dev-installed: pyproject.toml $(CORE) | $(OLDER)/bin/python
 	$(OLDER)/$(PIP_INSTALL) ".[test]" "elasticsearch[async]<9" "opensearch-py[async]<3"
+	@touch $@
+
+$(MINIMUM)/installed: pyproject.toml $(CORE) | $(MINIMUM)/bin/python
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(MINIMUM)/bin/uv pip install --quiet --python $(MINIMUM)/bin/python --resolution lowest-direct --editable ".[test]"
 	@touch $@
 
 $(THIRD)/dev-installed: pyproject.toml | $(THIRD)/bin/python

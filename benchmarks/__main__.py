@@ -25,6 +25,7 @@ from typing import Any
 from benchmarks import decisions, document, exact_collapse, page_check, process, sketching, threads
 from benchmarks.page_check import OURS, PLAIN
 from ndd_search import native
+from ndd_search.memory import keep_freed
 
 PACKAGES = ("numpy", "datasketch", "rensa", "FastSketchLSH", "sourmash", "simhash", "semhash", "scikit-learn")
 SLACK = 3 / 2  # how much a ratio may worsen: twice what it varies between runs on a shared machine
@@ -65,7 +66,7 @@ def run(parts: Sequence[str], rounds: int, url: str | None) -> dict[str, Any]:
 
 def ratios(found: dict[str, Any]) -> dict[str, float]:
     """What a later run is held to: more is better."""
-    result = {}
+    result: dict[str, float] = {}
     for kind, times in found.get("kinds", {}).items():
         for ours in times.keys() & {OURS, PLAIN}:
             peers = times.keys() - {OURS, PLAIN}
@@ -125,6 +126,7 @@ def main() -> None:
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)} and collapse")
     if "collapse" in arguments.parts and not arguments.url:
         parser.error("collapse needs a server: --url http://127.0.0.1:9200")
+    keep_freed()
     before = json.loads(arguments.against.read_text()) if arguments.against else {}
     found = run(arguments.parts, 3 if arguments.quick else 11, arguments.url)
     print("\n\n".join(document.markdown(found).values()))

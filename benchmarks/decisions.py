@@ -33,7 +33,7 @@ def common_values(rng: np.random.Generator, page: Documents) -> CommonValues:
     counted = count_common_values([*sketches_of(page, K), *sketches_of(documents(rng, 400), K)], RECIPE)
     others = np.setdiff1d(rng.choice(VALUES, 3000, replace=False), counted.values)
     values = np.concatenate((counted.values, others)).astype(np.int32)
-    counts = np.concatenate((counted.counts, np.full(len(others), 8, np.int32)))
+    counts = np.concatenate((counted.counts, np.full(len(others), 8.0)))
     order = np.argsort(values)
     return CommonValues(counted.documents, values[order], counts[order], RECIPE.id)
 

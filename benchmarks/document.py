@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def machine(found: dict[str, str]) -> str:
     return "Measured on " + ", ".join(f"{name} {value}" for name, value in found.items()) + "."
 
 
-BLOCKS = {
+BLOCKS: dict[str, Callable[[Any], str]] = {
     "machine": machine,
     "kinds": kinds,
     "sizes": sizes,
@@ -64,11 +65,15 @@ def markdown(found: dict[str, Any]) -> dict[str, str]:
     return {name: block(found[name]) for name, block in BLOCKS.items() if name in found}
 
 
+def _between(block: str, mark: re.Match[str]) -> str:
+    return f"{mark[1]}{block}\n{mark[2]}"
+
+
 def rewrite(text: str, found: dict[str, Any]) -> str:
     """The text with the figures of each part between `<!-- part -->` and `<!-- end -->`. Raises KeyError for none."""
     for name, block in markdown(found).items():
         marks = re.compile(f"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        text, places = marks.subn(lambda mark, block=block: f"{mark[1]}{block}\n{mark[2]}", text)
+        text, places = marks.subn(partial(_between, block), text)
         if not places:
             raise KeyError(f"no place for {name}: write <!-- {name} --> and <!-- end --> where its figures belong")
     return text

@@ -37,8 +37,8 @@ def main() -> None:
     rng = np.random.default_rng(arguments.seed)
     truths, broder, kmv = [], [], []
     for _ in range(arguments.pairs):
-        first, second, truth = pair(rng, rng.uniform(0.1, 0.95))
-        truths.append(truth)
+        first, second, true = pair(rng, rng.uniform(0.1, 0.95))
+        truths.append(true)
         broder.append([broder_resemblance(first[:k], second[:k], k) for k in KS])
         kmv.append([resemblance(first[:k], second[:k], k) for k in KS])
     truth = np.array(truths)

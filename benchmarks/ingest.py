@@ -77,7 +77,7 @@ def overhead(client: Any, documents: int, rounds: int) -> dict[str, float]:
         for name, actions in ways.items():
             create(client, NAME, {**PLAIN, **properties(keys=True)})
             began, used = time.perf_counter(), time.process_time()
-            bulk_of(client)(client, actions())
+            bulk_of(client)(client, actions())  # type: ignore[no-untyped-call]
             if number:  # the first round warms the server up
                 seconds[name].append(time.perf_counter() - began)
                 own[name].append(time.process_time() - used)
@@ -206,7 +206,7 @@ def main() -> None:
     given = parser.parse_args()
     address = Address.parse(given.url)
     with address.client(address.detect()) as client:
-        told: Any = {
+        told: Any = {  # type: ignore[no-untyped-call]
             "overhead": lambda: overhead(client, given.documents or 10_000, given.rounds),
             "backfill": lambda: backfill(client, given.documents or 200_000),
             "candidates": lambda: candidates(client, given.rounds),

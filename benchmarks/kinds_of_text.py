@@ -143,7 +143,7 @@ def products(descriptions: Path, rng: random.Random) -> Collection:
         sources[re.split(r"\d|-", name)[0] or name].append((name, text))
     numbered = [family for key, family in sorted(families.items()) if "#" in key and len(family) > 1]
     parts = [family for key, family in sorted(sources.items()) if 2 < len(family) < 6]
-    made, owner = Collection(), {}
+    made, owner = Collection(), dict[str, str]()
     taken = set()
     for kind, label, chosen in (
         ("other_number", 0, rng.sample(numbered, 500)),
@@ -220,7 +220,7 @@ def forms(descriptions: Path, share: float, rng: random.Random) -> Iterator[dict
 
 
 def messages(unpacked: Path, rng: random.Random) -> Collection:
-    made, owner = Collection(), {}
+    made, owner = Collection(), dict[str, str]()
     names = [word for word in " ".join(HEADS + TAILS + WORDS).title().split() if len(word) > 4]
     for language, sentences in sorted(_sentences(unpacked).items()):
         for text in rng.sample(sentences, min(250, len(sentences))):
@@ -296,7 +296,7 @@ def chunks(unpacked: Path, rng: random.Random) -> Collection:
         made.pairs += [(a, b, 0, "neighbour") for ids in (old, new) for a, b in pairwise(ids)]
         made.pairs += [pair for a in old for b in new for pair in _by_words(made, a, b)]
     pool = [one["id"] for one in made.documents]
-    made.pairs += [(*rng.sample(pool, 2), 0, "random") for _ in range(1000)]
+    made.pairs += [(a, b, 0, "random") for a, b in (rng.sample(pool, 2) for _ in range(1000))]
     return made
 
 

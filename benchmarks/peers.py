@@ -7,6 +7,7 @@ Each returns a call that gives the similar pairs, or which hits to keep.
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -184,13 +185,16 @@ PEERS = {
 }
 
 
-def _datasketch(page: Documents, k: int) -> list:
+def _datasketch(page: Documents, k: int) -> list[Any]:
     from datasketch import MinHash
 
-    return MinHash.bulk([document.tolist() for document in page], num_perm=k, hashfunc=int)
+    found: list[Any] = MinHash.bulk([document.tolist() for document in page], num_perm=k, hashfunc=int)
+    return found
 
 
-def _rensa(page: Documents, k: int) -> list:
+def _rensa(page: Documents, k: int) -> list[Any]:
     from rensa import RMinHash
 
-    return RMinHash.from_token_sets([[str(value) for value in one.tolist()] for one in page], num_perm=k, seed=42)
+    texts = [[str(value) for value in one.tolist()] for one in page]
+    found: list[Any] = RMinHash.from_token_sets(texts, num_perm=k, seed=42)
+    return found

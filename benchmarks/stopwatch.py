@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -32,11 +33,7 @@ class Stopwatch:
 
             assert not asyncio.iscoroutinefunction(inner), "only of what is done when it returns"
             setattr(owner, name, timed)
-            self._undo.append(
-                (lambda owner=owner, name=name: delattr(owner, name))
-                if own is None
-                else (lambda owner=owner, name=name, own=own: setattr(owner, name, own))
-            )
+            self._undo.append(partial(delattr, owner, name) if own is None else partial(setattr, owner, name, own))
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

@@ -7,27 +7,30 @@ read different documents never share an entry.
 from __future__ import annotations
 
 import json
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, Protocol
 
-from cachetools import LRUCache, TTLCache
+from cachetools import LRUCache, TLRUCache
 
 from ndd_search.decision import Decision
 from ndd_search.estimators import similar_pairs
 from ndd_search.pairs import Pairs, Rows
+
+log = logging.getLogger("ndd_search")
 
 _OVERHEAD = 200  # bytes an entry costs beside its key and value: two objects, a link, a time
 
 
 @dataclass(frozen=True)
 class CacheStats:
-    """Counters since the cache was made. bytes: held now."""
+    """Counters since the cache was made. entries, bytes: held now."""
 
     hits: int
     misses: int
@@ -36,13 +39,29 @@ class CacheStats:
 
 
 class Cache(Protocol):
-    """Keys and values are bytes, so that nobody can change what another one gets."""
+    """Where a wrapped client or an embedded index remembers what it found: in this process, or in a server for many.
+
+    Keys are 16 bytes and mean the same in every process; values are bytes that `entries` checks when they come back, so
+    a cache may lose, cut or mix up what it holds: that only costs a search. Two kinds of values are kept:
+
+    - pages and streams, under keys made of everything that could make two answers differ: who asks, what, and how;
+    - tokens of 16 random bytes that say that an index has not been written to: a write replaces the token of its index,
+      and what was found under an older token is not used. Tokens are put with `seconds` of their own.
+
+    What every cache must keep to: `get` after `put` gives the newest value or None, in every process that shares the
+    cache, and no value lives longer than its seconds. A method that fails raises; searches then go on without the
+    cache, and a write is told to it before it is used again. Methods are called from several threads at once, also
+    inside event loops: they should be quick. Entries hold parts of documents: keep them as safe as the index.
+    """
 
     def get(self, key: bytes) -> bytes | None:
         """The value, None when it is not there (any more)."""
 
-    def put(self, key: bytes, value: bytes) -> None:
-        """Remember a value for a while; one that is too large for the cache is not kept."""
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The values of several keys, asked for together."""
+
+    def put(self, key: bytes, value: bytes, seconds: float | None = None) -> None:
+        """Remember a value for some seconds, None for the cache's own time; one that is too large is not kept."""
 
     def clear(self) -> None:
         """Forget everything."""
@@ -55,7 +74,7 @@ class MemoryCache:
     """A cache in this process, safe for threads, bounded in bytes and seconds; least recently used entries go first.
 
     max_bytes: keys, values and bookkeeping together, at least 1.
-    seconds:   how long an entry lives, above 0.
+    seconds:   how long an entry lives that is put without seconds of its own, above 0.
     clock:     seconds that never go back.
     """
 
@@ -65,7 +84,8 @@ class MemoryCache:
         if max_bytes < 1 or not seconds > 0:
             raise ValueError(f"max_bytes must be at least 1 and seconds above 0, got {max_bytes} and {seconds}")
         self._limits = max_bytes, seconds, clock
-        self._entries: TTLCache[bytes, bytes] = TTLCache(max_bytes, seconds, clock, getsizeof=_size)
+        self._lifetime = seconds  # of the entry that is being put, under the lock
+        self._entries: TLRUCache[bytes, bytes] = TLRUCache(max_bytes, self._end, clock, getsizeof=_size)
         self._lock = Lock()
         self._hits = self._misses = 0
 
@@ -82,10 +102,19 @@ class MemoryCache:
                 self._hits += 1
             return value
 
-    def put(self, key: bytes, value: bytes) -> None:
-        """Remember a value for a while; one that is too large for the cache is not kept."""
-        with self._lock, suppress(ValueError):  # larger than the whole cache
-            self._entries[key] = value
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The values of several keys; the counters leave them out."""
+        with self._lock:
+            return [self._entries.get(key) for key in keys]
+
+    def put(self, key: bytes, value: bytes, seconds: float | None = None) -> None:
+        """Remember a value for a while; one that is too large for the cache is not kept, nor what it would replace."""
+        with self._lock:
+            self._lifetime = self._limits[1] if seconds is None else seconds
+            try:
+                self._entries[key] = value
+            except ValueError:  # larger than the whole cache
+                self._entries.pop(key, None)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -97,6 +126,26 @@ class MemoryCache:
         with self._lock:
             self._entries.expire()
             return CacheStats(self._hits, self._misses, len(self._entries), int(self._entries.currsize))
+
+    def _end(self, key: bytes, value: bytes, now: float) -> float:
+        return now + self._lifetime
+
+
+class FailureGuard:
+    """Lets searches and writes go on without a cache that fails, and logs each kind of failure once."""
+
+    def __init__(self) -> None:
+        self._logged: set[str] = set()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Leaves the block where the cache raises an error."""
+        try:
+            yield
+        except Exception as error:
+            if (kind := type(error).__name__) not in self._logged:
+                self._logged.add(kind)
+                log.warning("searches go on without the cache, which failed: %r", error)
 
 
 class Flights:

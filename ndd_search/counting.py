@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.common_values import CommonValues, Shares
-from ndd_search.memory import keep_freed
 from ndd_search.sketches import VALUES, Sketch
 
 Ranks = npt.NDArray[np.int64]
@@ -178,7 +177,6 @@ def _within(counts: Counts, rows: Ranks) -> Counts:
 
 def _all_at_once(table: Table, floor: float) -> Counts:
     """Those of all pairs that resemble each other by `floor`."""
-    keep_freed()
     count = len(table)
     keys = _sort(table, np.uint64)
     owner, starts = _owners(keys, count).astype(np.int64), _starts(keys, count)

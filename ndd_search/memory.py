@@ -1,4 +1,4 @@
-"""What we take and free again and again stays with the process."""
+"""For long-running programs: keep memory that is freed with the process. Nothing here is done unless it is called."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 
 @cache
 def keep_freed() -> None:
-    """Have glibc keep for the next page or batch what one frees.
+    """Have the allocator of glibc keep freed memory for the next page or batch, for the rest of the process.
 
-    Else it hands back to the system what is large and fetches fresh pages of it each time, which takes longer than all
-    the rest. It keeps free memory up to twice the size of the largest block that ever came and went (see
-    M_MMAP_THRESHOLD in mallopt(3)); this one is never touched, so it costs nothing. Other allocators do not mind.
+    Otherwise it gives large blocks back to the system and fetches fresh pages each time, which makes long batches up to
+    twice as slow. The process then keeps free memory of up to twice the size of the largest block that was ever freed
+    (see M_MMAP_THRESHOLD in mallopt(3)), in this library and in everything else that runs in it; so this is the
+    program's decision, not the library's. `ndd-search` calls it when NDD_KEEP_FREED is set. Other allocators ignore it.
     """
-    np.empty(2**24, np.uint8)
+    np.empty(2**24, np.uint8)  # never touched, so it costs nothing

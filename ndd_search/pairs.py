@@ -20,7 +20,6 @@ from ndd_search.common_values import CommonValues, Shares
 from ndd_search.counting import Counts, Ranks, Table
 from ndd_search.decision import Decision, Overlaps, Rule
 from ndd_search.errors import InvalidSketch
-from ndd_search.memory import keep_freed
 from ndd_search.similarity import check_sketch, estimated_shingles
 from ndd_search.sketches import VALUES, Sketch, Sketches
 
@@ -109,7 +108,6 @@ def leaders_of(
     """
     if not native.core or k < 1 or decision.measure != "kmv":
         return None
-    keep_freed()
     found = native.core.leaders(*_arrays(sketches), k, (*decision.rule, min(min_shingles, k)), _weights(decision), old)
     return (np.frombuffer(found[0], np.int64), np.frombuffer(found[1])) if found else None
 
@@ -194,7 +192,6 @@ def _native_pairs(rows: Rows, rule: Rule, decision: Decision, *, brief: bool) ->
     """The pairs of the native core, as arrays; None when only numpy can tell."""
     if not native.core:
         return None
-    keep_freed()
     found = native.core.pairs(rows.values, rows.offsets, rows.k, (*rule, 0), _weights(decision), brief)
     return [np.frombuffer(column, kind) for column, kind in zip(found, _COLUMNS, strict=False)] if found else None
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.config import Recipe
-from ndd_search.memory import keep_freed
 from ndd_search.native import Core, Plan
 from ndd_search.shingles import Hashed, hash_shingles, hash_short
 from ndd_search.text import prepare
@@ -194,7 +193,6 @@ def _by_core(core: Core, texts: Sequence[str], recipe: Recipe, plan: Plan) -> Sk
 
 def _by_numpy(texts: Sequence[str], recipe: Recipe) -> Sketches:
     """The sketches of texts that are at best all ASCII, or all not."""
-    keep_freed()
     spare = 3.0 if recipe.kind == "characters" else 1.5  # a text repeats its runs of characters
     return smallest(hash_shingles(texts, recipe), recipe.k, spare)
 

@@ -1,4 +1,7 @@
-"""Fixtures for tests against real servers (see tests/engines), and a switch: NDD_TEST_WITHOUT_CORE=1."""
+"""Fixtures for tests against real servers (see tests/engines), and switches in the environment.
+
+NDD_TEST_WITHOUT_CORE=1: without the native core. NDD_TEST_EXAMPLES=large: six times as many examples of each property.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,17 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 
 from ndd_search import native
 from tests.engines.find import Engine, Engines
 from tests.engines.jars import RELEASES, Unavailable
+
+# No deadlines: a machine may be busy with other things.
+hypothesis.settings.register_profile("small", max_examples=50, deadline=None)
+hypothesis.settings.register_profile("large", max_examples=300, deadline=None, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("NDD_TEST_EXAMPLES", "small"))
 
 REQUIRED = "NDD_TEST_REQUIRE_ENGINES"
 report = pytest.StashKey[dict[str, str]]()  # of each server, where it came from
@@ -36,7 +45,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With `-n`: the tests of one server in one process, the others wherever there is room."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByServer(LoadScopeScheduling):
+    class ByServer(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         def _split_scope(self, nodeid: str) -> str:
             server = re.search("|".join(RELEASES), nodeid)
             return server[0] if server else nodeid

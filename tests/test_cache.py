@@ -30,6 +30,16 @@ def test_an_entry_lives_for_its_seconds() -> None:
     assert (cache.stats().hits, cache.stats().misses, cache.stats().bytes) == (1, 1, 0)
 
 
+def test_an_entry_may_have_seconds_of_its_own() -> None:
+    clock = Clock()
+    cache = MemoryCache(seconds=10, clock=clock)
+    cache.put(b"token", b"1", seconds=3600)
+    cache.put(b"page", b"2")
+    clock.now = 11
+    assert cache.get_many([b"page", b"token", b"nothing"]) == [None, b"1", None]
+    assert (cache.stats().hits, cache.stats().misses) == (0, 0)
+
+
 def test_the_bytes_stay_below_the_limit_and_the_least_used_goes_first() -> None:
     cache = MemoryCache(max_bytes=3000)
     for name in (b"a", b"b", b"a", b"c"):
@@ -43,8 +53,9 @@ def test_the_bytes_stay_below_the_limit_and_the_least_used_goes_first() -> None:
 def test_a_value_larger_than_the_cache_is_not_kept_and_nothing_else_goes() -> None:
     cache = MemoryCache(max_bytes=3000)
     cache.put(b"small", b"1")
+    cache.put(b"large", b"1")
     cache.put(b"large", bytes(5000))
-    assert cache.get(b"large") is None
+    assert cache.get(b"large") is None  # the former value would not be the newest
     assert cache.get(b"small") == b"1"
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.page_kinds import KINDS, sketches_of
@@ -88,13 +88,11 @@ def same_decisions(page: list[np.ndarray], rows: Rows, decision: Decision) -> No
 
 
 @given(pages, st.integers(1, 30), st.sampled_from(FLOORS))
-@settings(max_examples=500, deadline=None)  # a machine may be busy with other things
 def test_any_page_gets_the_same_answers(page: list[list[int]], k: int, floor: float) -> None:
     same_answers([np.array(sketch, np.int32) for sketch in page], k, floor)
 
 
 @given(pages, st.integers(1, 30), st.integers(1, 12), st.sampled_from(["auto", 0.1, "identical"]), st.integers(0, 12))
-@settings(max_examples=300, deadline=None)
 def test_a_list_gets_the_same_groups_window_by_window(
     page: list[list[int]], k: int, window: int, bar: float | str, min_shingles: int
 ) -> None:
@@ -265,7 +263,6 @@ texts = st.lists(
     st.sampled_from([1, 2, 16, 64]),
     st.sampled_from([0, 1, 2**31 - 1]),
 )
-@settings(max_examples=300, deadline=None)  # the first text that is not ASCII waits for its tables
 def test_any_text_gets_the_same_sketch(texts: list[str], kind: str, size: int, k: int, seed: int) -> None:
     recipe = Recipe(kind=kind, size=size, k=k, seed=seed)
     for found, plain in (both(lambda: sketch_many(texts, recipe)), both(lambda: [sketch(t, recipe) for t in texts])):
@@ -317,7 +314,6 @@ def test_words_chosen_to_crowd_and_to_fall_get_the_same_sketch() -> None:
     plans,
     st.one_of(anything, st.integers(0, 2**32)),
 )
-@settings(max_examples=500, deadline=None)
 def test_nothing_handed_over_harms_the_core(texts: object, is_ascii: bytes, plan: object, table: object) -> None:
     """Not even a table that is random numbers."""
     assert native.core

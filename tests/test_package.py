@@ -1,6 +1,7 @@
 """The shape of the package: its public names, and who may import whom."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ FLOW = [
     "guards",
     "keep",
     "stream",
+    "entries",
     "explain",
     "page",
     "ranked_list",
@@ -47,7 +49,7 @@ FLOW = [
     "indexing.templates",
 ]
 NO_IO = set(FLOW)
-ALLOWED = {"numpy", "cachetools", "selectolax", "Stemmer"}
+ALLOWED = {"numpy", "cachetools", "selectolax", "Stemmer", "orjson"}
 
 
 def imports(module: str) -> set[str]:
@@ -74,6 +76,12 @@ def test_the_core_does_no_io_and_needs_no_more_than_numpy_and_cachetools(module:
     foreign = {name.partition(".")[0] for name in imports(module)} - {"ndd_search"} - set(sys.stdlib_module_names)
     assert foreign <= ALLOWED
     assert not imports(module) & {"socket", "http", "urllib", "asyncio", "subprocess", "os", "pathlib"}
+
+
+def test_nothing_reads_pickles_or_anything_else_that_runs_code() -> None:
+    for file in PACKAGE.rglob("*.py"):
+        used = imports(file.relative_to(PACKAGE).with_suffix("").as_posix())
+        assert not used & {"pickle", "marshal", "shelve", "dill", "joblib"}, file
 
 
 def test_the_public_names_are_these() -> None:
@@ -127,6 +135,29 @@ def test_importing_prints_nothing_and_loads_nothing_that_only_some_programs_want
     ]
     done = subprocess.run([sys.executable, "-c", code, *extras], capture_output=True, text=True, check=True)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+KEPT = """
+import sys, ndd_search
+from ndd_search.cli import main
+from ndd_search.memory import keep_freed
+ndd_search.collapse([{"body": "one text of some words"}] * 3, text="body")
+before = keep_freed.cache_info().currsize
+main(["sketch", sys.argv[1]])
+print("kept:", before, keep_freed.cache_info().currsize)
+"""
+
+
+@pytest.mark.parametrize(("wanted", "expected"), [("", "kept: 0 0"), ("1", "kept: 0 1")])
+def test_the_allocator_of_the_process_is_changed_only_for_whoever_asks(
+    wanted: str, expected: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("one text of some words")
+    environment = {**os.environ, "NDD_KEEP_FREED": wanted}
+    command = [sys.executable, "-c", KEPT, str(file)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == expected
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

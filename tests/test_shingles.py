@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.config import Recipe
@@ -22,7 +22,6 @@ VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 
 
 @given(st.lists(texts, max_size=5), recipes)
-@settings(max_examples=400, deadline=None)
 def test_hashes_are_those_of_the_documented_formula(batch: list[str], recipe: Recipe) -> None:
     hashes, offsets = shingle_hashes(batch, recipe)
     assert (hashes.dtype, offsets.dtype, offsets[0], offsets[-1]) == (np.uint64, np.int64, 0, len(hashes))
@@ -31,7 +30,6 @@ def test_hashes_are_those_of_the_documented_formula(batch: list[str], recipe: Re
 
 
 @given(texts, recipes)
-@settings(deadline=None)
 def test_readable_shingles_are_those_that_are_hashed(text: str, recipe: Recipe) -> None:
     assert shingle_texts(text, recipe) == [" ".join(shingle) for shingle in plain.shingles(text, recipe)]
 
@@ -50,7 +48,6 @@ def test_texts_longer_than_what_is_worked_on_at_a_time_keep_to_the_formula(recip
 
 
 @given(st.lists(texts, min_size=1, max_size=4), st.integers(1, 9))
-@settings(deadline=None)
 def test_hashes_of_words_do_not_depend_on_how_much_is_worked_on_at_a_time(batch: list[str], block: int) -> None:
     recipe = Recipe()
     with pytest.MonkeyPatch.context() as patch:

@@ -1,6 +1,5 @@
 """What the stream and its pages promise, on generated result lists."""
 
-import pickle
 import tracemalloc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.decision import Decision, Overlaps
+from ndd_search.entries import sealed, stream_of, stream_parts, unsealed
 from ndd_search.page import Fetch, Fetched, Page, cut, fill, run
 from ndd_search.similarity import resemblance
 from ndd_search.sketches import Sketch
@@ -104,7 +104,6 @@ def bar_of(shingles: float, options: CollapseOptions) -> float:
 
 
 @given(engines(), option_sets(), st.integers(1, 7))
-@settings(max_examples=1000, deadline=None)
 def test_every_hit_is_shown_once_or_listed_under_one_leader_that_it_resembles(
     engine: Engine, options: CollapseOptions, size: int
 ) -> None:
@@ -119,14 +118,12 @@ def test_every_hit_is_shown_once_or_listed_under_one_leader_that_it_resembles(
 
 
 @given(engines(), option_sets())
-@settings(max_examples=500, deadline=None)
 def test_no_two_leaders_are_near_duplicates(engine: Engine, options: CollapseOptions) -> None:
     hits = engine.page(0, 1000, options).hits
     assert not any(counts(a, b, options) for i, a in enumerate(hits) for b in hits[:i])
 
 
 @given(engines(), option_sets(), st.integers(1, 7))
-@settings(max_examples=500, deadline=None)
 def test_pages_are_full_while_the_engine_has_groups_and_are_slices_of_one_stream(
     engine: Engine, options: CollapseOptions, size: int
 ) -> None:
@@ -141,7 +138,6 @@ def test_pages_are_full_while_the_engine_has_groups_and_are_slices_of_one_stream
 
 
 @given(engines(), option_sets(mode="group"), st.integers(0, 20), st.integers(1, 7), st.data())
-@settings(max_examples=500, deadline=None)
 def test_a_page_does_not_depend_on_what_was_asked_before(
     engine: Engine, options: CollapseOptions, start: int, size: int, data: st.DataObject
 ) -> None:
@@ -154,7 +150,6 @@ def test_a_page_does_not_depend_on_what_was_asked_before(
 
 
 @given(engines(), option_sets())
-@settings(max_examples=300, deadline=None)
 def test_a_longer_window_changes_no_earlier_leader(engine: Engine, options: CollapseOptions) -> None:
     short = run(fill(Stream(), 0, 1, engine, options), engine.fetch)
     full = run(fill(short, 0, 1000, engine, options), engine.fetch)
@@ -162,7 +157,6 @@ def test_a_longer_window_changes_no_earlier_leader(engine: Engine, options: Coll
 
 
 @given(engines(), option_sets(), st.integers(0, 20), st.integers(0, 7))
-@settings(max_examples=300, deadline=None)
 def test_modes_differ_only_as_documented(engine: Engine, options: CollapseOptions, start: int, size: int) -> None:
     def ids(mode: str, start: int = 0, size: int = 1000) -> list[int]:
         chosen = CollapseOptions(**{**options.__dict__, "mode": mode})
@@ -178,7 +172,6 @@ def test_modes_differ_only_as_documented(engine: Engine, options: CollapseOption
 
 
 @given(engines(), option_sets(keep=("newest:time",)), st.sampled_from([1, 2, 3]))
-@settings(max_examples=300, deadline=None)
 def test_keep_and_max_per_group_choose_within_the_group_and_leave_its_rank(
     engine: Engine, options: CollapseOptions, most: int
 ) -> None:
@@ -195,7 +188,6 @@ def test_keep_and_max_per_group_choose_within_the_group_and_leave_its_rank(
 
 
 @given(engines(), option_sets(keep=("newest:time",)), st.sampled_from([1, 2, 3]), st.integers(1, 7), st.data())
-@settings(max_examples=200, deadline=None)
 def test_what_keep_chose_for_one_page_no_other_page_shows_and_nothing_is_lost(
     engine: Engine, options: CollapseOptions, most: int, size: int, data: st.DataObject
 ) -> None:
@@ -216,7 +208,6 @@ def test_what_keep_chose_for_one_page_no_other_page_shows_and_nothing_is_lost(
 
 
 @given(engines(), option_sets(), st.integers(0, 59))
-@settings(max_examples=300, deadline=None)
 def test_every_examined_hit_can_be_explained(engine: Engine, options: CollapseOptions, rank: int) -> None:
     page = engine.page(0, 1000, options)
     if rank >= page.info.examined:
@@ -239,7 +230,6 @@ def test_a_hit_that_comes_twice_is_shown_once() -> None:
 
 
 @given(engines(), option_sets(), st.integers(1, 9))
-@settings(max_examples=150, deadline=None)
 def test_hits_are_compared_piece_by_piece_with_the_same_result(
     engine: Engine, options: CollapseOptions, piece: int
 ) -> None:
@@ -312,12 +302,14 @@ def test_the_copy_shown_is_the_one_wished_for(keep: list[Any], expected: int) ->
 
 
 @given(engines(), option_sets(), st.integers(0, 20), st.integers(1, 7))
-@settings(max_examples=200, deadline=None)
 def test_a_stream_comes_back_from_its_bytes_and_gives_the_same_page(
     engine: Engine, options: CollapseOptions, start: int, size: int
 ) -> None:
     stream = run(fill(Stream(), start, size, engine, options), engine.fetch)
-    back = pickle.loads(pickle.dumps(stream))
+    entry = sealed(b"key", *stream_parts(stream))
+    found = entry and unsealed(b"key", entry)
+    assert found
+    back = stream_of(*found)
     assert back.hits == stream.hits
     assert [one.tolist() for one in back.sketches] == [one.tolist() for one in stream.sketches]
     assert all(one.dtype == np.int32 for one in back.sketches)
@@ -325,7 +317,6 @@ def test_a_stream_comes_back_from_its_bytes_and_gives_the_same_page(
 
 
 @given(engines(), option_sets(mode="group"), st.integers(1, 7), st.sets(st.integers(0, 60)))
-@settings(max_examples=300, deadline=None)
 def test_a_page_with_other_hits_shows_those_and_ends_where_one_is_missing(
     engine: Engine, options: CollapseOptions, size: int, missing: set[int]
 ) -> None:

@@ -5,7 +5,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.config import Recipe
@@ -19,7 +19,6 @@ HTML = Recipe(markup="html")
 
 
 @given(st.lists(texts, max_size=6), st.booleans())
-@settings(max_examples=400, deadline=None)
 def test_texts_read_together_have_the_tokens_that_each_has_by_the_rules(batch: list[str], apart: bool) -> None:
     read = clean(batch, apart)
     found = [split(read.points[read.offsets[i] : read.offsets[i + 1] - 1]) for i in range(len(batch))]
@@ -73,7 +72,6 @@ def test_a_token_is_a_run_of_letters_digits_and_their_marks_or_one_character_in_
 
 
 @given(texts)
-@settings(deadline=None)
 def test_composed_and_decomposed_characters_are_the_same_text(text: str) -> None:
     short = "".join(char for char in text if not unicodedata.combining(char))  # very long runs of marks are cut
     assert tokens(unicodedata.normalize("NFD", short), WORDS) == tokens(unicodedata.normalize("NFC", short), WORDS)

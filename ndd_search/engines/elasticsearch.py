@@ -51,6 +51,7 @@ def perform(
     **others: Any,
 ) -> TransportApiResponse:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    hook.settings.memory.serve(transport)
     original = _request(method, target, **others)
 
     def send(request: Request) -> Answer:
@@ -69,6 +70,7 @@ async def perform_async(
     **others: Any,
 ) -> TransportApiResponse:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    hook.settings.memory.serve(transport)
     original = _request(method, target, **others)
 
     async def send(request: Request) -> Answer:

@@ -7,7 +7,6 @@ read while one writes; what was committed survives a crash.
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -22,7 +21,7 @@ from weakref import finalize
 
 import numpy as np
 
-from ndd_search.cache import Cache, Flights, MemoryCache, PairCache, cache_key
+from ndd_search.cache import Cache, FailureGuard, Flights, MemoryCache, PairCache, cache_key
 from ndd_search.census import count_common_values
 from ndd_search.common_values import SAMPLE, CommonValues
 from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, check_page, collapse_options
@@ -50,6 +49,7 @@ from ndd_search.engines.stored import (
     source_of,
     texts_of,
 )
+from ndd_search.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.errors import IndexUnusable, RecipeMismatch, importing
 from ndd_search.keep import wishes_about
 from ndd_search.page import Fetch, cut, fill, next_fetch, run
@@ -88,7 +88,7 @@ class Index:
         self._linked: State | None = None  # the state whose files they lead to
         with told(path):
             self._index = self._engine(path)
-        self._cache, self._flights, self._pairs = cache, Flights(), PairCache()
+        self._cache, self._guarded, self._flights, self._pairs = cache, FailureGuard(), Flights(), PairCache()
         self._common = CommonFile(self.path, self.recipe.id)
         self._name = self.path.resolve().name
 
@@ -325,15 +325,28 @@ class Index:
             return (stream, True) if enough(stream) else (grow(stream), False)
         try:
             stream = grow(stream)
-            self._cache.put(key, pickle.dumps(stream, pickle.HIGHEST_PROTOCOL))
+            self._remember(key, stream)
         finally:
             self._flights.land(key)
         return stream, False
 
     def _known(self, key: bytes) -> Stream:
-        value = self._cache.get(key)
-        stream: Stream = Stream() if value is None else pickle.loads(value)
-        return stream
+        with self._guarded():
+            entry = self._cache.get(key)
+            found = None if entry is None else unsealed(key, entry)
+            if found is not None:
+                with suppress(*UNREADABLE):  # somebody else's, under a key and with a checksum of ours
+                    return _stream_of(*found)
+        return Stream()
+
+    def _remember(self, key: bytes, stream: Stream) -> None:
+        """Keep a stream; the sketch of a hit is written once."""
+        hits = tuple(
+            [None if name == "sketch" else value for name, value in hit._asdict().items()] for hit in stream.hits
+        )
+        with self._guarded():
+            if (entry := sealed(key, *stream_parts(replace(stream, hits=hits)))) is not None:
+                self._cache.put(key, entry)
 
     def _key(
         self, query: tuple[str, str | None], options: CollapseOptions, state: State, common: CommonValues | None
@@ -411,13 +424,21 @@ class Index:
 class _Read(NamedTuple):
     """What is stored of a document.
 
-    source: the document as JSON. texts: the text of each text field. fields: the other fields, by which hits are filtered.
+    source: the document as JSON. texts: the text of each text field. fields: the others, by which hits are filtered.
     """
 
     id: str
     source: bytes
     texts: list[str]
     fields: dict[str, Any]
+
+
+def _stream_of(plain: dict[str, Any], arrays: memoryview) -> Stream:
+    """The stream that Index._remember wrote. Raises one of UNREADABLE for what cannot be one."""
+    stream = stream_of(plain, arrays)
+    hits = [StoredHit(*hit) for hit in stream.hits]
+    sketches = [one.astype("<i4").tobytes() for one in stream.sketches]
+    return replace(stream, hits=tuple(hit._replace(sketch=one) for hit, one in zip(hits, sketches, strict=True)))
 
 
 def _analyzer(language: str) -> tantivy.TextAnalyzer:

@@ -19,6 +19,7 @@ from ndd_search.config import CollapseChanges, collapse_options
 from ndd_search.engines.answers import Answer
 from ndd_search.engines.middleware import Conversation, conversation
 from ndd_search.engines.multi import MultiConversation, multi_conversation
+from ndd_search.engines.remembered import indexes_written
 from ndd_search.engines.request import Request, is_write, stripped
 from ndd_search.engines.settings import Settings, WrapSettings, settings_of
 from ndd_search.engines.trips import Wait
@@ -91,8 +92,12 @@ class Hook:
         except Exception:
             if is_writable(stripped(request).body):
                 raise
-        with self._left_alone(request) as alone:
-            return send(alone)
+        answer: Answer | None = None
+        try:
+            answer = send(self._sent(request))
+            return answer
+        finally:
+            self._after(request, answer)
 
     async def handle_async(
         self, request: Request, send: AsyncSend, is_writable: Writable, timeout: float | None = None
@@ -104,8 +109,12 @@ class Hook:
         except Exception:
             if is_writable(stripped(request).body):
                 raise
-        with self._left_alone(request) as alone:
-            return await send(alone)
+        answer: Answer | None = None
+        try:
+            answer = await send(self._sent(request))
+            return answer
+        finally:
+            self._after(request, answer)
 
     def _flow(self, talk: Conversation | MultiConversation, flights: Flights, timeout: float | None) -> Flow:
         """What it takes to answer a search: requests to send, and flights to wait for."""
@@ -126,14 +135,14 @@ class Hook:
         changes = others if enabled else None
         return conversation(request, self.settings, changes) or multi_conversation(request, self.settings, changes)
 
-    @contextmanager
-    def _left_alone(self, request: Request) -> Iterator[Request]:
-        """What to send for a request that is not collapsed; after a write, searches through this client see it."""
-        try:
-            yield self.settings.writes(stripped(request))
-        finally:
-            if is_write(request):
-                self.settings.forget()
+    def _sent(self, request: Request) -> Request:
+        """What to send for a request that is not collapsed."""
+        return self.settings.writes(stripped(request))
+
+    def _after(self, request: Request, answer: Answer | None) -> None:
+        """Searches through this client see what was written through it."""
+        if is_write(request):
+            self.settings.memory.forget(indexes_written(request, answer))
 
 
 def _carried_out(flow: Flow, send: Send) -> Answer:

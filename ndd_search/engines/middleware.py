@@ -34,6 +34,7 @@ from ndd_search.engines.common import LISTED, count_common, table_of
 from ndd_search.engines.filter_path import filtered
 from ndd_search.engines.hiding import Hider
 from ndd_search.engines.known import Known, KnownToCaller
+from ndd_search.engines.remembered import Moment
 from ndd_search.engines.request import (
     Request,
     Search,
@@ -139,10 +140,10 @@ class Conversation:
 
     def remembered(self) -> Answer | None:
         """The finished page, if it is in the cache."""
-        body = self.settings.recall(self.key)
+        body = self.settings.memory.recall_page(self.key)
         if body is None:
             return None
-        if "ndd" in body:
+        if isinstance(body.get("ndd"), dict):
             body["ndd"]["cache"] = "hit"
         return Answer(body)
 
@@ -161,7 +162,7 @@ class Conversation:
             if page is not None:
                 return replace(page, body=self._filtered(page.body)) if page.has_hits else page
             self.settings.known.came_back(self.search.target, self.search.target_of_caller)
-        known: State | None = self.settings.recall(self._stream_key)
+        known = self.settings.memory.recall_state(self._stream_key) if self._moment else None
         if known is not None and not self._decides_by(known.table):
             known = None
         try:
@@ -185,10 +186,10 @@ class Conversation:
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from self._as_it_came(_NO_DOCUMENTS))
         if state is not known and state.lasting:
-            self.settings.remember(self._stream_key, replace(state, raw=None))
+            self.settings.memory.remember_state(self._stream_key, state, self._moment)
         body = self._response(state, page, "off" if self._stream_key is None else "hit" if state is known else "miss")
         if state.lasting:
-            self.settings.remember(self.key, body)
+            self.settings.memory.remember_page(self.key, body, state, self._moment)
         return Answer(body, raw=state.raw)
 
     def _filled(self, state: State) -> Rounds:
@@ -475,10 +476,12 @@ class Conversation:
         request = self.search.request
         body = {key: value for key, value in self.search.body.items() if key not in ("from", "size")}
         params = {name: value for name, value in request.params.items() if name not in ("from", "size")}
-        common = self.settings.common
-        given = common if isinstance(common, bool) else common.digest
-        settings = (self.settings.scope, self.settings.recipe.id, self.settings.sketch_field.name, given)
-        return cache_key(settings, self.search.caller, request.path, params, body, repr(parts))
+        return cache_key("search", self.settings.key, self.search.caller, request.path, params, body, repr(parts))
+
+    @cached_property
+    def _moment(self) -> Moment | None:
+        """What had been written when this search began, None where it is not remembered."""
+        return self.settings.memory.moment(self.search.request.path.rpartition("/")[0]) if self._remember else None
 
     @cached_property
     def _stream_key(self) -> bytes | None:

@@ -51,6 +51,7 @@ def perform(
     hook: Hook, inner: Callable[..., Any], transport: Any, method: str, url: str, *arguments: Any, **others: Any
 ) -> Any:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    hook.settings.memory.serve(transport)
     named = _named(arguments, others)
     original = _request(method, url, named)
 
@@ -71,6 +72,7 @@ async def perform_async(
     **others: Any,
 ) -> Any:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    hook.settings.memory.serve(transport)
     named = _named(arguments, others)
     original = _request(method, url, named)
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
-import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -16,6 +13,7 @@ from ndd_search.cache import Cache, MemoryCache, PairCache
 from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, collapse_options
 from ndd_search.engines.known import Knowledge, Said
+from ndd_search.engines.remembered import Memory
 from ndd_search.engines.writes import SketchedWrites
 from ndd_search.field import SketchField
 from ndd_search.settings_file import StoredSettings, read_settings
@@ -51,44 +49,21 @@ class Settings:
     clock: Callable[[], float] = monotonic
 
     def __post_init__(self) -> None:
-        self.scope = uuid.uuid4().hex  # two clients may be two users, even where no header says so
         self.pairs = PairCache()
         self.known = Knowledge()
         self._said = Said()
+        self.memory = Memory(self.cache)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells the answers of these settings, but for the options, from those of others."""
+        table = str(self.common) if isinstance(self.common, bool) else self.common.digest
+        return self.memory.caller, self.recipe.id, self.sketch_field.name, table
 
     @property
     def counts_common(self) -> bool:
         """Whether common values are counted by a request of our own; only "kmv" weighs them."""
         return self.common is True and self.recipe.measure == "kmv"
-
-    def recall(self, key: bytes | None) -> Any:
-        """What is remembered under a key, None for nothing; a copy."""
-        with self._cache_may_fail():
-            if key is not None and self.cache is not None and (value := self.cache.get(key)) is not None:
-                return pickle.loads(value)
-        return None
-
-    def remember(self, key: bytes | None, value: Any) -> None:
-        """Keep a copy of a value; None for a key keeps nothing."""
-        with self._cache_may_fail():
-            if key is not None and self.cache is not None:
-                self.cache.put(key, pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
-
-    def forget(self) -> None:
-        """Let no search be answered with what was found before, nor with what one that is on its way will remember."""
-        self.scope = uuid.uuid4().hex  # in every key
-        with self._cache_may_fail():
-            if self.cache is not None:
-                self.cache.clear()
-
-    @contextmanager
-    def _cache_may_fail(self) -> Iterator[None]:
-        """One that the user made, of another process perhaps: searches and writes go on without it."""
-        try:
-            yield
-        except Exception as error:
-            if self._said.first_time("the cache", type(error).__name__):
-                log.warning("searches go on without the cache, which failed: %r", error)
 
     def degrade(self, path: str, reason: str) -> str:
         """Log a reason once for each target. Returns it."""

@@ -22,7 +22,8 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
 
     client:      Elasticsearch, AsyncElasticsearch, OpenSearch or AsyncOpenSearch. Wrapping it again changes settings.
     recipe:      whose sketches are compared (Recipe()). field: the object that holds them ("ndd").
-    cache:       True: 64 MB in this process, ten seconds, emptied by writes through this client; False; or a Cache.
+    cache:       True: 64 MB in this process, ten seconds; False; or a cache.Cache, which other clients may share. What
+                 was found before a write through this client is not used after it.
     time_budget: seconds after which a search asks for no more hits, None for no limit.
     plain_for:   seconds during which an index without sketches is searched as if the client were not wrapped (60).
     common:      for min_similarity="auto": True counts, once an hour, which sketch values many documents of an index

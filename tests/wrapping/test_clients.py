@@ -97,10 +97,10 @@ def test_another_callers_headers_get_an_entry_of_their_own(name: str, library: L
     assert caller.search(index=library.news, body=PAGE)["ndd"]["cache"] == "miss"
 
 
-def test_two_clients_share_a_cache_and_no_entry(library: Library, connect: Connect) -> None:
+def test_two_clients_made_in_the_same_way_share_what_they_remember(library: Library, connect: Connect) -> None:
     shared = MemoryCache()
     answers = [connect(cache=shared).search(index=library.news, body=PAGE) for _ in range(2)]
-    assert [one["ndd"]["cache"] for one in answers] == ["miss", "miss"]
+    assert [one["ndd"]["cache"] for one in answers] == ["miss", "hit"]
 
 
 def test_options_of_elasticsearch_py_keep_the_hook(library: Library, connect: Connect) -> None:
