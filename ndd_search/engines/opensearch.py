@@ -117,7 +117,7 @@ def _timeout(named: Mapping[str, Any], transport: Any) -> float | None:
     """Seconds that the caller lets one request take, as the transport finds them."""
     params = named.get("params") or {}
     given = named.get("timeout") or params.get("request_timeout") or params.get("timeout")
-    return given if isinstance(given, int | float) else transport.kwargs.get("timeout", _USUAL_TIMEOUT)
+    return given if isinstance(given, int | float) else getattr(transport, "kwargs", {}).get("timeout", _USUAL_TIMEOUT)
 
 
 def _others(request: Request, original: Request, named: Mapping[str, Any], serializer: Any) -> dict[str, Any]:
