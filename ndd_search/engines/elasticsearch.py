@@ -102,7 +102,8 @@ def _timeout(transport: elastic_transport.Transport, others: Mapping[str, Any]) 
     if given is DEFAULT:
         pool = getattr(transport, "node_pool", None)  # a class of the caller's own may have none
         given = None if pool is None else pool.all()[0].config.request_timeout
-    return given
+    seconds: float | None = given
+    return seconds
 
 
 def _target(request: Request, original: Request, target: str) -> str:
