@@ -385,3 +385,19 @@ def test_a_transport_of_the_callers_own_needs_nothing_but_perform_request() -> N
     document = {"ndd": 1}
     assert client.index(index="i", id="1", document=document).body["body"] == document
     assert client.search(index="i", query={"match_all": {}}).body["target"] == "/i/_search"
+
+
+class BareOfOpenSearch:
+    """The same for opensearch-py."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def perform_request(self, method: str, url: str, **others: Any) -> Any:
+        return {"method": method, "url": url, "body": others.get("body")}
+
+
+def test_a_transport_of_opensearch_needs_nothing_else_either() -> None:
+    opensearch = pytest.importorskip("opensearchpy")
+    client = ndd.wrap(opensearch.OpenSearch("http://localhost:1", transport_class=BareOfOpenSearch))
+    assert client.index(index="i", id="1", body={"ndd": 1}) == {"method": "PUT", "url": "/i/_doc/1", "body": {"ndd": 1}}
