@@ -101,7 +101,11 @@ def _is_writable(transport: elastic_transport.Transport, others: Mapping[str, An
 def _timeout(transport: elastic_transport.Transport, others: Mapping[str, Any]) -> float | None:
     """Seconds that the caller lets one request take, None for any time."""
     given: Any = others.get("request_timeout", DEFAULT)
-    return transport.node_pool.all()[0].config.request_timeout if given is DEFAULT else given
+    if given is DEFAULT:
+        pool = getattr(transport, "node_pool", None)  # a class of the caller's own may have none
+        given = None if pool is None else pool.all()[0].config.request_timeout
+    seconds: float | None = given
+    return seconds
 
 
 def _target(request: Request, original: Request, target: str) -> str:
@@ -133,14 +137,15 @@ def _others(request: Request, original: Request, others: Mapping[str, Any]) -> d
 
 
 def _answer(response: TransportApiResponse) -> Answer:
-    return Answer(response.body, response.meta.status, response)
+    meta, body = response
+    return Answer(body, meta.status, response)
 
 
 def _given(answer: Answer, transport: elastic_transport.Transport) -> TransportApiResponse:
     """What the client expects: the engine's own answer, or ours with the facts of the first round."""
     raw = answer.raw
     if raw is not None:
-        return TransportApiResponse(raw.meta, answer.body)
+        return raw if raw[1] is answer.body else TransportApiResponse(raw[0], answer.body)
     headers = HttpHeaders({"content-type": "application/json", "x-elastic-product": "Elasticsearch"})
     node = transport.node_pool.all()[0].config
     return TransportApiResponse(ApiResponseMeta(200, "1.1", headers, 0.0, node), answer.body)

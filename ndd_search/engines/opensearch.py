@@ -56,7 +56,7 @@ def perform(
     original = _request(method, url, named)
 
     def send(request: Request) -> Answer:
-        body = inner(request.method, request.path, **_others(request, original, named, transport.serializer))
+        body = inner(request.method, request.path, **_others(request, original, named, transport))
         return _answer(body)
 
     return hook.handle(original, send, partial(_is_writable, transport), _timeout(named, transport)).body
@@ -77,7 +77,7 @@ async def perform_async(
     original = _request(method, url, named)
 
     async def send(request: Request) -> Answer:
-        body = await inner(request.method, request.path, **_others(request, original, named, transport.serializer))
+        body = await inner(request.method, request.path, **_others(request, original, named, transport))
         return _answer(body)
 
     writable, timeout = partial(_is_writable, transport), _timeout(named, transport)
@@ -119,10 +119,10 @@ def _timeout(named: Mapping[str, Any], transport: Any) -> float | None:
     """Seconds that the caller lets one request take, as the transport finds them."""
     params = named.get("params") or {}
     given = named.get("timeout") or params.get("request_timeout") or params.get("timeout")
-    return given if isinstance(given, int | float) else transport.kwargs.get("timeout", _USUAL_TIMEOUT)
+    return given if isinstance(given, int | float) else getattr(transport, "kwargs", {}).get("timeout", _USUAL_TIMEOUT)
 
 
-def _others(request: Request, original: Request, named: Mapping[str, Any], serializer: Any) -> dict[str, Any]:
+def _others(request: Request, original: Request, named: Mapping[str, Any], transport: Any) -> dict[str, Any]:
     if request is original:
         return dict(named)
     given = named.get("params") or {}
@@ -132,5 +132,5 @@ def _others(request: Request, original: Request, named: Mapping[str, Any], seria
     if request.timeout is not None:  # the transport takes what is said last, and sends the rest to the server
         own = [kept.pop(name, None) for name in _TIMEOUTS] + [named.get("timeout")]
         timeout["timeout"] = min([request.timeout, *(one for one in own if isinstance(one, int | float))])
-    body = "".join(f"{serializer.dumps(line)}\n" for line in request.body) if request.parts else request.body
+    body = "".join(f"{transport.serializer.dumps(line)}\n" for line in request.body) if request.parts else request.body
     return {**named, "params": {**request.params, **same, **kept}, "body": body, **timeout}

@@ -6,6 +6,7 @@ import copy
 import importlib
 from collections.abc import Callable, Iterator
 from inspect import iscoroutinefunction
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -365,3 +366,38 @@ def test_options_that_cannot_be_are_told_though_no_client_can_write_them(pair: P
     outcome = pair.outcome(lambda: pair.wrapped.search(index="idx", body={"query": {}, "ndd": Unwritable()}))
     assert "must be an object of options, true or false, got <unwritable>" in outcome.returned
     assert outcome.received == []
+
+
+class Bare:
+    """The least that the client takes for a transport, as its own tests use: what it says is what it was sent."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def perform_request(self, method: str, target: str, **others: Any) -> Any:
+        meta = SimpleNamespace(status=200, headers={"x-elastic-product": "Elasticsearch"}, http_version="1.1")
+        return meta, {"method": method, "target": target, "body": others.get("body")}
+
+
+def test_a_transport_of_the_callers_own_needs_nothing_but_perform_request() -> None:
+    elasticsearch = pytest.importorskip("elasticsearch")
+    client = ndd.wrap(elasticsearch.Elasticsearch("http://localhost:1", transport_class=Bare))
+    document = {"ndd": 1}
+    assert client.index(index="i", id="1", document=document).body["body"] == document
+    assert client.search(index="i", query={"match_all": {}}).body["target"] == "/i/_search"
+
+
+class BareOfOpenSearch:
+    """The same for opensearch-py."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def perform_request(self, method: str, url: str, **others: Any) -> Any:
+        return {"method": method, "url": url, "body": others.get("body")}
+
+
+def test_a_transport_of_opensearch_needs_nothing_else_either() -> None:
+    opensearch = pytest.importorskip("opensearchpy")
+    client = ndd.wrap(opensearch.OpenSearch("http://localhost:1", transport_class=BareOfOpenSearch))
+    assert client.index(index="i", id="1", body={"ndd": 1}) == {"method": "PUT", "url": "/i/_doc/1", "body": {"ndd": 1}}
