@@ -321,6 +321,7 @@ class CollapseChanges(TypedDict, total=False):
     time_field: str | None
     max_seconds_apart: float | None
     strategy: Strategy
+    collapse_unranked: bool
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:

@@ -160,10 +160,9 @@ class Explosive:
         raise RuntimeError("no text of mine")
 
 
-def nested(depth: int) -> list[Any]:
-    value: list[Any] = ["deep"]
-    for _ in range(depth):
-        value = [value]
+def in_itself() -> list[Any]:
+    value: list[Any] = ["text"]
+    value.append(value)
     return value
 
 
@@ -177,7 +176,7 @@ def test_the_first_document_without_text_is_named_with_the_fields_that_lack_it(
 
 
 @pytest.mark.parametrize(
-    "value", [Explosive(), nested(100_000)], ids=["a value whose text fails", "100,000 lists deep"]
+    "value", [Explosive(), in_itself()], ids=["a value whose text fails", "a list that holds itself"]
 )
 def test_a_document_that_breaks_is_passed_on_and_logged_once(value: Any, caplog: pytest.LogCaptureFixture) -> None:
     bad = {"_id": "7", "body": value}

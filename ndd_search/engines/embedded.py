@@ -403,8 +403,8 @@ class Index:
         name = f"document {place}"
         id = id_of(document, name)
         which = f"{name} ({id})"
-        texts = texts_of(document, self.meta.text, which)
-        return _Read(id, source_of(document, which), texts, filterable(document, self.meta.text))
+        source = source_of(document, which)  # first: it refuses what cannot be read
+        return _Read(id, source, texts_of(document, self.meta.text, which), filterable(document, self.meta.text))
 
     def _prepared(self, batch: Sequence[_Read]) -> list[dict[str, Any]]:
         """The documents of a batch as tantivy stores them."""

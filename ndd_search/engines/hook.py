@@ -69,6 +69,10 @@ async def _landed_async(wish: Wait) -> Answer | None:
     return None
 
 
+def _anything(body: Any) -> bool:
+    return True
+
+
 class Hook:
     """What a wrapped client asks before each request."""
 
@@ -79,7 +83,9 @@ class Hook:
     def __reduce__(self) -> tuple[Any, ...]:
         return Hook, (replace(self.settings),)  # a copy starts with what it was told, and learns for itself
 
-    def handle(self, request: Request, send: Send, is_writable: Writable, timeout: float | None = None) -> Answer:
+    def handle(
+        self, request: Request, send: Send, is_writable: Writable = _anything, timeout: float | None = None
+    ) -> Answer:
         """Answer a request, sending what is needed.
 
         is_writable: whether the client can write a body; one that it cannot write goes to it as it came, so that the
@@ -100,7 +106,7 @@ class Hook:
             self._after(request, answer)
 
     async def handle_async(
-        self, request: Request, send: AsyncSend, is_writable: Writable, timeout: float | None = None
+        self, request: Request, send: AsyncSend, is_writable: Writable = _anything, timeout: float | None = None
     ) -> Answer:
         """The same for coroutines."""
         try:

@@ -81,11 +81,12 @@ def source_of(document: Mapping[str, Any], which: str) -> bytes:
 
 
 def texts_of(document: Mapping[str, Any], fields: Sequence[str], which: str) -> list[str]:
-    """The text of each field, "" where there is none. Raises InvalidDocument for a field nested too deep to be read."""
+    """The text of each field, "" where there is none. Raises InvalidDocument for a field that holds itself."""
     try:
         return [text_of(document, [field]) or "" for field in fields]
-    except RecursionError:
-        raise InvalidDocument(which, "it is nested too deep", "flatten it") from None
+    except InvalidDocument as error:
+        _, problem, remedy = error.args
+        raise InvalidDocument(which, problem, remedy) from None
 
 
 def _no_text_key(value: Any) -> tuple[Any] | None:

@@ -136,7 +136,7 @@ class Sketcher:
     def _drop(self, document: dict[str, Any], where: SketchField) -> None:
         document.pop(where.name, None)
         if are_keys(document.get(where.keys)):
-            del document[where.keys]
+            document.pop(where.keys, None)
 
     def _check(self, action: Action, document: Mapping[str, Any], where: SketchField) -> None:
         """Refuse to overwrite what is not ours. A null holds nothing: it is what removing a sketch leaves behind."""
