@@ -18,11 +18,11 @@ import numpy as np  # isort: skip  # after measure, which sets the number of its
 import ndd_search as ndd
 from benchmarks.page_check import OURS, PLAIN, plainly
 from ndd_search import native
-from ndd_search.census import count_common_values
-from ndd_search.common_values import CommonValues
-from ndd_search.decision import Decision
-from ndd_search.groups import lead
-from ndd_search.sketches import VALUES
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.groups import lead
+from ndd_search.sketching.sketches import VALUES
 
 HITS, K = 100, 64
 RECIPE = ndd.Recipe(k=K)

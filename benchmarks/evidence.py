@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ndd_search.census import count_common_values
-from ndd_search.common_values import SAMPLE, CommonValues
 from ndd_search.config import Recipe
-from ndd_search.decision import Decision, Overlaps
 from ndd_search.evaluation.collection import LabelledPairs, read_collection
 from ndd_search.evaluation.measures import quality
-from ndd_search.overlaps import overlaps
-from ndd_search.pairs import rows_of
-from ndd_search.sketches import sketch_many
+from ndd_search.matching.decision import Decision, Overlaps
+from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.matching.frequency_table import SAMPLE, CommonValues
+from ndd_search.matching.overlaps import overlaps
+from ndd_search.matching.pairs import rows_of
+from ndd_search.sketching.sketches import sketch_many
 
 RECIPE = Recipe()
 LEAST = 0.3

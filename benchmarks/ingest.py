@@ -25,12 +25,12 @@ import numpy as np
 
 import ndd_search as ndd
 from ndd_search.cli.cluster import Address
-from ndd_search.decision import Decision
-from ndd_search.estimators import similar_pairs
-from ndd_search.field import SketchField
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.templates import properties
-from ndd_search.pairs import rows_of
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.measures import similar_pairs
+from ndd_search.matching.pairs import rows_of
+from ndd_search.sketching.field import SketchField
 from tests.collections import read
 
 PLAIN: dict[str, Any] = {"text": {"type": "text"}, "number": {"type": "long"}}

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ndd_search.config import Recipe
-from ndd_search.text import tokens
+from ndd_search.text.tokens import tokens
 
 MANUAL = [
     "el",

@@ -11,15 +11,15 @@ from time import perf_counter
 
 import numpy as np
 
-from ndd_search.census import count_common_values, count_in_list
-from ndd_search.common_values import SAMPLE
 from ndd_search.config import Recipe
-from ndd_search.decision import Decision
-from ndd_search.estimators import similar_pairs
 from ndd_search.evaluation.collection import Collection, read_collection
 from ndd_search.evaluation.pages import result_page
-from ndd_search.pairs import rows_of
-from ndd_search.sketches import sketch_many
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.document_frequency import count_common_values, count_in_list
+from ndd_search.matching.frequency_table import SAMPLE
+from ndd_search.matching.measures import similar_pairs
+from ndd_search.matching.pairs import rows_of
+from ndd_search.sketching.sketches import sketch_many
 
 RECIPE = Recipe()
 HEADS = ["", "hits", "table", "dup@10", "missed", "full", "lost", "µs to count"]

@@ -10,7 +10,7 @@ from time import process_time
 import numpy as np
 
 import ndd_search as ndd
-from ndd_search.sketches import Sketch
+from ndd_search.sketching.sketches import Sketch
 
 COUNTS = (2_000, 8_000, 20_000, 50_000)
 COPIED, SHINGLES, EDITED, FRAME = 0.3, 120, 10, 60

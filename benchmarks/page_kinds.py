@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ndd_search.sketches import VALUES, Sketch
+from ndd_search.sketching.sketches import VALUES, Sketch
 
 Documents = list[np.ndarray]
 

@@ -18,7 +18,7 @@ import ndd_search as ndd
 from benchmarks.measure import measure
 from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
-from ndd_search.field import SketchField
+from ndd_search.sketching.field import SketchField
 
 HITS, K = 100, 128
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.kinds_of_text import TOWNS, WORDS, Collection
 from ndd_search.config import Recipe
-from ndd_search.text import tokens
+from ndd_search.text.tokens import tokens
 
 LENGTHS = {"heads": (18, 110), "teasers": (36, 275)}  # characters
 DENSE = {"ja", "km", "ko", "my", "th"}  # half as many say the same

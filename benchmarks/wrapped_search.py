@@ -25,11 +25,12 @@ from typing import Any
 
 import ndd_search as ndd
 from benchmarks.stopwatch import Stopwatch
-from ndd_search.engines import hook, middleware
-from ndd_search.engines.middleware import Conversation
-from ndd_search.field import SketchField
 from ndd_search.indexing.templates import properties
-from ndd_search.stream import Stream
+from ndd_search.middleware import conversation as middleware
+from ndd_search.middleware import driver as hook
+from ndd_search.middleware.conversation import Conversation
+from ndd_search.paging.stream import Stream
+from ndd_search.sketching.field import SketchField
 
 WORDS = [f"{a}{b}{c}" for a in ("ka", "lo", "mi", "re", "su") for b in ("ban", "dor", "fel", "gim") for c in range(400)]
 LENGTHS = {"0.3 kB": 40, "3 kB": 400}  # words

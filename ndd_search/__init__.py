@@ -9,46 +9,46 @@ from ndd_search.config import CollapseOptions, Recipe
 from ndd_search.errors import InvalidDocument, InvalidSketch, MissingExtra, NDDError, RecipeMismatch
 
 if TYPE_CHECKING:
-    from ndd_search.engines.embedded import Index
-    from ndd_search.engines.hook import options
-    from ndd_search.engines.merge import merge
-    from ndd_search.engines.wrap import unwrap, wrap
-    from ndd_search.groups import leaders
+    from ndd_search.clients.wrap import unwrap, wrap
+    from ndd_search.embedded.index import Index
     from ndd_search.indexing.backfill import Backfill
     from ndd_search.indexing.candidates import CandidateSearch, find_duplicates
     from ndd_search.indexing.duplicate_policy import DuplicatePolicy
     from ndd_search.indexing.ingest import sketch_fields, with_sketches
-    from ndd_search.page import Page
+    from ndd_search.matching.groups import leaders
+    from ndd_search.middleware.driver import options
+    from ndd_search.paging.collapse import collapse
+    from ndd_search.paging.page import Page
     from ndd_search.presets import Preset, preset
-    from ndd_search.ranked_list import collapse
-    from ndd_search.similarity import containment, estimate_containment, estimate_resemblance, resemblance
-    from ndd_search.sketches import Sketches, sketch, sketch_many
+    from ndd_search.rest.merge import merge
+    from ndd_search.sketching.estimates import containment, estimate_containment, estimate_resemblance, resemblance
+    from ndd_search.sketching.sketches import Sketches, sketch, sketch_many
 
 # Imported when first used: no program wants all of them, numpy takes its time, and some need an extra.
 _LATER = {
     "Backfill": "indexing.backfill",
     "CandidateSearch": "indexing.candidates",
     "DuplicatePolicy": "indexing.duplicate_policy",
-    "Index": "engines.embedded",
-    "Page": "page",
+    "Index": "embedded.index",
+    "Page": "paging.page",
     "Preset": "presets",
-    "Sketches": "sketches",
-    "collapse": "ranked_list",
-    "containment": "similarity",
-    "estimate_containment": "similarity",
-    "estimate_resemblance": "similarity",
+    "Sketches": "sketching.sketches",
+    "collapse": "paging.collapse",
+    "containment": "sketching.estimates",
+    "estimate_containment": "sketching.estimates",
+    "estimate_resemblance": "sketching.estimates",
     "find_duplicates": "indexing.candidates",
-    "leaders": "groups",
-    "merge": "engines.merge",
-    "options": "engines.hook",
+    "leaders": "matching.groups",
+    "merge": "rest.merge",
+    "options": "middleware.driver",
     "preset": "presets",
-    "resemblance": "similarity",
-    "sketch": "sketches",
+    "resemblance": "sketching.estimates",
+    "sketch": "sketching.sketches",
     "sketch_fields": "indexing.ingest",
-    "sketch_many": "sketches",
-    "unwrap": "engines.wrap",
+    "sketch_many": "sketching.sketches",
+    "unwrap": "clients.wrap",
     "with_sketches": "indexing.ingest",
-    "wrap": "engines.wrap",
+    "wrap": "clients.wrap",
 }
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import ndd_search as ndd
 from ndd_search.documents import text_of
-from ndd_search.field import SketchField
+from ndd_search.sketching.field import SketchField
 
 FIELDS = ["title", "text"]  # of the labelled collections
 RECIPE = ndd.Recipe()

@@ -14,7 +14,7 @@ from hashlib import blake2b
 import Stemmer
 
 from ndd_search.config import Recipe
-from ndd_search.text import prepare
+from ndd_search.text.tokens import prepare
 
 P, Q, R = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93
 A, B = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53

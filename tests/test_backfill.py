@@ -18,7 +18,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill, BackfillReport
-from ndd_search.indexing.patience import Patience, Stopped
+from ndd_search.indexing.retry import Patience, Stopped
 from ndd_search.indexing.templates import properties
 from tests.collections import read
 from tests.engines.find import Engine

@@ -13,9 +13,9 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.errors import IndexUnusable
-from ndd_search.field import SketchField
 from ndd_search.indexing.exact import INEXACT, exact_reader
 from ndd_search.indexing.templates import properties
+from ndd_search.sketching.field import SketchField
 from tests.engines.find import Engine
 from tests.indexed import RECIPE, stored
 from tests.test_backfill import TEXT, backfill, command, fill, run

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from ndd_search.cache import Flights, MemoryCache, PairCache, cache_key
-from ndd_search.decision import Decision
-from ndd_search.estimators import similar_pairs
-from ndd_search.pairs import rows_of
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.measures import similar_pairs
+from ndd_search.matching.pairs import rows_of
+from ndd_search.paging.cache import Flights, MemoryCache, PairCache, cache_key
 
 
 class Clock:

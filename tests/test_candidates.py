@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.cli import main
-from ndd_search.decision import Decision
-from ndd_search.estimators import similar_pairs
 from ndd_search.indexing.all_pairs import Collection, all_duplicates, read_collection
 from ndd_search.indexing.candidates import CandidateSearch, shared_keys
 from ndd_search.indexing.templates import properties
-from ndd_search.pairs import rows_of
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.measures import similar_pairs
+from ndd_search.matching.pairs import rows_of
 from tests.collections import read
 from tests.engines.find import MODULES, Engine
 from tests.test_backfill import run

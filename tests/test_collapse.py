@@ -6,7 +6,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search import native
-from ndd_search.page import _log_once
+from ndd_search.paging.page import _log_once
 
 CLIMATE = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 COPY = "LONDON (Wire) - " + CLIMATE

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.config import CollapseOptions, Recipe, collapse_options
-from ndd_search.engines.settings import settings_of
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSketch, MissingExtra, RecipeMismatch
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.doctor import Doctor
-from ndd_search.sketches import sketch
+from ndd_search.middleware.settings import settings_of
+from ndd_search.sketching.sketches import sketch
 
 recipes = st.one_of(
     st.builds(

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ndd_search import counting
-from ndd_search.counting import Counts, count_shared, lay_out
+from ndd_search.matching import shared_values as counting
+from ndd_search.matching.shared_values import Counts, count_shared, lay_out
 
 K = 32
 

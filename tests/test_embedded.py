@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.cache import MemoryCache
+from ndd_search.paging.cache import MemoryCache
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
 
@@ -244,7 +244,7 @@ def test_a_cache_can_be_given_and_counts(tmp_path: Path) -> None:
 
 WRITER = """
 import sys, ndd_search as ndd
-from ndd_search.engines import embedded
+from ndd_search.embedded import index as embedded
 embedded.COMMIT_EVERY = 512
 with ndd.Index.open(sys.argv[1], text="body") as index:
     def documents():

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search import entries
-from ndd_search.entries import sealed, unsealed
+from ndd_search.paging import entries
+from ndd_search.paging.entries import sealed, unsealed
 
 KEY = b"0123456789abcdef"
 

@@ -13,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.cli import main
-from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
-from ndd_search.decision import Decision
 from ndd_search.errors import InvalidDocument
 from ndd_search.evaluation.collection import read_collection
 from ndd_search.evaluation.measures import best_common_bar, curve, quality
@@ -25,8 +23,10 @@ from ndd_search.evaluation.report import page
 from ndd_search.evaluation.sets import rows_of_sets
 from ndd_search.evaluation.study import all_methods, halved_and_doubled, study
 from ndd_search.evaluation.tables import tables
-from ndd_search.overlaps import overlaps, shared_sums
-from ndd_search.pairs import overlapping_pairs, rows_of
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.overlaps import overlaps, shared_sums
+from ndd_search.matching.pairs import overlapping_pairs, rows_of
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "ta", "lo", "mi")]
 FRAME = "home news world politics business opinion sport culture science weather video photos local jobs archive"

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.config import Recipe
-from ndd_search.field import SketchField
+from ndd_search.sketching.field import SketchField
 
 RECIPE = Recipe.words(k=4)
 FIELD = SketchField()

@@ -132,7 +132,7 @@ def told_another_user(index: ndd.Index) -> list[str]:
     code = """
 import os, sys
 import ndd_search as ndd
-from ndd_search.engines import embedded
+from ndd_search.embedded import index as embedded
 if os.getuid() == 0:
     os.setuid(65534)
 for use in (lambda index: index.add([{"id": 1}]), lambda index: index.search("climate")):
@@ -182,7 +182,7 @@ READER = """
 import os, sys
 import ndd_search as ndd
 from pathlib import Path
-from ndd_search.engines import embedded
+from ndd_search.embedded import index as embedded
 if os.getuid() == 0:
     os.setuid(65534)
 folder = Path(sys.argv[1])

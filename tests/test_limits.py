@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ndd_search.engines.limits import Limits, limits_of, raised
-from ndd_search.engines.request import Request, read_search
+from ndd_search.rest.candidate_limits import Limits, limits_of, raised
+from ndd_search.rest.request import Request, read_search
 
 MATCH = {"match": {"body": "linear hybrid knn rrf"}}
 STANDARD = {"standard": {"query": MATCH}}

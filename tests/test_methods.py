@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.config import Recipe
-from ndd_search.decision import Decision
-from ndd_search.estimators import estimate, judged_pairs, similar_pairs, similarities
 from ndd_search.indexing.templates import properties
-from ndd_search.pairs import rows_of
-from ndd_search.signatures import profile
-from ndd_search.simhash import as_sketches, fingerprints, from_sketches
-from ndd_search.similarity import broder_resemblance, resemblance
-from ndd_search.sketches import sketch, sketch_many
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.measures import estimate, judged_pairs, similar_pairs, similarities
+from ndd_search.matching.pairs import rows_of
+from ndd_search.sketching.estimates import broder_resemblance, resemblance
+from ndd_search.sketching.signatures import profile
+from ndd_search.sketching.simhash import as_sketches, fingerprints, from_sketches
+from ndd_search.sketching.sketches import sketch, sketch_many
 from tests import plain_sketching as plain
 from tests.engines.find import Engine
 from tests.strategies import texts
@@ -69,7 +69,7 @@ def test_a_sketch_is_that_of_the_documented_formula_in_every_batch(recipe: Recip
     assert [one.tolist() for one in sketch_many(batch, recipe)] == expected
     assert [sketch(text, recipe).tolist() for text in batch] == expected
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["ndd_search.sketches"], "BATCH", room)
+        patch.setattr(sys.modules["ndd_search.sketching.sketches"], "BATCH", room)
         assert [one.tolist() for one in sketch_many(batch, recipe, 2)] == expected
 
 
@@ -137,7 +137,7 @@ def test_thousands_of_fingerprints_are_compared_some_at_a_time(monkeypatch: pyte
     rows = rows_of(list(as_sketches(prints)), 4)
     decision = Decision.of("auto", Recipe.simhash())
     whole = similar_pairs(rows, decision)
-    monkeypatch.setattr("ndd_search.estimators._AT_ONCE", 1000)
+    monkeypatch.setattr("ndd_search.matching.measures._AT_ONCE", 1000)
     parts = similar_pairs(rows, decision)
     assert list(zip(parts.first, parts.second, strict=True)) == [(i, i + 200) for i in range(100)]
     assert (whole.first.tolist(), whole.second.tolist()) == (parts.first.tolist(), parts.second.tolist())

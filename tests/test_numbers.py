@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.field import SketchField
 from ndd_search.indexing.templates import check_mapping, properties
-from ndd_search.numbers import numbers_of, numbers_value
+from ndd_search.sketching.field import SketchField
+from ndd_search.text.numbers import numbers_of, numbers_value
 from tests.engines.find import Engine
 
 RECIPE = ndd.Recipe()

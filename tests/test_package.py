@@ -140,7 +140,7 @@ def test_importing_prints_nothing_and_loads_nothing_that_only_some_programs_want
 KEPT = """
 import sys, ndd_search
 from ndd_search.cli import main
-from ndd_search.memory import keep_freed
+from ndd_search.cli.allocator import keep_freed
 ndd_search.collapse([{"body": "one text of some words"}] * 3, text="body")
 before = keep_freed.cache_info().currsize
 main(["sketch", sys.argv[1]])
@@ -168,11 +168,11 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 @pytest.mark.parametrize(
     ("package", "code"),
     [
-        ("Stemmer", "from ndd_search.sentences import _stemmer; _stemmer('english')"),
+        ("Stemmer", "from ndd_search.text.sentences import _stemmer; _stemmer('english')"),
         ("selectolax", "ndd_search.sketch('<p>a', ndd_search.Recipe(markup='html'))"),
-        ("tantivy", "import ndd_search.engines.embedded"),
-        ("elastic_transport", "import ndd_search.engines.elasticsearch"),
-        ("opensearchpy", "import ndd_search.engines.opensearch"),
+        ("tantivy", "import ndd_search.embedded.index"),
+        ("elastic_transport", "import ndd_search.clients.elasticsearch"),
+        ("opensearchpy", "import ndd_search.clients.opensearch"),
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],
 )

@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opensearchpy import OpenSearch
 
-from ndd_search.cache import MemoryCache
 from ndd_search.config import Recipe
-from ndd_search.engines.answers import Answer
-from ndd_search.engines.hook import Hook
-from ndd_search.engines.origin import Origin, origin_of
-from ndd_search.engines.remembered import indexes_written
-from ndd_search.engines.request import Request
-from ndd_search.engines.settings import settings_of
+from ndd_search.middleware.driver import Hook
+from ndd_search.middleware.origin import Origin, origin_of
+from ndd_search.middleware.page_memory import indexes_written
+from ndd_search.middleware.settings import settings_of
+from ndd_search.paging.cache import MemoryCache
+from ndd_search.rest.answers import Answer
+from ndd_search.rest.request import Request
 
 MATCH = {"match": {"body": "x"}}
 ALIASES = {"news": "news-1", "old": "news-1", "blogs": "blogs-1"}

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.config import CollapseOptions, Recipe
-from ndd_search.engines.answers import Answer
-from ndd_search.engines.hook import Hook
-from ndd_search.engines.multi import multi_conversation
-from ndd_search.engines.request import Request, Search, is_write, read_search, sketch_reading
-from ndd_search.engines.rounds import Seen, own_part, sketches_only, strategy_of, stretches, together
-from ndd_search.engines.settings import settings_of
-from ndd_search.field import SketchField
-from ndd_search.keep import fields_of
-from ndd_search.page import Fetch
+from ndd_search.middleware.driver import Hook
+from ndd_search.middleware.msearch import multi_conversation
+from ndd_search.middleware.settings import settings_of
+from ndd_search.middleware.strategies import Seen, own_part, sketches_only, strategy_of, stretches, together
+from ndd_search.paging.keep import fields_of
+from ndd_search.paging.page import Fetch
+from ndd_search.rest.answers import Answer
+from ndd_search.rest.request import Request, Search, is_write, read_search, sketch_reading
+from ndd_search.sketching.field import SketchField
 
 MATCH = {"match": {"body": "market"}}
 SKETCH = sketch_reading(SketchField())

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.engines.settings import settings_of
 from ndd_search.errors import InvalidSettings
+from ndd_search.middleware.settings import settings_of
 from ndd_search.settings_file import StoredSettings, read_settings, write_settings
 from tests.test_cli import CLIMATE, NEWS
 from tests.test_cli import ndd as run

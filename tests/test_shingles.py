@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ndd_search.config import Recipe
 from ndd_search.errors import MissingExtra
-from ndd_search.shingles import shingle_hashes, shingle_texts
-from ndd_search.sketches import sketch
+from ndd_search.sketching.sketches import sketch
+from ndd_search.text.shingles import shingle_hashes, shingle_texts
 from tests import plain_sketching as plain
 from tests.strategies import RECIPES, recipes, texts
 
@@ -51,7 +51,7 @@ def test_texts_longer_than_what_is_worked_on_at_a_time_keep_to_the_formula(recip
 def test_hashes_of_words_do_not_depend_on_how_much_is_worked_on_at_a_time(batch: list[str], block: int) -> None:
     recipe = Recipe()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ndd_search.shingles._BLOCK", block)
+        patch.setattr("ndd_search.text.shingles._BLOCK", block)
         hashes, _ = shingle_hashes(batch, recipe)
     assert hashes.tolist() == [one for text in batch for one in plain.hashes(text, recipe)]
 

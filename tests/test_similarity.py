@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.errors import InvalidSketch
-from ndd_search.groups import leaders
-from ndd_search.similarity import (
+from ndd_search.matching.groups import leaders
+from ndd_search.sketching.estimates import (
     broder_resemblance,
     containment,
     estimate_resemblance,

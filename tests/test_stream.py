@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe
-from ndd_search.decision import Decision, Overlaps
-from ndd_search.entries import sealed, stream_of, stream_parts, unsealed
-from ndd_search.page import Fetch, Fetched, Page, cut, fill, run
-from ndd_search.similarity import resemblance
-from ndd_search.sketches import Sketch
-from ndd_search.stream import Stream
+from ndd_search.matching.decision import Decision, Overlaps
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.paging.entries import sealed, stream_of, stream_parts, unsealed
+from ndd_search.paging.page import Fetch, Fetched, Page, cut, fill, run
+from ndd_search.paging.stream import Stream
+from ndd_search.sketching.estimates import resemblance
+from ndd_search.sketching.sketches import Sketch
 
 RECIPE = Recipe.words(k=12)
 
@@ -234,7 +234,7 @@ def test_hits_are_compared_piece_by_piece_with_the_same_result(
     engine: Engine, options: CollapseOptions, piece: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ndd_search.stream._PIECE", piece)
+        patch.setattr("ndd_search.paging.stream._PIECE", piece)
         pieces = engine.page(0, 1000, options)
     whole = engine.page(0, 1000, options)
     assert (pieces.groups, pieces.info.kept) == (whole.groups, whole.info.kept)

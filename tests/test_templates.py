@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.field import SketchField
 from ndd_search.indexing.templates import check_mapping, component_template, composed, files, index_template, properties
+from ndd_search.sketching.field import SketchField
 from tests.engines.find import Engine
 
 FOLDER = Path(__file__).resolve().parents[1] / "index_templates"

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.census import count_common_values
-from ndd_search.decision import PLAIN
+from ndd_search.matching.decision import PLAIN
+from ndd_search.matching.document_frequency import count_common_values
 from ndd_search.tuning.answers import AnswerFile, read_answers
 from ndd_search.tuning.belief import CREDIBLE, ENOUGH, Tuning
 from ndd_search.tuning.marked import safe, side_by_side

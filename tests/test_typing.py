@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import ndd_search
-from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseChanges, CollapseOptions
-from ndd_search.engines.hook import SearchChanges
-from ndd_search.engines.settings import WrapSettings, settings_of
-from ndd_search.pairs import Pairs
-from ndd_search.stream import Stream
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.pairs import Pairs
+from ndd_search.middleware.driver import SearchChanges
+from ndd_search.middleware.settings import WrapSettings, settings_of
+from ndd_search.paging.stream import Stream
 
 ROOT = Path(ndd_search.__file__).parents[1]
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ndd_search.census import count_in_list
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.output import (
     add_json,
@@ -27,12 +26,13 @@ from ndd_search.cli.output import (
     warn,
 )
 from ndd_search.cli.sources import input_lines, json_lines, print_line
-from ndd_search.common_values import SAMPLE
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
-from ndd_search.page import Info
-from ndd_search.ranked_list import collapse, evenly
-from ndd_search.sketches import sketch_many
+from ndd_search.matching.document_frequency import count_in_list
+from ndd_search.matching.frequency_table import SAMPLE
+from ndd_search.paging.collapse import collapse, evenly
+from ndd_search.paging.page import Info
+from ndd_search.sketching.sketches import sketch_many
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from ndd_search.engines.embedded import Index
+    from ndd_search.embedded.index import Index
 
 QUERIES = (
     "coral reefs and overfishing",
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ndd_search.engines.embedded import Index
+    from ndd_search.embedded.index import Index
 
     screen = console()
     packed = (files("ndd_search") / "demo_data" / "factbook.jsonl.gz").read_bytes()

@@ -25,11 +25,11 @@ from ndd_search.cli.output import add_json, add_recipe, console, many, print_jso
 from ndd_search.cli.sources import read_text
 from ndd_search.config import Recipe
 from ndd_search.errors import IndexUnusable
-from ndd_search.field import SketchField
 from ndd_search.indexing.all_pairs import read_collection
 from ndd_search.indexing.candidates import MOST_EXAMINED, NOT_ALL_COMPARED, Candidate, CandidateSearch, resembling
 from ndd_search.indexing.indexes import look_up
-from ndd_search.sketches import Sketch, sketch
+from ndd_search.sketching.field import SketchField
+from ndd_search.sketching.sketches import Sketch, sketch
 from ndd_search.tuning.marked import safe
 
 Pairs = Iterator[tuple[str, Candidate]]

@@ -36,13 +36,13 @@ from ndd_search.cli.output import (
 from ndd_search.cli.rows import STDIN
 from ndd_search.cli.sources import PEEK, Document, SourceOptions, read_documents, text_fields, with_text
 from ndd_search.documents import text_of
-from ndd_search.engines.folder import read_meta
-from ndd_search.engines.stored import id_of
+from ndd_search.embedded.folder import read_meta
+from ndd_search.embedded.stored import id_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.presets import preset
 
 if TYPE_CHECKING:
-    from ndd_search.engines.embedded import Index
+    from ndd_search.embedded.index import Index
 
 _NAMED = 20  # lines that are left out and named one by one
 
@@ -97,7 +97,7 @@ class _Progress:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ndd_search.engines.embedded import Index
+    from ndd_search.embedded.index import Index
 
     if arguments.source != STDIN and not arguments.source.exists():
         raise IndexUnusable(arguments.source, "there is no such file or folder", "see to its name")

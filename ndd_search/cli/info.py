@@ -18,7 +18,7 @@ from ndd_search.cli.search import open_index
 from ndd_search.tuning.marked import safe
 
 if TYPE_CHECKING:
-    from ndd_search.engines.embedded import Index
+    from ndd_search.embedded.index import Index
 
 _SAMPLE = 1000  # documents whose fields are listed
 

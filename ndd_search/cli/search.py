@@ -35,7 +35,7 @@ from ndd_search.cli.output import (
 )
 from ndd_search.config import CollapseOptions
 from ndd_search.documents import text_of
-from ndd_search.engines.folder import Meta, read_meta
+from ndd_search.embedded.folder import Meta, read_meta
 from ndd_search.errors import IndexUnusable
 from ndd_search.presets import preset
 from ndd_search.tuning.marked import safe
@@ -43,7 +43,7 @@ from ndd_search.tuning.marked import safe
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from ndd_search.engines.embedded import Index
+    from ndd_search.embedded.index import Index
 
 _JSON_MARKS = ("<em>", "</em>")
 _MARKS = ("\ue000", "\ue001")  # of the private use area: a text that holds them is shown with odd marks, no more
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def open_index(folder: Path, **settings: Any) -> Index:
     """An index that is there already. Raises IndexUnusable."""
-    from ndd_search.engines.embedded import Index
+    from ndd_search.embedded.index import Index
 
     existing(folder)
     return Index.open(folder, **settings)

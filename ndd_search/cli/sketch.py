@@ -14,7 +14,7 @@ from ndd_search.cli import DONE
 from ndd_search.cli.output import add_json, add_recipe, print_json, say
 from ndd_search.cli.sources import input_lines, read_text
 from ndd_search.config import Recipe
-from ndd_search.sketches import sketch_many
+from ndd_search.sketching.sketches import sketch_many
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

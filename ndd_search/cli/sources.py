@@ -12,7 +12,7 @@ from ndd_search.cli.files import is_html, read_file, read_text
 from ndd_search.cli.output import printable, warn
 from ndd_search.cli.rows import STDIN, Document, Report, Rows, json_lines, open_text, read_rows
 from ndd_search.documents import text_of, value_of
-from ndd_search.engines.stored import id_of, source_of, texts_of
+from ndd_search.embedded.stored import id_of, source_of, texts_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.tuning.marked import safe
 

@@ -39,8 +39,8 @@ from ndd_search.cli.search import open_index, options_for
 from ndd_search.cli.sources import open_text
 from ndd_search.config import CollapseOptions
 from ndd_search.errors import IndexUnusable, InvalidDocument
-from ndd_search.field import SketchField
 from ndd_search.settings_file import write_settings
+from ndd_search.sketching.field import SketchField
 from ndd_search.tuning.answers import AnswerFile, read_answers
 from ndd_search.tuning.belief import Tuning
 from ndd_search.tuning.marked import Piece, safe, side_by_side

@@ -15,7 +15,7 @@ from pathlib import Path
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.output import add_json, many, print_json, say
 from ndd_search.cli.search import existing
-from ndd_search.engines.folder import damages
+from ndd_search.embedded.folder import damages
 from ndd_search.tuning.marked import safe
 
 

@@ -14,21 +14,21 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.census import count_common_values
-from ndd_search.common_values import SAMPLE, Shares
 from ndd_search.config import CollapseOptions, Measure, Recipe
-from ndd_search.decision import PLAIN, Constants, Decision
-from ndd_search.estimators import similarities
 from ndd_search.evaluation.collection import Places
 from ndd_search.evaluation.sets import interned, rows_of_sets
-from ndd_search.guards import long_enough
-from ndd_search.numbers import numbers_value
-from ndd_search.overlaps import overlaps, shared_sums, shared_values
-from ndd_search.pairs import Pairs, Rows, rows_of
+from ndd_search.matching.decision import PLAIN, Constants, Decision
+from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.matching.frequency_table import SAMPLE, Shares
+from ndd_search.matching.guards import long_enough
+from ndd_search.matching.measures import similarities
+from ndd_search.matching.overlaps import overlaps, shared_sums, shared_values
+from ndd_search.matching.pairs import Pairs, Rows, rows_of
 from ndd_search.presets import PRESETS
-from ndd_search.shingles import shingle_texts
-from ndd_search.simhash import BITS, Rarity, as_sketches, fingerprints
-from ndd_search.sketches import sketch_many
+from ndd_search.sketching.simhash import BITS, Rarity, as_sketches, fingerprints
+from ndd_search.sketching.sketches import sketch_many
+from ndd_search.text.numbers import numbers_value
+from ndd_search.text.shingles import shingle_texts
 
 SIMHASH = Recipe.simhash()
 Judge = Callable[[Rows, Places, Places], Shares]

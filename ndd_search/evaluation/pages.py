@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.evaluation.collection import Collection, Places
-from ndd_search.groups import choose_leaders
-from ndd_search.pairs import Pairs
+from ndd_search.matching.groups import choose_leaders
+from ndd_search.matching.pairs import Pairs
 
 DEPTH, SHOWN = 20, 10
 Judge = Callable[[Places, Places], npt.NDArray[np.bool_]]

@@ -7,17 +7,17 @@ from html import escape
 
 import numpy as np
 
-from ndd_search.census import count_common_values
-from ndd_search.common_values import Shares
 from ndd_search.config import Recipe
-from ndd_search.decision import ROUNDING, Decision
-from ndd_search.estimators import judged_pairs
 from ndd_search.evaluation.collection import Collection
 from ndd_search.evaluation.plots import histogram, lines
 from ndd_search.evaluation.study import Result, Study
 from ndd_search.evaluation.tables import tables
-from ndd_search.pairs import rows_of
-from ndd_search.sketches import sketch_many
+from ndd_search.matching.decision import ROUNDING, Decision
+from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.matching.frequency_table import Shares
+from ndd_search.matching.measures import judged_pairs
+from ndd_search.matching.pairs import rows_of
+from ndd_search.sketching.sketches import sketch_many
 
 MOST_UNLABELLED = 3000  # documents of a collection without labels whose pairs are all looked at
 _SAMPLES = 6

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.engines.hook import options
-from ndd_search.field import SketchField
 from ndd_search.indexing.candidates import Candidate, CandidateSearch
-from ndd_search.indexing.patience import Patience
+from ndd_search.indexing.retry import Patience
 from ndd_search.indexing.scan import snapshot
-from ndd_search.sketches import Sketch, Sketches
+from ndd_search.middleware.driver import options
+from ndd_search.sketching.field import SketchField
+from ndd_search.sketching.sketches import Sketch, Sketches
 
 _PAGE = 1_000  # documents
 _PART = 2_500  # sketches, of which each may resemble each other: 12 million pairs with those of another part, 1 GB

@@ -19,15 +19,15 @@ from typing import Any
 
 from ndd_search.config import Recipe
 from ndd_search.documents import text_of
-from ndd_search.engines.hook import options
 from ndd_search.errors import IndexUnusable
-from ndd_search.field import SketchField, is_sketch_object
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.jobs import RemoveSketches, SketchDocuments, own_field
-from ndd_search.indexing.patience import Patience, status_of
+from ndd_search.indexing.retry import Patience, status_of
 from ndd_search.indexing.rewrite import Rewriter, Tally
 from ndd_search.indexing.scan import snapshot
 from ndd_search.indexing.templates import check_mapping, holds_sketches, is_mapped, kept_out_of_source, properties
+from ndd_search.middleware.driver import options
+from ndd_search.sketching.field import SketchField, is_sketch_object
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # of an index's average documents

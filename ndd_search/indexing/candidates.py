@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.config import CollapseOptions, Measure, Recipe
-from ndd_search.decision import Decision
-from ndd_search.engines.hook import options
-from ndd_search.estimators import similar_pairs
-from ndd_search.field import SketchField, keys_of
-from ndd_search.guards import long_enough
-from ndd_search.pairs import Pairs, rows_of
-from ndd_search.sketches import Sketch, Sketches, sketch
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.guards import long_enough
+from ndd_search.matching.measures import similar_pairs
+from ndd_search.matching.pairs import Pairs, rows_of
+from ndd_search.middleware.driver import options
+from ndd_search.sketching.field import SketchField, keys_of
+from ndd_search.sketching.sketches import Sketch, Sketches, sketch
 
 _MISSED = 0.01  # of the documents exactly at the bar, the share that may share too few keys to be looked at
 MOST_EXAMINED = 10_000  # documents compared with one, the most that an engine gives to a search

@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.census import count_common_values
-from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe
-from ndd_search.decision import Decision, Setting
 from ndd_search.documents import text_of
-from ndd_search.engines.hook import options
-from ndd_search.estimators import similar_pairs
-from ndd_search.field import STALE, SketchField
-from ndd_search.groups import choose_leaders
-from ndd_search.guards import long_enough
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.templates import Finding, check_mapping
-from ndd_search.pairs import rows_of
-from ndd_search.sketches import Sketch, sketch_many
+from ndd_search.matching.decision import Decision, Setting
+from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.groups import choose_leaders
+from ndd_search.matching.guards import long_enough
+from ndd_search.matching.measures import similar_pairs
+from ndd_search.matching.pairs import rows_of
+from ndd_search.middleware.driver import options
+from ndd_search.sketching.field import STALE, SketchField
+from ndd_search.sketching.sketches import Sketch, sketch_many
 
 BARS: tuple[Setting, ...] = ("auto", 0.5, 0.7, 0.8, 0.9)
 NONE = "(none)"  # stands for a recipe where a document has no sketch

@@ -13,7 +13,7 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any
 
-from ndd_search.engines.wrap import unwrap
+from ndd_search.clients.wrap import unwrap
 
 INEXACT = "ndd_search: an update would change its numbers"  # a key of such hits, beside "_source"
 _SURE = 16  # characters of a decimal with at most 15 digits, which a double always keeps

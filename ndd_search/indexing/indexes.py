@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ndd_search.errors import IndexUnusable
-from ndd_search.indexing.patience import status_of
+from ndd_search.indexing.retry import status_of
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 
 from ndd_search.config import Recipe
-from ndd_search.engines.hook import options
-from ndd_search.indexing.actions import open_action
 from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question, Questions
 from ndd_search.indexing.run_memory import Write
-from ndd_search.indexing.sketcher import Fields, IngestReport, Sketcher
-from ndd_search.sketches import Sketch
+from ndd_search.middleware.driver import options
+from ndd_search.sketching.sketches import Sketch
+from ndd_search.writing.actions import open_action
+from ndd_search.writing.sketcher import Fields, IngestReport, Sketcher
 
 
 def sketch_fields(

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from ndd_search.config import Recipe
 from ndd_search.documents import text_of
-from ndd_search.field import SketchField, are_keys, is_sketch_object, listed
 from ndd_search.indexing.indexes import IndexFacts
 from ndd_search.indexing.rewrite import Job
 from ndd_search.indexing.scan import Hits
-from ndd_search.numbers import numbers_value
-from ndd_search.sketches import Sketch, sketch, sketch_many
+from ndd_search.sketching.field import SketchField, are_keys, is_sketch_object, listed
+from ndd_search.sketching.sketches import Sketch, sketch, sketch_many
+from ndd_search.text.numbers import numbers_value
 
 if TYPE_CHECKING:
     from ndd_search.indexing.backfill import Backfill

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.exact import INEXACT, exact_reader
-from ndd_search.indexing.patience import BUSY, Patience, Stopped, waits
+from ndd_search.indexing.retry import BUSY, Patience, Stopped, waits
 from ndd_search.indexing.scan import Hits, Snapshot, snapshot
 
 _EXAMPLES = 5  # ids of documents that were left alone, for each reason

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ndd_search.indexing.patience import Patience, status_of
+from ndd_search.indexing.retry import Patience, status_of
 
 _KEEP = "15m"  # what a page may take to be worked on; renewed by the next one
 _WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, no failed shard

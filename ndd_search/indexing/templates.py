@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ndd_search.field import SketchField
+from ndd_search.sketching.field import SketchField
 
 Engine = Literal["elasticsearch", "opensearch"]
 Level = Literal["ok", "note", "warning", "error"]

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.common_values import CommonValues
 from ndd_search.config import CollapseOptions, Recipe
-from ndd_search.counting import Ranks
-from ndd_search.decision import ROUNDING, Decision, Setting
 from ndd_search.documents import value_of
-from ndd_search.estimators import judged_pairs
-from ndd_search.groups import choose_leaders
-from ndd_search.guards import allowed
-from ndd_search.pairs import Pairs, rows_of
-from ndd_search.sketches import Sketch
+from ndd_search.matching.decision import ROUNDING, Decision, Setting
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.groups import choose_leaders
+from ndd_search.matching.guards import allowed
+from ndd_search.matching.measures import judged_pairs
+from ndd_search.matching.pairs import Pairs, rows_of
+from ndd_search.matching.shared_values import Ranks
+from ndd_search.sketching.sketches import Sketch
 
 Shares = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

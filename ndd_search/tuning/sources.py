@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ndd_search.census import count_common_values
-from ndd_search.common_values import CommonValues
 from ndd_search.config import Recipe
 from ndd_search.documents import text_of
-from ndd_search.engines.answers import window_limit
-from ndd_search.engines.hook import options
-from ndd_search.engines.request import SAMPLE, sample_body
 from ndd_search.errors import InvalidDocument
-from ndd_search.field import SketchField
-from ndd_search.numbers import numbers_value
-from ndd_search.sketches import sketch_many
+from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.middleware.driver import options
+from ndd_search.rest.answers import window_limit
+from ndd_search.rest.request import SAMPLE, sample_body
+from ndd_search.sketching.field import SketchField
+from ndd_search.sketching.sketches import sketch_many
+from ndd_search.text.numbers import numbers_value
 from ndd_search.tuning.pages import FoundHit, ResultPage
 
 if TYPE_CHECKING:
-    from ndd_search.engines.embedded import Index
+    from ndd_search.embedded.index import Index
 
 Query = str | Mapping[str, Any]
 

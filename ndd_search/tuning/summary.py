@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ndd_search.decision import PLAIN
+from ndd_search.matching.decision import PLAIN
 from ndd_search.settings_file import StoredSettings
 from ndd_search.tuning.belief import CREDIBLE, Tuning
 from ndd_search.tuning.pages import SETTINGS

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.engines.middleware import Settings
+from ndd_search.middleware.conversation import Settings
 from tests.engines.find import MODULES, Engine
 from tests.wrapping.library import BAR, RECIPE, actions, documents, mapping
 from tests.wrapping.pair import Pair

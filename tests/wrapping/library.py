@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.field import SketchField
 from ndd_search.indexing.templates import properties
-from ndd_search.shingles import shingle_texts
-from ndd_search.similarity import standard_error
+from ndd_search.sketching.estimates import standard_error
+from ndd_search.sketching.field import SketchField
+from ndd_search.text.shingles import shingle_texts
 from tests.engines.find import Engine
 
 RECIPE = ndd.Recipe()

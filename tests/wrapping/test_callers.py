@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from ndd_search.cache import MemoryCache
-from ndd_search.engines.known import View
+from ndd_search.middleware.learned import View
+from ndd_search.paging.cache import MemoryCache
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk, settings_of
 from tests.wrapping.library import actions, mapping

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.cache import MemoryCache
+from ndd_search.paging.cache import MemoryCache
 from tests.engines.find import CLASSES, MODULES, Engine
 from tests.wrapping.conftest import Connect, Library, body_of, bulk, settings_of
 from tests.wrapping.library import BAR, actions, mapping
@@ -30,7 +30,7 @@ def ids(answer: Any) -> list[str]:
 
 
 def transport_class(engine: Engine, asynchronous: bool) -> Any:
-    module = importlib.import_module(f"ndd_search.engines.{engine.family}")
+    module = importlib.import_module(f"ndd_search.clients.{engine.family}")
     return module.AsyncTransport if asynchronous else module.Transport
 
 

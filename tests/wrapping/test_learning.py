@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
-from ndd_search.cache import cache_key
-from ndd_search.common_values import CommonValues
-from ndd_search.engines.known import Counted, Knowledge, Known, KnownToCaller, View
 from ndd_search.indexing.templates import properties
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.middleware.learned import Counted, Knowledge, Known, KnownToCaller, View
+from ndd_search.paging.cache import cache_key
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, bulk, settings_of
 from tests.wrapping.library import FIELDS, actions, documents, mapping

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.cache import cache_key
+from ndd_search.paging.cache import cache_key
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk, settings_of
 from tests.wrapping.library import actions, documents, expected, mapping

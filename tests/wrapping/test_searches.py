@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ndd_search.similarity import standard_error
+from ndd_search.sketching.estimates import standard_error
 from tests.wrapping.conftest import Caller, Connect, Library
 from tests.wrapping.library import BAR, DIMENSIONS, RECIPE, documents, expected, jaccard
 

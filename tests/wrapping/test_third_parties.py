@@ -65,7 +65,7 @@ def test_the_bm25_retriever_of_elasticsearch_haystack_comes_to_an_end(engine: En
     retrievers = pytest.importorskip("haystack_integrations.components.retrievers.elasticsearch", reason=WHERE)
     if engine.family != "elasticsearch":
         pytest.skip("a retriever of Elasticsearch")
-    from ndd_search.engines.elasticsearch import Transport
+    from ndd_search.clients.elasticsearch import Transport
 
     mapping = {"properties": {"content": {"type": "text"}, **properties()}}
     chosen = Transport.using(min_similarity=BAR, window=40)
@@ -91,7 +91,7 @@ def test_the_bm25_retriever_of_opensearch_haystack_fills_its_page(engine: Engine
     retrievers = pytest.importorskip("haystack_integrations.components.retrievers.opensearch", reason=WHERE)
     if engine.family != "opensearch":
         pytest.skip("a retriever of OpenSearch")
-    from ndd_search.engines.opensearch import Transport
+    from ndd_search.clients.opensearch import Transport
 
     mapping = {"properties": {"content": {"type": "text"}, **properties()}}
     chosen = Transport.using(min_similarity=BAR, window=40)

@@ -139,7 +139,7 @@ def test_a_client_that_shares_the_transport_is_not_wrapped_with_it(pair: Pair) -
 
 def test_a_transport_class_may_ask_for_the_nodes_as_it_starts(pair: Pair) -> None:
     """sniff_on_start sends a request before there is a client."""
-    ours = importlib.import_module(f"ndd_search.engines.{pair.family}")
+    ours = importlib.import_module(f"ndd_search.clients.{pair.family}")
     kind = ours.AsyncTransport if pair.asynchronous else ours.Transport
     address = pair.at.url.removeprefix("http://")
     node = {"http": {"publish_address": address}, "roles": ["data"], "version": "9.0.0"}

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.engines.request import Request
-from ndd_search.engines.writes import SketchedWrites
 from ndd_search.indexing.templates import properties
+from ndd_search.rest.request import Request
+from ndd_search.writing.writes import SketchedWrites
 from tests.engines.find import MODULES, Engine
 
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."

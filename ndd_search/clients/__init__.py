@@ -1,0 +1,1 @@
+"""The transports of elasticsearch-py and opensearch-py."""

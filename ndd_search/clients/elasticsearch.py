@@ -1,0 +1,151 @@
+"""elasticsearch-py 8 and 9: the hook on its transport.
+
+Elasticsearch(..., transport_class=Transport)                             # for libraries that make their own client
+AsyncElasticsearch(..., transport_class=AsyncTransport.using(window=50))  # with settings of ndd_search.wrap
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
+
+from ndd_search.errors import importing
+from ndd_search.middleware.driver import Hook, Hooked
+from ndd_search.rest.answers import Answer
+from ndd_search.rest.request import Request
+
+with importing("elastic_transport", "wrapping Elasticsearch", "elasticsearch", "elasticsearch"):
+    import elastic_transport
+    from elastic_transport import ApiResponseMeta, HttpHeaders, TransportApiResponse
+    from elastic_transport.client_utils import DEFAULT
+
+
+class Transport(Hooked, elastic_transport.Transport):
+    """elastic_transport.Transport whose searches are collapsed."""
+
+    def perform_request(self, method: str, target: str, **others: Any) -> TransportApiResponse:
+        """As in elastic_transport.Transport."""
+        if self.ndd is None:
+            return super().perform_request(method, target, **others)
+        return perform(self.ndd, super().perform_request, self, method, target, **others)
+
+
+class AsyncTransport(Hooked, elastic_transport.AsyncTransport):
+    """elastic_transport.AsyncTransport whose searches are collapsed."""
+
+    async def perform_request(self, method: str, target: str, **others: Any) -> TransportApiResponse:  # type: ignore[override]
+        """As in elastic_transport.AsyncTransport."""
+        if self.ndd is None:
+            return await super().perform_request(method, target, **others)
+        return await perform_async(self.ndd, super().perform_request, self, method, target, **others)
+
+
+def perform(
+    hook: Hook,
+    inner: Callable[..., TransportApiResponse],
+    transport: elastic_transport.Transport,
+    method: str,
+    target: str,
+    **others: Any,
+) -> TransportApiResponse:
+    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    hook.settings.memory.serve(transport)
+    original = _request(method, target, **others)
+
+    def send(request: Request) -> Answer:
+        return _answer(inner(request.method, _target(request, original, target), **_others(request, original, others)))
+
+    writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
+    return _given(hook.handle(original, send, writable, timeout), transport)
+
+
+async def perform_async(
+    hook: Hook,
+    inner: Callable[..., Awaitable[TransportApiResponse]],
+    transport: elastic_transport.AsyncTransport,
+    method: str,
+    target: str,
+    **others: Any,
+) -> TransportApiResponse:
+    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    hook.settings.memory.serve(transport)
+    original = _request(method, target, **others)
+
+    async def send(request: Request) -> Answer:
+        called = request.method, _target(request, original, target)
+        return _answer(await inner(*called, **_others(request, original, others)))
+
+    writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
+    return _given(await hook.handle_async(original, send, writable, timeout), transport)
+
+
+def _request(method: str, target: str, *, body: Any = None, headers: Any = None, **_others: Any) -> Request:
+    path, _, query = target.partition("?")  # urlsplit would take "//index/_search" for an address
+    named = headers if isinstance(headers, Mapping) else {}
+    return Request(method, path, dict(parse_qsl(query, keep_blank_values=True)), named, body)
+
+
+def _is_writable(transport: elastic_transport.Transport, others: Mapping[str, Any], body: Any) -> bool:
+    """Whether the client can write a body."""
+    headers = others.get("headers", DEFAULT)
+    kind = HttpHeaders({} if headers is DEFAULT else headers).get("content-type")
+    try:
+        transport.serializers.dumps(body, mimetype=kind)
+    except Exception:
+        return False
+    return True
+
+
+def _timeout(transport: elastic_transport.Transport, others: Mapping[str, Any]) -> float | None:
+    """Seconds that the caller lets one request take, None for any time."""
+    given: Any = others.get("request_timeout", DEFAULT)
+    if given is DEFAULT:
+        pool = getattr(transport, "node_pool", None)  # a class of the caller's own may have none
+        given = None if pool is None else pool.all()[0].config.request_timeout
+    seconds: float | None = given
+    return seconds
+
+
+def _target(request: Request, original: Request, target: str) -> str:
+    """Path and query. Parameters that are left alone go out as they came, byte for byte."""
+    if request is original:
+        return target
+    pieces = [(unquote_plus(piece.partition("=")[0]), piece) for piece in target.partition("?")[2].split("&")]
+    same = {name for name, value in request.params.items() if original.params.get(name) == value}
+    changed = {name: value for name, value in request.params.items() if name not in same}
+    kept = [piece for name, piece in pieces if name in same]
+    query = kept + [urlencode({name: value}, quote_via=quote, safe=",*") for name, value in changed.items()]
+    return f"{request.path}?{'&'.join(query)}" if query else request.path
+
+
+def _others(request: Request, original: Request, others: Mapping[str, Any]) -> dict[str, Any]:
+    if request is original:
+        return dict(others)
+    changed: dict[str, Any] = {"body": request.body}
+    if request.timeout is not None:
+        own = others.get("request_timeout")
+        least = min(own, request.timeout) if isinstance(own, int | float) else request.timeout
+        changed.update(request_timeout=least, max_retries=0)  # retries would take as long again
+    if original.body is None or request.parts:  # of the same kind as what is accepted, or the server refuses it
+        names = {name.lower(): value for name, value in request.headers.items()}
+        kind = names.get("accept", "application/json")
+        changed["headers"] = HttpHeaders(request.headers)
+        changed["headers"]["content-type"] = kind.replace("json", "x-ndjson", 1) if request.parts else kind
+    return {**others, **changed}
+
+
+def _answer(response: TransportApiResponse) -> Answer:
+    meta, body = response
+    return Answer(body, meta.status, response)
+
+
+def _given(answer: Answer, transport: elastic_transport.Transport) -> TransportApiResponse:
+    """What the client expects: the engine's own answer, or ours with the facts of the first round."""
+    raw = answer.raw
+    if raw is not None:
+        return raw if raw[1] is answer.body else TransportApiResponse(raw[0], answer.body)
+    headers = HttpHeaders({"content-type": "application/json", "x-elastic-product": "Elasticsearch"})
+    node = transport.node_pool.all()[0].config
+    return TransportApiResponse(ApiResponseMeta(200, "1.1", headers, 0.0, node), answer.body)

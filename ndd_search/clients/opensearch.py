@@ -1,0 +1,136 @@
+"""opensearch-py 2 and 3: the hook on its transport.
+
+OpenSearch(..., transport_class=Transport)                             # for libraries that make their own client
+AsyncOpenSearch(..., transport_class=AsyncTransport.using(window=50))  # with settings of ndd_search.wrap
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from ndd_search.errors import importing
+from ndd_search.middleware.driver import Hook, Hooked
+from ndd_search.rest.answers import Answer
+from ndd_search.rest.request import Request
+
+with importing("opensearchpy", "wrapping OpenSearch", "opensearch-py", "opensearch"):
+    import opensearchpy
+
+_TIMEOUTS = ("request_timeout", "timeout")
+_USUAL_TIMEOUT = 10.0  # seconds, of a connection that was told nothing else
+_OF_THE_CLIENT = (*_TIMEOUTS, "ignore")  # parameters the transport takes for itself: numbers, lists
+
+
+class Transport(Hooked, opensearchpy.Transport):
+    """opensearchpy.Transport whose searches are collapsed."""
+
+    def perform_request(self, method: str, url: str, *arguments: Any, **others: Any) -> Any:
+        """As in opensearchpy.Transport."""
+        if self.ndd is None:
+            return super().perform_request(method, url, *arguments, **others)
+        return perform(self.ndd, super().perform_request, self, method, url, *arguments, **others)
+
+
+if hasattr(opensearchpy, "AsyncTransport"):  # opensearch-py has it only where aiohttp is installed
+
+    class AsyncTransport(Hooked, opensearchpy.AsyncTransport):
+        """opensearchpy.AsyncTransport whose searches are collapsed."""
+
+        async def perform_request(self, method: str, url: str, *arguments: Any, **others: Any) -> Any:
+            """As in opensearchpy.AsyncTransport."""
+            if self.ndd is None:
+                return await super().perform_request(method, url, *arguments, **others)
+            inner = super().perform_request
+            return await perform_async(self.ndd, inner, self, method, url, *arguments, **others)
+
+
+def perform(
+    hook: Hook, inner: Callable[..., Any], transport: Any, method: str, url: str, *arguments: Any, **others: Any
+) -> Any:
+    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    hook.settings.memory.serve(transport)
+    named = _named(arguments, others)
+    original = _request(method, url, named)
+
+    def send(request: Request) -> Answer:
+        body = inner(request.method, request.path, **_others(request, original, named, transport))
+        return _answer(body)
+
+    return hook.handle(original, send, partial(_is_writable, transport), _timeout(named, transport)).body
+
+
+async def perform_async(
+    hook: Hook,
+    inner: Callable[..., Awaitable[Any]],
+    transport: Any,
+    method: str,
+    url: str,
+    *arguments: Any,
+    **others: Any,
+) -> Any:
+    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    hook.settings.memory.serve(transport)
+    named = _named(arguments, others)
+    original = _request(method, url, named)
+
+    async def send(request: Request) -> Answer:
+        body = await inner(request.method, request.path, **_others(request, original, named, transport))
+        return _answer(body)
+
+    writable, timeout = partial(_is_writable, transport), _timeout(named, transport)
+    return (await hook.handle_async(original, send, writable, timeout)).body
+
+
+def _named(arguments: tuple[Any, ...], others: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of perform_request by name; None for none is what the transport takes as well."""
+    names = ("params", "body", "timeout", "ignore", "headers")
+    return {**dict(zip(names, arguments, strict=False)), **others}
+
+
+def _request(method: str, url: str, named: Mapping[str, Any]) -> Request:
+    given = named.get("params") or {}
+    params = {name: _text(value) for name, value in given.items() if name not in _OF_THE_CLIENT}
+    return Request(method, url, params, named.get("headers") or {}, named.get("body"))
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _answer(body: Any) -> Answer:
+    """What came back. Where the caller ignores a failure, only its body tells of it."""
+    status = body.get("status") if isinstance(body, dict) and "error" in body else None
+    return Answer(body, status if isinstance(status, int) else HTTPStatus.OK)
+
+
+def _is_writable(transport: Any, body: Any) -> bool:
+    """Whether the client can write a body."""
+    try:
+        transport.serializer.dumps(body)
+    except Exception:
+        return False
+    return True
+
+
+def _timeout(named: Mapping[str, Any], transport: Any) -> float | None:
+    """Seconds that the caller lets one request take, as the transport finds them."""
+    params = named.get("params") or {}
+    given = named.get("timeout") or params.get("request_timeout") or params.get("timeout")
+    return given if isinstance(given, int | float) else getattr(transport, "kwargs", {}).get("timeout", _USUAL_TIMEOUT)
+
+
+def _others(request: Request, original: Request, named: Mapping[str, Any], transport: Any) -> dict[str, Any]:
+    if request is original:
+        return dict(named)
+    given = named.get("params") or {}
+    kept = {name: value for name, value in given.items() if name in _OF_THE_CLIENT}
+    same = {name: given[name] for name, value in request.params.items() if original.params.get(name) == value}
+    timeout: dict[str, Any] = {}
+    if request.timeout is not None:  # the transport takes what is said last, and sends the rest to the server
+        own = [kept.pop(name, None) for name in _TIMEOUTS] + [named.get("timeout")]
+        timeout["timeout"] = min([request.timeout, *(one for one in own if isinstance(one, int | float))])
+    body = "".join(f"{transport.serializer.dumps(line)}\n" for line in request.body) if request.parts else request.body
+    return {**named, "params": {**request.params, **same, **kept}, "body": body, **timeout}

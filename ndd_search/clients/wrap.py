@@ -1,0 +1,115 @@
+"""One line in front of a search client: `client = ndd_search.wrap(client)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from importlib import import_module
+from inspect import iscoroutinefunction
+from typing import Any, SupportsIndex, TypeVar, Unpack
+
+from ndd_search.middleware.driver import Hook, Hooked
+from ndd_search.middleware.settings import WrapSettings, settings_of
+
+Client = TypeVar("Client")
+
+# The package of a client, the module of ours that knows it, and the attribute that holds its transport.
+_FAMILIES = {"elasticsearch": ("elasticsearch", "_transport"), "opensearchpy": ("opensearch", "transport")}
+
+
+def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
+    """Collapse the near-duplicates of every search through a client, whoever sends it; returns that client.
+
+    client:      Elasticsearch, AsyncElasticsearch, OpenSearch or AsyncOpenSearch. Wrapping it again changes settings.
+    recipe:      whose sketches are compared (Recipe()). field: the object that holds them ("ndd").
+    cache:       True: 64 MB in this process, ten seconds; False; or a cache.Cache, which other clients may share. What
+                 was found before a write through this client is not used after it.
+    time_budget: seconds after which a search asks for no more hits, None for no limit.
+    plain_for:   seconds during which an index without sketches is searched as if the client were not wrapped (60).
+    common:      for min_similarity="auto": True counts, once an hour, which sketch values many documents of an index
+                 hold, in a sample of 5,000; False decides without; or a CommonValues of your own.
+    settings:    a file of CollapseOptions that `ndd-search tune` wrote, or that looks like it (see settings_file).
+    sketch:      text fields by pattern of index names, {"news*": ["title", "body"]}, or with settings of with_sketches,
+                 {"news*": {"fields": ["title", "body"], "keys": 8, "numbers": True}}: documents written to such
+                 indexes through the client (index, create, update, bulk) get their sketch on the way.
+    others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...
+    A search may bring its own options in its body, "ndd": {"mode": "annotate"}, or "ndd": false to be left alone; so
+    does every search inside `with ndd_search.options(...)`. A search that does not rank its hits (`match_all`, filters
+    alone, a sort by `_doc`) is left alone unless its body has "ndd": true or options, or collapse_unranked=True.
+    Raises TypeError for what is no such client and for an unknown setting, ValueError for a value that cannot be.
+    """
+    module, attribute = _family(client)
+    hook = Hook(settings_of(**settings))
+    transport = getattr(unwrap(client), attribute)
+    if isinstance(transport, Hooked):
+        transport.ndd = hook
+    else:
+        setattr(client, attribute, _view(transport, hook, module))
+    return client
+
+
+def unwrap(client: Client) -> Client:
+    """Take back `wrap`; returns the client. A client that is not wrapped stays as it is."""
+    _, attribute = _family(client)
+    transport = getattr(client, attribute)
+    if isinstance(transport, View):
+        setattr(client, attribute, transport.inner)
+    elif isinstance(transport, Hooked):
+        transport.ndd = None
+    return client
+
+
+def _family(client: object) -> tuple[str, str]:
+    for kind in type(client).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if package in _FAMILIES and hasattr(client, _FAMILIES[package][1]):
+            return _FAMILIES[package]
+    given = f"{type(client).__module__}.{type(client).__name__}"
+    raise TypeError(f"wrap takes a client of elasticsearch-py or opensearch-py, got {given}")
+
+
+class View:
+    """A second face of a client's transport: of its class, with its attributes, and perform_request of its own.
+
+    `__dict__` is the transport's own, so what is set on one of them is set on both. What is in slots is not: other
+    clients that share the transport stay as they are, and `unwrap` gives the transport back untouched. A slot goes
+    before `__dict__`, so this perform_request is called even where the transport was given one of its own.
+    """
+
+    __slots__ = ("_module", "inner", "ndd", "perform_request")
+
+    inner: Any
+    ndd: Hook
+    _module: str
+    perform_request: Callable[..., Any]
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return _view, (self.inner, self.ndd, self._module)
+
+
+def _view(transport: Any, hook: Hook, module: str) -> View:
+    kind: type = type(transport)
+    view: View = object.__new__(_view_class(kind))
+    object.__setattr__(view, "__dict__", vars(transport))
+    view.inner, view.ndd, view._module = transport, hook, module
+    view.perform_request = _way(transport, hook, module)
+    return view
+
+
+@lru_cache
+def _view_class(kind: type) -> type[View]:
+    return type(kind.__name__, (View, kind), {"__slots__": (), "__module__": kind.__module__, "__doc__": kind.__doc__})
+
+
+def _way(transport: Any, hook: Hook, module: str) -> Callable[..., Any]:
+    """perform_request by way of the hook; the transport's own is looked up at each call, as others may replace it."""
+    family = import_module(f"ndd_search.clients.{module}")
+
+    def perform_request(*arguments: Any, **others: Any) -> Any:
+        return family.perform(hook, transport.perform_request, transport, *arguments, **others)
+
+    async def perform_request_async(*arguments: Any, **others: Any) -> Any:
+        return await family.perform_async(hook, transport.perform_request, transport, *arguments, **others)
+
+    asynchronous = any(map(iscoroutinefunction, (transport.perform_request, getattr(transport, "close", None))))
+    return wraps(transport.perform_request)(perform_request_async if asynchronous else perform_request)

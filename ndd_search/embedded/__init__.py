@@ -1,0 +1,1 @@
+"""A search index in a folder; needs the extra `embedded`."""

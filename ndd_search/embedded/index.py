@@ -1,0 +1,463 @@
+"""A search index in a folder, for a laptop, a test or a small site: tantivy's BM25 behind the flow of `page`.
+
+The folder holds `ndd.json` (format, text fields, language, recipe) and tantivy's own files. Any number of processes may
+read while one writes; what was committed survives a crash.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from shutil import rmtree
+from threading import RLock
+from time import perf_counter
+from types import TracebackType
+from typing import Any, NamedTuple, Self, Unpack
+from weakref import finalize
+
+import numpy as np
+
+from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, check_page, collapse_options
+from ndd_search.embedded.folder import (
+    FORMAT,
+    MAY_NOT_WRITE,
+    CommonFile,
+    Meta,
+    State,
+    check_meta,
+    linked,
+    read_meta,
+    state_of,
+    told,
+    unwritable,
+    write_meta,
+)
+from ndd_search.embedded.stored import (
+    StoredHit,
+    check_id,
+    id_of,
+    possible_id,
+    searchable,
+    source_of,
+    texts_of,
+)
+from ndd_search.errors import IndexUnusable, RecipeMismatch, importing
+from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.matching.frequency_table import SAMPLE, CommonValues
+from ndd_search.paging.cache import Cache, FailureGuard, Flights, MemoryCache, PairCache, cache_key
+from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
+from ndd_search.paging.keep import wishes_about
+from ndd_search.paging.page import Fetch, cut, fill, next_fetch, run
+from ndd_search.paging.stream import Stream
+from ndd_search.rest.response import block_of, hits_of, total_of
+from ndd_search.settings_file import read_settings
+from ndd_search.sketching.sketches import sketch_many
+
+with importing("tantivy", "the embedded index", "tantivy", "embedded"):
+    import tantivy
+
+from ndd_search.embedded.order import Sort
+from ndd_search.embedded.query import QueryReader, filterable
+from ndd_search.embedded.view import View, sketch_of
+
+COMMIT_EVERY = 10_000  # documents; what a crash can lose of a long add
+_BATCH = 512  # documents sketched in one call
+_HEAP = 64 * 2**20  # bytes the writer collects before it writes a segment
+# Words with their marks; one token per character in scripts that are written without spaces.
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_TOKEN = rf"[{_UNSPACED}]\p{{M}}*|[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]+"
+
+
+class Index:
+    """An index in a folder. Open it with `Index.open`; a context manager, safe for reading from several threads.
+
+    Pickled, as for another process, it is opened there anew: the same folder, options and cache (one in memory empty).
+    """
+
+    def __init__(self, path: Path, meta: Meta, cache: Cache, options: CollapseOptions | None = None) -> None:
+        check_meta(path, meta)
+        self.path, self.meta, self.recipe = path.absolute(), meta, Recipe.parse(meta.recipe)
+        self.options = options or CollapseOptions()
+        self._analyzer = _analyzer(meta.language)
+        self._writing, self._reading = RLock(), RLock()
+        self._remove_links: Callable[[], Any] | None = None  # there are links for a reader who may not write, and
+        self._linked: State | None = None  # the state whose files they lead to
+        with told(path):
+            self._index = self._engine(path)
+        self._cache, self._guarded, self._flights, self._pairs = cache, FailureGuard(), Flights(), PairCache()
+        self._common = CommonFile(self.path, self.recipe.id)
+        self._name = self.path.resolve().name
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        text: str | Sequence[str] | None = None,
+        *,
+        language: str | None = None,
+        recipe: Recipe | str | None = None,
+        cache: Cache | None = None,
+        settings: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Open the index in a folder, or make one there.
+
+        text:     the fields to search and to sketch, needed to make an index; an existing one knows its own.
+        language: whose stemmer searches use, as in "english" (the default) or "german"; "none" does not stem.
+        recipe:   how documents are sketched; the default recipe for a new index.
+        cache:    where streams are remembered; by default 64 MB of memory, ten seconds.
+        settings: a file of CollapseOptions for every search, as `ndd-search tune` writes it (see settings_file).
+        Raises IndexUnusable for a folder that holds something else, a newer format, or other fields or language than
+        these; RecipeMismatch for another recipe; InvalidSettings; MissingExtra without tantivy.
+        """
+        folder, language = Path(path), language and language.lower()
+        fields = None if text is None else (text,) if isinstance(text, str) else tuple(text)
+        if fields and (len(set(fields)) < len(fields) or not all(name and isinstance(name, str) for name in fields)):
+            raise ValueError(f"text must name fields, each of them once, got {text!r}")
+        if (meta := read_meta(folder)) is None:
+            if not fields:
+                raise IndexUnusable(folder, "there is no index here", 'name its text fields to make one: text=["body"]')
+            meta = Meta(FORMAT, fields, language or "english", Recipe.of(recipe).id)
+            _analyzer(meta.language)
+            write_meta(folder, meta)
+        for name, wanted, stored in (("text", fields, meta.text), ("language", language, meta.language)):
+            if wanted is not None and wanted != stored:
+                raise IndexUnusable(folder, f"it was made with {name} {stored!r}, not {wanted!r}", "use another folder")
+        if recipe is not None and (given := Recipe.of(recipe).id) != meta.recipe:
+            raise RecipeMismatch(f"index {str(folder)!r}", meta.recipe, given)
+        options = None if settings is None else read_settings(settings, Recipe.parse(meta.recipe)).options
+        return cls(folder, meta, MemoryCache() if cache is None else cache, options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.meta, self._cache, self.options)
+
+    def close(self) -> None:
+        """Nothing is left to be written; for symmetry with open."""
+
+    def __len__(self) -> int:
+        return int(self._now()[0].num_docs)
+
+    def add(self, documents: Iterable[Mapping[str, Any]]) -> int:
+        """Add documents; one whose id is there already replaces it. Returns how many were added.
+
+        documents: mappings with an id under "id" or "_id" (a text or a whole number) that can be written as JSON; any
+        iterable, read once, in batches. Committed every 10,000 documents and at the end: an error or a crash loses
+        what came after the last commit, never what came before. Raises InvalidDocument naming the document.
+        """
+        if isinstance(documents, str | bytes | Mapping):
+            raise TypeError(f"documents must be a list of mappings, got one {type(documents).__name__}")
+        added, waiting = 0, iter(documents)
+        with self._writer() as writer:
+            while batch := [self._read(one, place) for place, one in enumerate(islice(waiting, _BATCH), added)]:
+                prepared = self._prepared(batch)
+                added += len(batch)
+                with told(self.path):
+                    for document in prepared:
+                        writer.delete_documents_by_term("id", document["id"][0])
+                        writer.add_document(tantivy.Document.from_dict(document, self._index.schema))
+                    if added % COMMIT_EVERY < _BATCH:
+                        writer.commit()
+            with told(self.path):
+                writer.commit()
+                self._count_common()
+        return added
+
+    def delete(self, ids: str | int | Iterable[str | int]) -> None:
+        """Delete documents by their ids; an id that is not there is no error, one that is no text or int TypeError."""
+        wanted = [ids] if isinstance(ids, str | int) else list(ids)
+        for one in wanted:
+            check_id(one)
+        with self._writer() as writer:
+            for one in wanted:
+                if possible_id(one):
+                    writer.delete_documents_by_term("id", str(one))
+            with told(self.path):
+                writer.commit()
+
+    def get(self, id: str | int) -> dict[str, Any] | None:
+        """The document with an id, None when there is none. Raises TypeError for what is neither text nor int."""
+        check_id(id)
+        if not possible_id(id):
+            return None
+        view = self._view(tantivy.Query.term_query(self._index.schema, "id", str(id)))[0]
+        found = view.fetch(Fetch(0, 1)).hits
+        return view.document(found[0]) if found else None
+
+    def ids(self) -> list[str]:
+        """The ids of all documents, in no order."""
+        view, _ = self._view(tantivy.Query.all_query())
+        return [hit.id for hit in view.fetch(Fetch(0, view.searcher.num_docs)).hits]
+
+    def sample(self, count: int) -> list[dict[str, Any]]:
+        """Some of the documents, at most `count`."""
+        view, _ = self._view(tantivy.Query.all_query())
+        return [view.document(hit) for hit in view.fetch(Fetch(0, count)).hits]
+
+    def search(
+        self,
+        query: str,
+        *,
+        size: int = 10,
+        from_: int = 0,
+        sort: str | None = None,
+        highlight: tuple[str, str] | None = None,
+        options: CollapseOptions | None = None,
+        **changes: Unpack[CollapseChanges],
+    ) -> dict[str, Any]:
+        """Search the text fields for any of the words of `query`, best first by BM25, near-duplicates collapsed.
+
+        query: words, "a phrase", +required, -excluded, a AND b, (a OR b), field:word, price:[10 TO 20], price:>10,
+          day:[2024-01-01 TO 2024-06-30], field:* (any value), * (every document). A document's field is found by its
+          name, author.name inside an object, up to 1,000 characters of each value. What cannot be read so is taken as
+          words, and response["ndd"]["notes"] says so.
+        size, from_: the page, as positions in the deduplicated stream.
+        sort: a field, as "price" or "price:desc", to order by instead of the score; documents without it come last.
+          Every document found is read for it.
+        highlight: what to put before and after a word that was found, as ("<em>", "</em>"); each hit then has a
+          passage of its text under "highlight".
+        options, changes: CollapseOptions instead of those of the index, or single options of it by name.
+        Returns Elasticsearch's response shape: took (milliseconds), hits.total, hits.hits[]._id/_score/_source with
+        inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing; of one with thousands of
+        different words the first 1,024 count.
+        """
+        began = perf_counter()
+        check_page(size, from_)
+        if not isinstance(query, str):
+            raise TypeError(f"query must be a text, got {type(query).__name__}")
+        options = collapse_options(options or self.options, **changes)
+        notes: list[str] = []
+        view, state = self._view(lambda searcher: self._query(query, searcher, notes))
+        view.sort = None if sort is None else Sort.parse(sort)
+        stream, known = self._grow(
+            self._key((query, sort), options, state, view.common),
+            lambda stream: next_fetch(stream, from_, size, options) is None,
+            lambda stream: run(fill(stream, from_, size, view, options, self._pairs), view.fetch),
+        )
+
+        def plain(hit: StoredHit) -> dict[str, Any]:
+            return {"_index": self._name, "_id": hit.id, "_score": hit.score, "_source": view.document(hit)}
+
+        page = cut(stream, from_, size, view, replace(options, keep=wishes_about(plain, options.keep)))
+        own = perf_counter() - began - view.seconds
+        page = replace(page, info=replace(page.info, took=own, cache="hit" if known else "miss"))
+        shown = hits_of(page, plain)
+        if highlight:
+            view.mark(shown, self._index.schema, highlight)
+        return {
+            "took": round((perf_counter() - began) * 1000),
+            "timed_out": False,
+            "hits": {
+                "total": total_of(page, {"value": stream.total or 0, "relation": "eq"}),
+                "max_score": max((hit.score for hit in page.hits), default=None),
+                "hits": shown,
+            },
+            "ndd": block_of(page, plain) | ({"notes": notes} if notes else {}),
+        }
+
+    def _now(self) -> tuple[tantivy.Searcher, State]:
+        """The index as it is, and what tells this state from others: both before or both after a commit."""
+        with told(self.path), self._reading:
+            while True:
+                state = state_of(self.path)
+                try:
+                    searcher = self._searcher(state)
+                except ValueError:  # a file that was there is gone, where somebody else has written meanwhile
+                    if state == state_of(self.path):
+                        raise
+                    continue
+                if state == state_of(self.path):
+                    return searcher, state
+
+    def _searcher(self, state: State) -> tantivy.Searcher:
+        if self._remove_links is not None and self._linked != state:
+            self._index, self._linked = self._engine_of_links(), state
+        self._index.reload()
+        return self._index.searcher()
+
+    def _engine(self, folder: Path) -> tantivy.Index:
+        """tantivy on a folder; on one that may not be written, on links to its files."""
+        try:
+            return self._registered(tantivy.Index(_schema(self.meta), str(folder)))
+        except ValueError as error:
+            if not unwritable(str(error)):
+                raise
+            return self._engine_of_links()
+
+    def _engine_of_links(self) -> tantivy.Index:
+        """tantivy on links to the files as they are now; what was opened before stays readable."""
+        if self._remove_links is not None:
+            self._remove_links()
+        links = linked(self.path)
+        self._remove_links = finalize(self, rmtree, links, True)
+        return self._registered(tantivy.Index(_schema(self.meta), str(links)))
+
+    def _registered(self, index: tantivy.Index) -> tantivy.Index:
+        index.register_tokenizer("text", self._analyzer)
+        index.register_fast_field_tokenizer("text", tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).build())
+        return index
+
+    def _view(self, query: tantivy.Query | Callable[[tantivy.Searcher], tantivy.Query]) -> tuple[View, State]:
+        searcher, state = self._now()
+        made = query(searcher) if callable(query) else query
+        return View(self.path, searcher, made, self.meta.text, self.recipe, self.common), state
+
+    def _grow(
+        self, key: bytes, enough: Callable[[Stream], bool], grow: Callable[[Stream], Stream]
+    ) -> tuple[Stream, bool]:
+        """The stream of a key, long enough, and whether it was remembered; one caller at a time makes it longer."""
+        stream = self._known(key)
+        if enough(stream):
+            return stream, True
+        if (other := self._flights.board(key)) is not None:
+            other.result()
+            stream = self._known(key)
+            return (stream, True) if enough(stream) else (grow(stream), False)
+        try:
+            stream = grow(stream)
+            self._remember(key, stream)
+        finally:
+            self._flights.land(key)
+        return stream, False
+
+    def _known(self, key: bytes) -> Stream:
+        with self._guarded():
+            entry = self._cache.get(key)
+            found = None if entry is None else unsealed(key, entry)
+            if found is not None:
+                with suppress(*UNREADABLE):  # somebody else's, under a key and with a checksum of ours
+                    return _stream_of(*found)
+        return Stream()
+
+    def _remember(self, key: bytes, stream: Stream) -> None:
+        """Keep a stream; the sketch of a hit is written once."""
+        hits = tuple(
+            [None if name == "sketch" else value for name, value in hit._asdict().items()] for hit in stream.hits
+        )
+        with self._guarded():
+            if (entry := sealed(key, *stream_parts(replace(stream, hits=hits)))) is not None:
+                self._cache.put(key, entry)
+
+    def _key(
+        self, query: tuple[str, str | None], options: CollapseOptions, state: State, common: CommonValues | None
+    ) -> bytes:
+        """Of the stream of a query: everything but `keep`, which changes no stream."""
+        digest = common.digest if common else ""
+        return cache_key(str(self.path), state, digest, query, repr(replace(options, keep=("score",))))
+
+    @property
+    def common(self) -> CommonValues | None:
+        """The values that many documents of the index hold, counted when it was last added to; None for a new index."""
+        return self._common.table()
+
+    def _count_common(self) -> None:
+        """Count them in a sample of the documents, if the index has grown by a fifth since that was done."""
+        if self.recipe.measure != "kmv":
+            return
+        view, _ = self._view(tantivy.Query.all_query())
+        count, known = view.searcher.num_docs, self._common.documents()
+        if known * 1.2 >= count >= known * 0.8:
+            return
+        found = view.searcher.search(view.query, max(count, 1)).hits
+        chosen = np.random.default_rng(0).permutation(len(found))[:SAMPLE]
+        sketches = [sketch_of(view.stored(*found[place]).sketch) for place in np.sort(chosen).tolist()]
+        self._common.write(count_common_values(sketches, self.recipe), count)
+
+    def _query(self, typed: str, searcher: tantivy.Searcher, notes: list[str]) -> tantivy.Query:
+        reader = QueryReader(self._index.schema, self._index, searcher, self._analyzer, self.meta.text, notes)
+        return reader.read(typed)
+
+    @contextmanager
+    def _writer(self) -> Iterator[tantivy.IndexWriter]:
+        """The writer of this folder; what it did not commit is gone when an error comes.
+
+        Threads that write to one Index wait for each other.
+        """
+        with self._writing:
+            if self._remove_links is not None:
+                raise IndexUnusable(self.path, *MAY_NOT_WRITE)
+            with told(self.path):
+                writer = self._index.writer(_HEAP, 1)
+            try:
+                yield writer
+            except BaseException:
+                with suppress(ValueError):  # a writer that failed has nothing to roll back
+                    writer.rollback()
+                raise
+            finally:
+                with suppress(ValueError):
+                    writer.wait_merging_threads()
+
+    def _read(self, document: Mapping[str, Any], place: int) -> _Read:
+        """All that is stored of a document, at once: the next one may be the same object with other values."""
+        name = f"document {place}"
+        id = id_of(document, name)
+        which = f"{name} ({id})"
+        source = source_of(document, which)  # first: it refuses what cannot be read
+        return _Read(id, source, texts_of(document, self.meta.text, which), filterable(document, self.meta.text))
+
+    def _prepared(self, batch: Sequence[_Read]) -> list[dict[str, Any]]:
+        """The documents of a batch as tantivy stores them."""
+        sketches = sketch_many(("\n".join(filter(None, one.texts)) for one in batch), self.recipe)
+        return [
+            {
+                "id": [one.id],
+                "source": [one.source],
+                "sketch": [sketch.astype("<i4").tobytes()],
+                "fields": [one.fields],
+                **{f"text{number}": [searchable(part)] for number, part in enumerate(one.texts)},
+            }
+            for one, sketch in zip(batch, sketches, strict=True)
+        ]
+
+
+class _Read(NamedTuple):
+    """What is stored of a document.
+
+    source: the document as JSON. texts: the text of each text field. fields: the others, by which hits are filtered.
+    """
+
+    id: str
+    source: bytes
+    texts: list[str]
+    fields: dict[str, Any]
+
+
+def _stream_of(plain: dict[str, Any], arrays: memoryview) -> Stream:
+    """The stream that Index._remember wrote. Raises one of UNREADABLE for what cannot be one."""
+    stream = stream_of(plain, arrays)
+    hits = [StoredHit(*hit) for hit in stream.hits]
+    sketches = [one.astype("<i4").tobytes() for one in stream.sketches]
+    return replace(stream, hits=tuple(hit._replace(sketch=one) for hit, one in zip(hits, sketches, strict=True)))
+
+
+def _analyzer(language: str) -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(_TOKEN)).filter(tantivy.Filter.lowercase())
+    builder = builder.filter(tantivy.Filter.remove_long(200))
+    if language == "none":
+        return builder.build()
+    try:
+        return builder.filter(tantivy.Filter.stemmer(language)).build()
+    except ValueError:
+        raise ValueError(f'language must be one that tantivy can stem, or "none", got {language!r}') from None
+
+
+def _schema(meta: Meta) -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+    for number in range(len(meta.text)):
+        builder.add_text_field(f"text{number}", tokenizer_name="text")
+    builder.add_json_field("fields", fast=True, tokenizer_name="text", expand_dots_enabled=True)
+    builder.add_bytes_field("source", stored=True)
+    builder.add_bytes_field("sketch", stored=True)
+    return builder.build()

@@ -1,0 +1,280 @@
+"""What a user types in a search box as a query of the engine: words, phrases, required and excluded words, fields.
+
+The syntax is that of tantivy's own parser. What it cannot read is searched for as words, with a note that says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import islice
+from math import inf, nextafter
+from typing import Any
+
+import tantivy
+
+from ndd_search.embedded.stored import searchable
+
+MOST_WORDS = 1024  # different words of a query that count, as in Lucene
+_LONGEST, _DEEPEST = 2000, 50  # characters and parentheses of a query that is parsed: the parser recurses
+_OPERATOR = re.compile(r"""["'+\-(){}\[\]:^~*/\\<>]|\b(?:AND|OR|NOT|IN|TO)\b""")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?")
+_YEARS = 1680, 2260  # tantivy counts nanoseconds in 64 bits: dates beyond are texts
+_LONGEST_VALUE = 1000  # characters of a value that can be searched for by its field
+_DEEPEST_FIELD = 20  # levels of objects inside each other
+_SHOULD, _MUST, _MUST_NOT = tantivy.Occur.Should, tantivy.Occur.Must, tantivy.Occur.MustNot
+
+
+class _Unreadable(Exception):
+    """args: (why a query cannot be taken as it is,)."""
+
+
+@dataclass
+class QueryReader:
+    """Makes queries of what users type.
+
+    text: the text fields, which are fields text0, text1, ... of the schema; all others are in its JSON field `fields`.
+    notes: a sentence for everything that was not taken as it may have been meant.
+    """
+
+    schema: tantivy.Schema
+    index: tantivy.Index
+    searcher: tantivy.Searcher
+    analyzer: tantivy.TextAnalyzer
+    text: Sequence[str]
+    notes: list[str] = field(default_factory=list)
+
+    def read(self, typed: str) -> tantivy.Query:
+        """The query of a text: any text is one."""
+        if not _OPERATOR.search(typed):
+            return self.words(typed)
+        try:
+            if len(typed) > _LONGEST or typed.count("(") > _DEEPEST:
+                raise _Unreadable("it is too long for operators")
+            tree, errors = tantivy.parse_query_lenient(searchable(typed))
+            if errors:
+                raise _Unreadable(str(errors[0]["message"]))
+            if tree["type"] == "all":
+                return tantivy.Query.all_query()
+            return self._node(tree, strict=False) or tantivy.Query.empty_query()
+        except _Unreadable as error:
+            self.notes.append(f"the query was taken as plain words: {error.args[0]}")
+            return self.words(typed)
+
+    def words(self, typed: str) -> tantivy.Query:
+        """Any of the words, in whichever field it scores best."""
+        words = islice(dict.fromkeys(self.analyzer.analyze(searchable(typed))), MOST_WORDS)
+        found = (self._phrase([word], self._everywhere()) for word in words)
+        return tantivy.Query.boolean_query([(_SHOULD, query) for query in found if query is not None])
+
+    def _node(self, node: Mapping[str, Any], strict: bool) -> tantivy.Query | None:
+        """The query of a node of the syntax tree; None for one without words. strict: what it says must hold."""
+        made: tantivy.Query | None
+        match node["type"]:
+            case "bool":
+                made = self._clauses(node["clauses"])
+            case "literal":
+                made = self._literal(node, strict)
+            case "range":
+                made = self._range(node)
+            case "set":
+                made = self._any(self._in_field(node["field"], one, 0, False) for one in node["elements"])
+            case "exists":
+                made = self._exists(node["field"])
+            case "boost":
+                made = self._node(node["underlying"], strict)
+                made = made and tantivy.Query.boost_query(made, float(node["boost"]))
+            case "all":
+                made = tantivy.Query.all_query() if strict else None
+            case _:
+                raise _Unreadable(f"there is no {node['type']} search")
+        return made
+
+    def _clauses(self, clauses: Iterable[tuple[str | None, Mapping[str, Any]]]) -> tantivy.Query | None:
+        occurs = {None: _SHOULD, "should": _SHOULD, "must": _MUST, "must_not": _MUST_NOT}
+        made = []
+        for occur, node in clauses:
+            if (query := self._node(node, strict=occurs[occur] != _SHOULD)) is not None:
+                made.append((occurs[occur], query))
+        if made and all(occur == _MUST_NOT for occur, _ in made):
+            made.append((_MUST, tantivy.Query.all_query()))
+        return tantivy.Query.boolean_query(made) if made else None
+
+    def _literal(self, node: Mapping[str, Any], strict: bool) -> tantivy.Query | None:
+        name, typed = node["field_name"], node["phrase"]
+        quoted = node["delimiter"] != "none"
+        if name is not None:
+            return self._in_field(name, typed, node["slop"], node["prefix"])
+        if quoted or strict:
+            return self._phrase(self._tokens(typed), self._everywhere(), node["slop"], node["prefix"])
+        return self._any(self._phrase([word], self._everywhere()) for word in self._tokens(typed))
+
+    def _in_field(self, name: str, typed: str, slop: int, prefix: bool) -> tantivy.Query | None:
+        if name in self.text:
+            return self._phrase(self._tokens(typed), [f"text{self.text.index(name)}"], slop, prefix)
+        if name in ("id", "_id"):
+            return tantivy.Query.term_query(self.schema, "id", typed)
+        if not self._known(name):
+            self.notes.append(f"no document has a field {name!r}: it was taken as a word")
+            return self._any(self._phrase([word], self._everywhere()) for word in self._tokens(f"{name} {typed}"))
+        path, found = _path(name), []
+        if tokens := self._tokens(typed):
+            found.append(self._phrase(tokens, [path], slop, prefix))
+        if (number := number_of(typed)) is not None:
+            found.append(tantivy.Query.term_query(self.schema, path, number))
+        return self._any(found)
+
+    def _phrase(
+        self, words: Sequence[str], fields: Sequence[str], slop: int = 0, prefix: bool = False
+    ) -> tantivy.Query | None:
+        """The words one after the other, in whichever of the fields they score best; None without words."""
+        if not words:
+            return None
+        if len(words) == 1:
+            made = [tantivy.Query.term_query(self.schema, one, words[0], "freq") for one in fields]
+        elif prefix:
+            made = [tantivy.Query.phrase_prefix_query(self.schema, one, list(words)) for one in fields]
+        else:
+            made = [tantivy.Query.phrase_query(self.schema, one, list(words), slop) for one in fields]
+        return tantivy.Query.disjunction_max_query(made) if len(made) > 1 or fields == self._everywhere() else made[0]
+
+    def _range(self, node: Mapping[str, Any]) -> tantivy.Query:
+        name = node["field"]
+        if name is None or name in self.text or not self._known(name):
+            raise _Unreadable(f"there is no field {name!r} with numbers or dates" if name else "a range needs a field")
+        lower, upper = _bound(node["lower"], upper=False), _bound(node["upper"], upper=True)
+        escaped = re.sub(r"([^\w.])", r"\\\1", name)
+        try:
+            return self.index.parse_query(f"fields.{escaped}:[{lower} TO {upper}]", ["text0"])
+        except ValueError as error:
+            raise _Unreadable(str(error)) from None
+
+    def _exists(self, name: str) -> tantivy.Query:
+        if not self._known(name):
+            raise _Unreadable(f"there is no field {name!r} to be looked for")
+        return tantivy.Query.const_score_query(tantivy.Query.exists_query(_path(name), True), 1.0)
+
+    def _known(self, name: str) -> bool:
+        """Whether any document has a field, besides the text fields, that can be searched."""
+        if not name or name in self.text:
+            return False
+        try:
+            return bool(self.searcher.search(tantivy.Query.exists_query(_path(name), True), 1).hits)
+        except ValueError:
+            return False
+
+    def _any(self, queries: Iterable[tantivy.Query | None]) -> tantivy.Query | None:
+        made = [(_SHOULD, query) for query in queries if query is not None]
+        return made[0][1] if len(made) == 1 else tantivy.Query.boolean_query(made) if made else None
+
+    def _tokens(self, typed: str) -> list[str]:
+        return list(self.analyzer.analyze(typed))
+
+    def _everywhere(self) -> list[str]:
+        return [f"text{number}" for number in range(len(self.text))]
+
+
+def filterable(document: Mapping[str, Any], text: Sequence[str]) -> dict[str, Any]:
+    """The fields of a document that are no text fields, as they can be searched for.
+
+    Every value is there as a text, up to 1,000 characters, and what reads as a number or as a date as that, too.
+    """
+    return {
+        key: values
+        for name, value in document.items()
+        if name not in text and (key := _key(name)) and (values := _values(value, _DEEPEST_FIELD)) not in (None, [], {})
+    }
+
+
+def number_of(value: Any) -> float | None:
+    """A number, or a text that reads as one; None for anything else, and what no float can hold."""
+    if isinstance(value, bool) or not (isinstance(value, int | float) or _reads_as(_NUMBER, value)):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if abs(found) < float("inf") else None
+
+
+def _values(value: Any, levels: int) -> Any:
+    if isinstance(value, Mapping):
+        inner = {key: _values(one, levels - 1) for name, one in value.items() if (key := _key(name))} if levels else {}
+        return {key: one for key, one in inner.items() if one not in (None, [], {})}
+    if isinstance(value, list | tuple):
+        found: list[Any] = []
+        for one in value if levels else ():
+            made = _values(one, levels - 1)
+            found += made if isinstance(made, list) else [] if made is None else [made]
+        return found
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return ["true" if value else "false"]
+    number = number_of(value)
+    written = str(value) if number is not None or isinstance(value, str) else ""
+    made = [searchable(written[:_LONGEST_VALUE])]
+    if number is not None:
+        made.append(number)
+    elif (moment := _moment(value)) is not None:
+        made.append(_written(moment))
+    return made
+
+
+def _key(name: str) -> str:
+    """A name that the engine can take, "" for one that it cannot."""
+    return searchable(name) if name.isprintable() else ""
+
+
+def _reads_as(pattern: re.Pattern[str], value: Any) -> bool:
+    return isinstance(value, str) and len(value) < 40 and pattern.fullmatch(value.strip()) is not None
+
+
+def _moment(value: Any) -> datetime | None:
+    if not _reads_as(_DATE, value):
+        return None
+    try:
+        found = datetime.fromisoformat(value.strip())
+        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return found if _YEARS[0] <= found.year <= _YEARS[1] else None
+
+
+def _written(moment: datetime) -> str:
+    """A moment as tantivy reads dates, to the second."""
+    return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+
+
+def _bound(bound: Mapping[str, Any], upper: bool) -> str:
+    """An end of a range as tantivy reads it, the value itself included: it fails on many values between excluded ones.
+
+    Dates are kept to the second.
+    """
+    if bound["type"] == "unbounded":
+        return "*"
+    value, inclusive = str(bound["value"]), bound["type"] == "inclusive"
+    if (number := number_of(value)) is not None:
+        number = number if inclusive else nextafter(number, -inf if upper else inf)
+        return format(Decimal(repr(number)), "f")
+    moment = _moment(value)
+    if moment is None:
+        raise _Unreadable(
+            f"a range needs numbers, or dates such as 2024-01-31 of the years 1680 to 2260, got {value!r}"
+        )
+    try:
+        if len(value.strip()) == len("2024-01-31") and upper == inclusive:  # a day is not over when it begins
+            moment, inclusive = moment + timedelta(days=1), not inclusive
+        if not inclusive:
+            moment += timedelta(seconds=-1 if upper else 1)
+    except OverflowError:
+        raise _Unreadable(f"no date is beyond {value}") from None
+    return _written(moment)
+
+
+def _path(name: str) -> str:
+    return f"fields.{name}"

@@ -1,0 +1,115 @@
+"""One state of an embedded index, seen through a query: its hits, their documents and what was found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import tantivy
+
+from ndd_search.config import Recipe
+from ndd_search.documents import text_of, value_of
+from ndd_search.embedded.folder import told
+from ndd_search.embedded.order import Sort, marked
+from ndd_search.embedded.stored import StoredHit, document_of, searchable
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.paging.page import Fetch, Fetched
+from ndd_search.sketching.sketches import Sketch
+from ndd_search.text.numbers import numbers_value
+
+_PASSAGE = 200  # characters of a text around the words that were found
+
+
+@dataclass
+class View:
+    """A query on one state of the index: fetches hits, and reads them (see stream.Reader).
+
+    seconds: spent in tantivy so far. sort: what to order by instead of the score.
+    """
+
+    folder: Path
+    searcher: tantivy.Searcher
+    query: tantivy.Query
+    text: tuple[str, ...]
+    recipe: Recipe
+    common: CommonValues | None
+    seconds: float = 0.0
+    sort: Sort | None = None
+    _sorted: list[tuple[float, tantivy.DocAddress]] | None = None
+    _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def fetch(self, wish: Fetch) -> Fetched:
+        began = perf_counter()
+        every = None if self.sort is None else self._in_order(self.sort)
+        with told(self.folder):
+            if every is not None:
+                found, total = every[wish.start : wish.start + wish.size], len(every)
+            else:
+                result = self.searcher.search(self.query, max(wish.size, 1), offset=wish.start)
+                found = result.hits[: wish.size]
+                total = result.count  # type: ignore[attr-defined]  # missing from the package's stub
+            hits = [self.stored(*one) for one in found]
+        self.seconds += perf_counter() - began
+        return Fetched(hits, total)
+
+    def _in_order(self, sort: Sort) -> list[tuple[float, tantivy.DocAddress]]:
+        """Every hit, in the order of a field."""
+        if self._sorted is None:
+            with told(self.folder):
+                found = self.searcher.search(self.query, max(self.searcher.num_docs, 1)).hits
+                documents = (document_of(_first(self.searcher.doc(address), "source")) for _, address in found)
+                values = [value_of(document, sort.field) for document in documents]
+            self._sorted = sort.ordered(found, values)
+        return self._sorted
+
+    def mark(self, hits: Sequence[dict[str, Any]], schema: tantivy.Schema, marks: tuple[str, str]) -> None:
+        """Give each hit, under "highlight", a passage of each text field in which a word was found."""
+        began = perf_counter()
+        for number, name in enumerate(self.text):
+            generator = tantivy.SnippetGenerator.create(self.searcher, self.query, schema, f"text{number}")
+            generator.set_max_num_chars(_PASSAGE)
+            for hit in hits:
+                text = searchable(text_of(hit["_source"], [name]) or "")
+                snippet = generator.snippet_from_doc(tantivy.Document(**{f"text{number}": [text]}))
+                if ranges := [(one.start, one.end) for one in snippet.highlighted()]:
+                    hit.setdefault("highlight", {})[name] = [marked(snippet.fragment(), ranges, marks)]
+        self.seconds += perf_counter() - began
+
+    def stored(self, score: float, address: tantivy.DocAddress) -> StoredHit:
+        fields = self.searcher.doc(address)
+        id, sketch = _first(fields, "id"), _first(fields, "sketch")
+        return StoredHit(id, score, sketch, address.segment_ord, address.doc)
+
+    def document(self, hit: StoredHit) -> dict[str, Any]:
+        if hit.id not in self._documents:
+            began = perf_counter()
+            with told(self.folder):
+                fields = self.searcher.doc(tantivy.DocAddress(hit.segment, hit.number))
+                self._documents[hit.id] = document_of(_first(fields, "source"))
+            self.seconds += perf_counter() - began
+        return self._documents[hit.id]
+
+    def sketches(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[Sketch | str]:
+        return [sketch_of(hit.sketch) if hit.sketch else "empty" for hit in hits]
+
+    def identity(self, hit: StoredHit, rank: int) -> str:
+        return hit.id
+
+    def value(self, hit: StoredHit, field: str) -> Any:
+        return value_of(self.document(hit), field)
+
+    def numbers(self, hit: StoredHit) -> int | None:
+        text = text_of(self.document(hit), self.text)  # it is there: nothing has to be stored for it
+        return numbers_value(text or "", self.recipe)
+
+
+def _first(fields: tantivy.Document, name: str) -> Any:
+    return fields.get_first(name)  # all fields have one value
+
+
+def sketch_of(stored: bytes) -> Sketch:
+    return np.frombuffer(stored, "<i4").astype(np.int32, copy=False)

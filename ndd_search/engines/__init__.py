@@ -1,1 +1,0 @@
-"""Search engines behind the flow of `page`; each module needs its own extra."""

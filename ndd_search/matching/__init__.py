@@ -1,0 +1,1 @@
+"""The sketches of a page to its near-duplicates: which pairs count, and who stands for whom."""

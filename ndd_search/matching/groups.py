@@ -1,0 +1,55 @@
+"""Similar pairs and ranks to a leader per hit: leaders, never chains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.pairs import Pairs, leaders_of, resembling_pairs, rows_of
+from ndd_search.matching.shared_values import Ranks
+
+
+def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: int = 64) -> Ranks:
+    """The page check: for each hit, in rank order, the rank of the hit that stands for it (its own for a leader).
+
+    sketches:       of one recipe, best hit first, each ascending distinct values in 0..2**31-1.
+    min_similarity: resemblance from which two hits are near-duplicates, 0 < x <= 1.
+    k:              the recipe's k, or a smaller one.
+    Returns int64, shape (n,). Every hit is at least min_similarity alike to its leader, no two leaders are, and
+    nothing that comes later changes a leader. An empty sketch stands alone. Raises InvalidSketch naming the rank.
+    """
+    if isinstance(min_similarity, str) or not 0 < min_similarity <= 1:
+        raise ValueError(f"min_similarity must be above 0 and at most 1, got {min_similarity!r}")
+    return lead(sketches, k, Decision(min_similarity, 0))[0].copy()  # the core's is read-only
+
+
+def lead(sketches: Sequence[npt.ArrayLike], k: int, decision: Decision) -> tuple[Ranks, npt.NDArray[np.float64]]:
+    """The leader of each hit and the similarity to it (1.0 for leaders), by any decision; otherwise as `leaders`."""
+    if (found := leaders_of(sketches, k, decision)) is not None:
+        return found
+    rows = rows_of(sketches, k)
+    return choose_leaders(len(rows.lengths), resembling_pairs(rows, decision))
+
+
+def choose_leaders(count: int, pairs: Pairs) -> tuple[Ranks, npt.NDArray[np.float64]]:
+    """Let each of `count` hits join the best-ranked leader it pairs with, or become a leader.
+
+    Returns the leader of each hit (int64) and the similarity to it (1.0 for leaders), shape (count,).
+    """
+    leader, similarity = np.arange(count), np.ones(count)
+    led = np.zeros(count, dtype=bool)
+    first, second = pairs.first, pairs.second  # of which it is not known yet whether the first one leads
+    while len(first):
+        may_be_led = np.zeros(count, dtype=bool)
+        may_be_led[second] = True
+        sure = ~may_be_led[first]
+        led[second[sure]] = True
+        open_ = ~(sure | led[first] | led[second])
+        first, second = first[open_], second[open_]
+    by_leader = np.flatnonzero(~led[pairs.first])[::-1]  # the best-ranked comes last, and stays
+    followers = pairs.second[by_leader]
+    leader[followers], similarity[followers] = pairs.first[by_leader], pairs.similarity[by_leader]
+    return leader, similarity

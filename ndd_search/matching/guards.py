@@ -1,0 +1,98 @@
+"""Which similar pairs count: guards against merging what only looks alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.config import CollapseOptions
+from ndd_search.matching.pairs import Pairs, Rows
+from ndd_search.sketching.estimates import estimated_shingles
+
+Value = Callable[[Any, str], Any]
+
+
+class Reader(Protocol):
+    """How guards look into the hits of one engine."""
+
+    def value(self, hit: Any, field: str) -> Any:
+        """What the hit has in a field, None where it has nothing."""
+
+    def numbers(self, hit: Any) -> int | None:
+        """The numbers of the hit's text (see `numbers`), None where nobody knows them."""
+
+
+def reads_hits(options: CollapseOptions) -> bool:
+    """Whether a guard is on that asks for more than `leaders_of` knows."""
+    fields = options.must_match or options.numbers_must_match or options.time_field is not None
+    return bool(fields or options.min_length_ratio)
+
+
+def allowed(
+    pairs: Pairs, rows: Rows, hits: Sequence[Any], reader: Reader, options: CollapseOptions
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """For each guard that is on, by name, which pairs it lets count; bool, shape (len(pairs),)."""
+    first, second = pairs.first, pairs.second
+    verdicts = {"min_shingles": long_enough(pairs, rows, options.min_shingles)}
+    if options.min_length_ratio:
+        sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
+        ratio = np.minimum(sizes[first], sizes[second]) / np.maximum(sizes[first], sizes[second])
+        verdicts["min_length_ratio"] = ratio >= options.min_length_ratio
+    if not len(pairs):  # what follows reads fields of all hits, for nothing
+        return verdicts
+    for field in options.must_match:
+        codes: dict[str, int] = {}
+        of = np.array([codes.setdefault(_told(reader.value(hit, field)), len(codes)) for hit in hits])
+        verdicts[f"must_match {field}"] = of[first] == of[second]
+    if options.numbers_must_match:
+        verdicts["numbers_must_match"] = _same_numbers(pairs, hits, reader)
+    if options.time_field is not None and options.max_seconds_apart is not None:
+        times = np.array([seconds_since_1970(reader.value(hit, options.time_field)) for hit in hits])
+        verdicts["max_seconds_apart"] = np.abs(times[first] - times[second]) <= options.max_seconds_apart
+    return verdicts
+
+
+def _told(value: Any) -> str:
+    """What tells a value from others, of any kind: 10 and 10.0 are one price, whoever wrote it as JSON."""
+    return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def _same_numbers(pairs: Pairs, hits: Sequence[Any], reader: Reader) -> npt.NDArray[np.bool_]:
+    """Whether both hits hold the same numbers; unknown ones, of a sketch without them, are never the same."""
+    of = np.full(len(hits), -1, np.int64)
+    for place in np.unique((pairs.first, pairs.second)).tolist():  # a text may have to be read for it
+        found = reader.numbers(hits[place])
+        of[place] = -1 if found is None else found
+    same: npt.NDArray[np.bool_] = (of[pairs.first] == of[pairs.second]) & (of[pairs.first] >= 0)
+    return same
+
+
+def seconds_since_1970(value: Any) -> float:
+    """Read a time: a datetime, an ISO 8601 text, or a number of seconds or milliseconds; NaN for anything else.
+
+    A time without a zone is taken as UTC. A number above 1e11 (the year 5138 in seconds) is milliseconds.
+    """
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    try:
+        if isinstance(value, str):
+            value = float(value) if value.lstrip("-").replace(".", "", 1).isdigit() else datetime.fromisoformat(value)
+        if isinstance(value, datetime):
+            return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value / 1000 if abs(value) > 1e11 else float(value)
+    except (ValueError, OverflowError):
+        pass
+    return float("nan")
+
+
+def long_enough(pairs: Pairs, rows: Rows, least: int) -> npt.NDArray[np.bool_]:
+    """Whether both hits have enough shingles to compare, or the same ones."""
+    short = rows.lengths < min(least, rows.k)
+    comparable: npt.NDArray[np.bool_] = ~(short[pairs.first] | short[pairs.second])
+    comparable |= pairs.similarity == 1.0
+    return comparable

@@ -1,0 +1,95 @@
+"""The trips of one search to the engine: what time they take, what time is left, which failures the user gets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from time import perf_counter
+
+from ndd_search.middleware.strategies import together
+from ndd_search.rest.answers import Answer
+from ndd_search.rest.request import Request
+
+LATE = "out of time, the page is made of the first hits"
+FAILED = "a later round failed, the page is made of the first hits"
+
+First = list[Answer] | Answer
+Asked = Generator[Request, Answer, list[Answer]]
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A wish to be told when somebody else has landed (see cache.Flights), or when so many seconds are over."""
+
+    flight: Future[None]
+    seconds: float
+
+
+Waiting = Generator[Wait, None, None]
+
+
+class Trips:
+    """budget: seconds after which no later trip begins, and to which one that is on its way is held; None: no limit."""
+
+    def __init__(self, budget: float | None) -> None:
+        self._budget, self._began, self._waited = budget, perf_counter(), 0.0
+
+    @property
+    def own_seconds(self) -> float:
+        """What all but waiting for the engine took so far."""
+        return perf_counter() - self._began - self._waited
+
+    @property
+    def _seconds_left(self) -> float | None:
+        return None if self._budget is None else self._budget - (perf_counter() - self._began)
+
+    def wait(self, flight: Future[None], most: float) -> Waiting:
+        """Wait for somebody else, `most` seconds and no longer than the budget; it counts like a trip."""
+        began, left = perf_counter(), self._seconds_left
+        yield Wait(flight, most if left is None else max(0.0, min(most, left)))
+        self._waited += perf_counter() - began
+
+    def first(self, requests: list[Request], refusals: Collection[int]) -> Generator[Request, Answer, First]:
+        """The first trip.
+
+        refusals: statuses that may be due to our changes. Any other failure is the caller's: an exception of the client
+                  passes, and an answer that tells of one is returned alone, instead of a list.
+        """
+        return (yield from self._go(requests, together(requests), refusals))
+
+    def later(self, requests: list[Request]) -> Asked:
+        """Another trip; whatever goes wrong is a failed answer, and so is having no time left for it."""
+        left = self._seconds_left
+        if left is not None and left <= 0:
+            return [Answer(LATE, HTTPStatus.REQUEST_TIMEOUT)] * len(requests)
+        answers = yield from self._go(requests, replace(together(requests), timeout=left), None)
+        return [answers] if isinstance(answers, Answer) else answers
+
+    def _go(
+        self, requests: list[Request], trip: Request, refusals: Collection[int] | None
+    ) -> Generator[Request, Answer, First]:
+        """refusals: None for every status."""
+        began = perf_counter()
+        try:
+            answer = yield trip
+        except Exception as error:
+            status = getattr(error, "status_code", None)
+            if not isinstance(status, int):
+                status = HTTPStatus.SERVICE_UNAVAILABLE
+            if refusals is not None and status not in refusals:
+                raise
+            answer = Answer(str(error), status)
+        finally:
+            self._waited += perf_counter() - began
+        if refusals is not None and not answer.ok and answer.status not in refusals:
+            return answer
+        return [answer] if len(requests) == 1 else answer.apart(len(requests))
+
+
+def trouble(answers: Sequence[Answer], like: Answer) -> str:
+    """Why answers are of no use beside an earlier one, `like`, "" where they are: of other clusters, ranks differ."""
+    if all(one.whole and one.clusters == like.clusters for one in answers):
+        return ""
+    return LATE if any(one.status == HTTPStatus.REQUEST_TIMEOUT for one in answers) else FAILED

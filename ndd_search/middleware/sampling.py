@@ -1,0 +1,122 @@
+"""Which sketch values many documents of an index hold, counted in a sample with a request of our own.
+
+A table of common values says what its documents hold, so it serves only callers who may read about the same documents.
+A caller without a table takes one over from another caller where a probe, which fetches the ids of the sample's first
+documents, shows that their views agree; else a sample of the caller's own is counted. One such request at a time goes
+to a target. The other searches go on by the table that they had, or else by one counted in their own hits (`LISTED`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from http import HTTPStatus
+from typing import Any
+
+from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.middleware.learned import Counted, View
+from ndd_search.middleware.round_trips import LATE, Trips, trouble
+from ndd_search.middleware.settings import Settings
+from ndd_search.rest.answers import Answer, window_limit
+from ndd_search.rest.request import SAMPLE, Reading, Request, Search, sample, sample_head
+
+LISTED = "list"  # names the table that is counted in a list of hits itself
+_HEAD = 32  # documents of a sample by which the views of two callers are compared
+_AGAIN = 3600.0  # seconds
+_AFTER_A_FAILURE = 60.0
+
+Asked = Generator[Request, Answer, None]
+
+
+def table_of(search: Search, settings: Settings) -> str:
+    """The digest of the table by which a caller's hits are decided now, LISTED where he has none."""
+    digest = settings.known.of_caller(search.target_of_caller).table
+    return digest if settings.known.table(search.target, digest) else LISTED
+
+
+def count_common(search: Search, settings: Settings, reading: Reading, trips: Trips) -> Asked:
+    """Get the caller a table of common values, unless he has one, or it is not his turn, or there is no time left.
+
+    What fails is tried again soon; until then the caller's former table serves, if there is one.
+    """
+    known, now = settings.known, settings.clock()
+    caller = known.of_caller(search.target_of_caller)
+    table = known.table(search.target, caller.table)
+    if (table is not None and now < table.until) or now < caller.count_again:
+        return
+    if known.may_count(search.target, search.target_of_caller, now):
+        try:
+            yield from _Count(search, settings, reading, trips).take_over_or_count()
+        finally:
+            known.has_counted(search.target)
+
+
+class _Count:
+    """One caller's way to a table."""
+
+    def __init__(self, search: Search, settings: Settings, reading: Reading, trips: Trips) -> None:
+        self._search, self._settings, self._reading, self._trips = search, settings, reading, trips
+        self._target, self._known = search.target, settings.known
+
+    def take_over_or_count(self) -> Asked:
+        """Give the caller the table of somebody who sees about the same, or one of his own."""
+        now, field, recipe = self._settings.clock(), self._settings.sketch_field, self._settings.recipe
+        found = [self._known.table(self._target, digest) for digest in self._known.about(self._target).tables]
+        fresh = [one for one in found if one is not None and now < one.until]
+        if fresh:
+            head = yield from self._asked(lambda size: sample_head(self._search, field, recipe, size), _HEAD)
+            if not head.whole:
+                return self._try_again_soon(head)
+            view = _view(head)
+            if (like := next((one for one in fresh if one.view.is_about(view)), None)) is not None:
+                return self._use(like.common.digest)
+        sampled = yield from self._asked(lambda size: sample(self._search, field, recipe, self._reading, size), SAMPLE)
+        if not sampled.whole:
+            return self._try_again_soon(sampled)
+        sketches = field.decode([hit.get("fields") or {} for hit in sampled.hits], recipe)
+        common = count_common_values([one for one in sketches if not isinstance(one, str)], recipe)
+        self._use(self._known.add_table(self._target, Counted(common, _view(sampled), now + _AGAIN)))
+
+    def _asked(self, request: Callable[[int], Request], size: int) -> Generator[Request, Answer, Answer]:
+        """The answer to a request for so many documents, fewer where an index gives no more."""
+        limit = self._known.about(self._target).window_limit
+        answer = yield from self._sent(request(min(size, limit)))
+        if most := window_limit(answer.complaint):
+            self._known.learn(self._target, window_limit=most)
+            answer = yield from self._sent(request(min(size, most)))
+        return answer
+
+    def _sent(self, request: Request) -> Generator[Request, Answer, Answer]:
+        (answer,) = yield from self._trips.later([request])
+        return answer if is_readable(answer) else Answer("not the answer to a search", HTTPStatus.BAD_GATEWAY)
+
+    def _use(self, digest: str) -> None:
+        self._known.learn_of_caller(self._search.target_of_caller, table=digest)
+
+    def _try_again_soon(self, failed: Answer) -> None:
+        if trouble([failed], like=failed) != LATE:  # else nothing was sent
+            again = self._settings.clock() + _AFTER_A_FAILURE
+            self._known.learn_of_caller(self._search.target_of_caller, count_again=again)
+
+
+def _view(sampled: Answer) -> View:
+    first = frozenset((hit["_index"], hit["_id"]) for hit in sampled.hits[:_HEAD])
+    return View(first, len(sampled.hits) if sampled.total is None else sampled.total)
+
+
+def is_readable(answer: Answer) -> bool:
+    """Whether an answer that says it has hits has their shape: a proxy may have changed it."""
+    if not answer.has_hits:
+        return True
+    shards, clusters = (answer.body.get(name) or {} for name in ("_shards", "_clusters"))
+    if not isinstance(shards, dict) or not isinstance(clusters, dict):
+        return False
+    failures = shards.get("failures") or []
+    if not isinstance(failures, list) or not all(isinstance(one, dict) for one in failures):
+        return False
+    return all(isinstance(one.get("reason") or {}, dict) for one in failures) and all(map(_is_hit, answer.hits))
+
+
+def _is_hit(hit: Any) -> bool:
+    if not isinstance(hit, dict) or not isinstance(hit.get("fields") or {}, dict):
+        return False
+    return isinstance(hit.get("_index"), str) and isinstance(hit.get("_id"), str)

@@ -1,0 +1,121 @@
+"""What a wrapped client is told, and what it learns about the indexes it searches."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, collapse_options
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.middleware.learned import Knowledge, Said
+from ndd_search.middleware.page_memory import Memory
+from ndd_search.paging.cache import Cache, MemoryCache, PairCache
+from ndd_search.settings_file import StoredSettings, read_settings
+from ndd_search.sketching.field import SketchField
+from ndd_search.writing.writes import SketchedWrites
+
+log = logging.getLogger("ndd_search")
+
+
+@dataclass(kw_only=True)
+class Settings:
+    """Of a wrapped client, with what it has learnt about its indexes.
+
+    options:     how pages are collapsed, unless a request or the surrounding `ndd_search.options` says otherwise.
+    recipe:      whose sketches are compared. sketch_field: where in a document they are.
+    cache:       where finished pages and streams are remembered, None for nowhere.
+    time_budget: seconds after which a search asks for no more hits, None for no limit.
+    plain_for:   seconds during which an index without sketches is searched as if the client were not wrapped, by the
+                 callers that found none; and seconds until an index is asked again whether it holds any.
+    common:      the values that many documents hold, for min_similarity="auto": a table, or True to count them in a
+                 sample of each index, once an hour and for callers who may read other documents, with a request of
+                 our own, and in the list of hits until then; False to decide without.
+    writes:      puts sketches into documents that are written through the client.
+    clock:       seconds that never go back.
+    """
+
+    options: CollapseOptions = field(default_factory=CollapseOptions)
+    recipe: Recipe = field(default_factory=Recipe)
+    sketch_field: SketchField = field(default_factory=SketchField)
+    cache: Cache | None = field(default_factory=MemoryCache)
+    time_budget: float | None = None
+    plain_for: float = 60.0
+    common: CommonValues | bool = True
+    writes: SketchedWrites = field(default_factory=SketchedWrites)
+    clock: Callable[[], float] = monotonic
+
+    def __post_init__(self) -> None:
+        self.pairs = PairCache()
+        self.known = Knowledge()
+        self._said = Said()
+        self.memory = Memory(self.cache)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells the answers of these settings, but for the options, from those of others."""
+        table = str(self.common) if isinstance(self.common, bool) else self.common.digest
+        return self.memory.caller, self.recipe.id, self.sketch_field.name, table
+
+    @property
+    def counts_common(self) -> bool:
+        """Whether common values are counted by a request of our own; only "kmv" weighs them."""
+        return self.common is True and self.recipe.measure == "kmv"
+
+    def degrade(self, path: str, reason: str) -> str:
+        """Log a reason once for each target. Returns it."""
+        if self._said.first_time(
+            path, reason.partition(":")[0]
+        ):  # after the colon an engine may repeat the user's words
+            log.warning("%s: near-duplicates may be shown: %s", path, reason)
+        return reason
+
+
+class WrapSettings(CollapseChanges, total=False):
+    """The keyword arguments of `ndd_search.wrap`, for type checkers."""
+
+    recipe: Recipe | str | None
+    field: str
+    cache: Cache | bool
+    time_budget: float | None
+    plain_for: float
+    common: CommonValues | bool
+    sketch: Mapping[str, Any] | None
+    settings: str | os.PathLike[str] | None
+    options: CollapseOptions | None
+
+
+def settings_of(  # noqa: PLR0913 - one call says all there is to say about a client
+    *,
+    recipe: Recipe | str | None = None,
+    field: str = "ndd",
+    cache: Cache | bool = True,
+    time_budget: float | None = None,
+    plain_for: float = 60.0,
+    common: CommonValues | bool = True,
+    settings: str | os.PathLike[str] | None = None,
+    sketch: Mapping[str, Any] | None = None,
+    options: CollapseOptions | None = None,
+    **changes: Any,
+) -> Settings:
+    """The settings of `ndd_search.wrap`, as described there. Raises TypeError and ValueError for what cannot be."""
+    if time_budget is not None and not time_budget > 0:
+        raise ValueError(f"time_budget must be above 0 seconds, got {time_budget}")
+    if not plain_for >= 0:
+        raise ValueError(f"plain_for must be at least 0 seconds, got {plain_for}")
+    recipe = None if recipe is None else Recipe.of(recipe)
+    stored = StoredSettings() if settings is None else read_settings(settings, recipe)
+    recipe = recipe or Recipe.of(stored.recipe)
+    return Settings(
+        options=collapse_options(options or stored.options, **changes),
+        recipe=recipe,
+        sketch_field=SketchField(field),
+        cache=MemoryCache() if cache is True else cache or None,
+        time_budget=time_budget,
+        plain_for=plain_for,
+        common=common,
+        writes=SketchedWrites.of(sketch, field, recipe),
+    )

@@ -1,0 +1,1 @@
+"""A ranked list to deduplicated pages, without any I/O."""

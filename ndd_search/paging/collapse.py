@@ -1,0 +1,149 @@
+"""One page out of any ranked list: texts, mappings or objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, check_page, collapse_options
+from ndd_search.documents import text_of, value_of
+from ndd_search.errors import InvalidDocument, InvalidSketch
+from ndd_search.matching.document_frequency import count_in_list
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.paging.page import Fetch, Fetched, Page, cut, fill, run
+from ndd_search.paging.stream import Stream
+from ndd_search.sketching.estimates import checked_sketch
+from ndd_search.sketching.sketches import Sketch, sketch_many
+from ndd_search.text.numbers import numbers_value
+
+Text = str | Sequence[str] | Callable[[Any], str | None]
+
+
+def collapse(
+    hits: Iterable[Any],
+    *,
+    size: int = 10,
+    from_: int = 0,
+    text: Text | None = None,
+    sketches: Sequence[npt.ArrayLike] | None = None,
+    recipe: Recipe | str | None = None,
+    common: CommonValues | bool = True,
+    options: CollapseOptions | None = None,
+    **changes: Unpack[CollapseChanges],
+) -> Page:
+    """Collapse the near-duplicates of a ranked list and cut one page out of what is left.
+
+    hits:     best first: texts, or mappings or objects that have their text where `text` says.
+    size, from_: the page, as positions in the deduplicated list. As many hits are examined as the page takes, all of
+              them if need be: `max_window` is for searches.
+    text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
+    sketches: of the hits, where they are at hand already; `text` is read then only for numbers_must_match.
+    recipe:   how texts are sketched, or how `sketches` were made; or its id, as for every recipe.
+    common:   for min_similarity="auto": which sketch values many documents hold, a table of the whole collection where
+              there is one (census.count_common_values); True counts them in the list itself, in at most `window` hits
+              that lie evenly in it; False decides without.
+    options, changes: CollapseOptions, or single options of it by name (min_similarity=0.8).
+    Raises InvalidDocument when no hit at all has the text, ValueError or TypeError for a setting that cannot be.
+    """
+    began = perf_counter()
+    if isinstance(hits, str | bytes | Mapping):
+        raise TypeError(f"hits must be a list of hits, got one {type(hits).__name__}")
+    check_page(size, from_)
+    ranked, options = list(hits), collapse_options(options, **changes)
+    options = replace(options, max_window=max(options.max_window, len(ranked)))  # all of them are there already
+    if sketches is not None and len(sketches) != len(ranked):
+        raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
+    reader = _ListReader(Recipe.of(recipe), text, sketches, None if isinstance(common, bool) else common)
+
+    def fetch(wish: Fetch) -> Fetched:
+        return Fetched(ranked[wish.start : wish.start + wish.size], len(ranked))
+
+    try:
+        if common is True and options.min_similarity == "auto" and reader.recipe.measure == "kmv":
+            reader = reader.counted(ranked, options.window)
+        stream = run(fill(Stream(), from_, size, reader, options), fetch)
+        stream = replace(stream, exhausted=stream.fetched == len(ranked))
+    except InvalidSketch:  # which names a place among those that were looked at together
+        _check(() if sketches is None else sketches, reader.recipe.k)
+        raise
+    if set(stream.lacking) == {"missing"} and not any(map(reader.has_text, ranked[len(stream.hits) :])):
+        raise InvalidDocument(
+            f"none of {len(ranked)} hits", f"no text under {text!r}", "say where it is: text='FIELD' or a callable"
+        )
+    page = cut(stream, from_, size, reader, options)
+    return replace(page, info=replace(page.info, took=perf_counter() - began))
+
+
+def evenly(count: int, most: int) -> list[int]:
+    """At most so many of the places 0..count-1, as far apart as can be."""
+    number = min(count, most)
+    return [place * count // number for place in range(number)]
+
+
+@dataclass(frozen=True, eq=False)
+class _ListReader:
+    recipe: Recipe
+    text: Text | None
+    given: Sequence[npt.ArrayLike] | None
+    common: CommonValues | None
+    known: Mapping[int, Sketch | str] = field(default_factory=dict)  # by rank, made already
+
+    def counted(self, hits: Sequence[Any], most: int) -> _ListReader:
+        """With a table of its own, counted in at most so many of the hits."""
+        ranks = evenly(len(hits), most)
+        found = self.sketches([hits[rank] for rank in ranks], ranks)
+        common = count_in_list([one for one in found if not isinstance(one, str)], self.recipe)
+        return replace(self, common=common, known=dict(zip(ranks, found, strict=True)))
+
+    def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | str]:
+        fresh = [(hit, rank) for hit, rank in zip(hits, ranks, strict=True) if rank not in self.known]
+        made = iter(self._made([hit for hit, _ in fresh], [rank for _, rank in fresh]))
+        return [self.known[rank] if rank in self.known else next(made) for rank in ranks]
+
+    def _made(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | str]:
+        if self.given is not None:
+            return [_or_empty(np.asarray(self.given[rank])) for rank in ranks]
+        texts = [self._text(hit) for hit in hits]
+        found = iter(sketch_many((text for text in texts if text is not None), self.recipe))
+        return ["missing" if text is None else _or_empty(next(found)) for text in texts]
+
+    def identity(self, hit: Any, rank: int) -> int:
+        return rank  # equal hits at two places of the list are two hits
+
+    def value(self, hit: Any, field: str) -> Any:
+        return None if isinstance(hit, str) else value_of(hit, field)
+
+    def numbers(self, hit: Any) -> int | None:
+        text = self._text(hit)
+        return None if text is None else numbers_value(text, self.recipe)
+
+    def has_text(self, hit: Any) -> bool:
+        """Whether there is anything to sketch."""
+        return self._text(hit) is not None
+
+    def _text(self, hit: Any) -> str | None:
+        if callable(self.text):
+            return self.text(hit)
+        if isinstance(hit, str):
+            return hit
+        if self.text is None:
+            raise TypeError(f"a hit is a {type(hit).__name__}: say where its text is, text='FIELD' or a callable")
+        return text_of(hit, [self.text] if isinstance(self.text, str) else self.text)
+
+
+def _check(sketches: Sequence[npt.ArrayLike], k: int) -> None:
+    """Raise InvalidSketch naming the rank of the first one that is none."""
+    for rank, one in enumerate(sketches):
+        try:
+            checked_sketch(one, k)
+        except InvalidSketch as error:
+            raise InvalidSketch(f"hit {rank}: {error.args[0]}") from None
+
+
+def _or_empty(sketch: Sketch) -> Sketch | str:
+    return sketch if sketch.size else "empty"

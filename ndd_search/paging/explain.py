@@ -1,0 +1,77 @@
+"""Why a hit is shown or hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ndd_search.config import CollapseOptions
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.guards import allowed
+from ndd_search.matching.measures import estimate, judged_pairs
+from ndd_search.matching.pairs import rows_of
+from ndd_search.paging.stream import Reader, Stream
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What decided about one hit.
+
+    rank:           its place in the engine's list.
+    leader:         the rank of the hit that stands for it, its own rank when it stands for itself.
+    nearest:        the rank of the most similar leader before it, None when there is none it could be compared with.
+    similarity:     to that leader, by the recipe's measure, or to `nearest` when the hit stands for itself; 0..1.
+    standard_error: of that figure; 0 when it is exact.
+    rule:           what decided, in words.
+    """
+
+    rank: int
+    leader: int
+    nearest: int | None
+    similarity: float
+    standard_error: float
+    rule: str
+
+    def __str__(self) -> str:
+        fate = "stands for itself" if self.leader == self.rank else f"is shown under hit {self.leader}"
+        return f"hit {self.rank} {fate}: {self.rule}"
+
+
+def explain(stream: Stream, rank: int, reader: Reader, options: CollapseOptions) -> Explanation:
+    """Explain the hit at a place of the engine's list. Raises IndexError for a place that was not examined."""
+    index = stream.index_of(rank)
+    leader = int(stream.leader[index])
+    if stream.lacking[index]:
+        return Explanation(rank, rank, None, 0.0, 0.0, f"its sketch is {stream.lacking[index]}, so it stands alone")
+    above = [i for i in range(index) if stream.leader[i] == i and len(stream.sketches[i])]
+    if not above:
+        return Explanation(rank, rank, None, 0.0, 0.0, "no leader with a sketch comes before it")
+    estimates = {i: estimate(stream.sketches[i], stream.sketches[index], reader.recipe) for i in above}
+    nearest = leader if leader != index else max(above, key=lambda i: (estimates[i].value, -i))
+    found, other = estimates[nearest], int(stream.ranks[nearest])
+    held, bar, keeps_apart = _verdict(stream, nearest, index, reader, options)
+    figures = f"{found.value:.2f} alike"
+    if found.standard_error:
+        figures += f" (standard error {found.standard_error:.2f})"
+    if held < found.value - 0.005:
+        figures += f", {held:.2f} without what many documents of the index have in common"
+    if leader != index:
+        rule = f"{figures}, at least {bar:.2f}"
+    elif held < bar:
+        rule = f"the nearest leader, hit {other}, is {figures}, below {bar:.2f}"
+    else:
+        rule = f"hit {other} is {figures}, but {keeps_apart} keeps them apart"
+    return Explanation(rank, int(stream.ranks[leader]), other, found.value, found.standard_error, rule)
+
+
+def _verdict(
+    stream: Stream, first: int, second: int, reader: Reader, options: CollapseOptions
+) -> tuple[float, float, str]:
+    """What was held against the bar, the bar, and the guards that keep the two apart."""
+    decision = Decision.of(options.min_similarity, reader.recipe, reader.common)
+    rows = rows_of([stream.sketches[first], stream.sketches[second]], reader.recipe.k)
+    pairs, held, bars = judged_pairs(rows, decision, least=0.0)
+    if not len(pairs):
+        return 0.0, decision.floor, ""
+    verdicts = allowed(pairs, rows, [stream.hits[first], stream.hits[second]], reader, options)
+    refusing = ", ".join(name for name, verdict in verdicts.items() if not verdict.all())
+    return float(held[0]), float(bars[0]), refusing

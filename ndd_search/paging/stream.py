@@ -1,0 +1,155 @@
+"""The deduplicated list of one request, from rank 0 on: what was fetched so far, and the leader of each hit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search import native
+from ndd_search.config import CollapseOptions, Recipe, check_fit
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.groups import choose_leaders
+from ndd_search.matching.guards import Reader as FieldReader
+from ndd_search.matching.guards import allowed, reads_hits
+from ndd_search.matching.measures import similar_pairs
+from ndd_search.matching.pairs import Pairs, Rows, leaders_of, rows_of
+from ndd_search.matching.shared_values import Ranks
+from ndd_search.sketching.sketches import Sketch
+
+Find = Callable[[Rows, Decision], Pairs]
+_NONE = np.empty(0, np.int32)
+_PIECE = 500  # hits that are compared with one another at first, where all their pairs are listed
+_FEW_PAIRS = 2**18  # of a piece, up to which the next one is twice as long; four times as many take some 30 MB
+
+
+class Reader(FieldReader, Protocol):
+    """How the flow looks into the hits of one engine."""
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe whose sketches are compared."""
+
+    @property
+    def common(self) -> CommonValues | None:
+        """The table of values that many documents of the index hold, if there is one."""
+
+    def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Sketch | str]:
+        """The sketch of each hit, or why it has none to compare ("missing", "empty", "foreign", "malformed").
+
+        ranks: the places of these hits in the engine's list.
+        """
+
+    def identity(self, hit: Any, rank: int) -> Hashable:
+        """What tells this hit from another one; the engine may hand out the same hit in two rounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Immutable: extending makes another one, so a cached stream can be read while it is extended.
+
+    hits:       as the engine gave them, best first, a hit handed out twice taken once.
+    sketches:   of each hit; empty for a hit that has none to compare.
+    lacking:    of each hit, why it has no sketch, "" where it has one.
+    ranks:      of each hit, its place in the engine's list; int64, ascending.
+    leader:     of each hit, the index of the hit that stands for it; int64. Nothing fetched later changes it.
+    similarity: of each hit to its leader, 1.0 for leaders; float64.
+    fetched:    how far into the engine's list we have looked.
+    exhausted:  whether the engine has nothing after that.
+    total:      how many hits the engine says match, None when it does not say.
+    """
+
+    hits: tuple[Any, ...] = ()
+    sketches: tuple[Sketch, ...] = ()
+    lacking: tuple[str, ...] = ()
+    ranks: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
+    leader: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
+    similarity: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    fetched: int = 0
+    exhausted: bool = False
+    total: int | None = None
+
+    def examined(self, window: int) -> int:
+        """How many of the hits lie within the first `window` places of the engine's list."""
+        return int(np.searchsorted(self.ranks, window))
+
+    def index_of(self, rank: int) -> int:
+        """Which of the hits stands at a place of the engine's list. Raises IndexError for a place not examined."""
+        index = int(np.searchsorted(self.ranks, rank))
+        if index >= len(self.ranks) or self.ranks[index] != rank:
+            raise IndexError(f"rank {rank} was not examined: the stream holds {len(self.ranks)} of the engine's hits")
+        return index
+
+    def extend(
+        self,
+        hits: Sequence[Any],
+        asked: int,
+        reader: Reader,
+        options: CollapseOptions,
+        *,
+        total: int | None = None,
+        find: Find = similar_pairs,
+    ) -> Stream:
+        """The stream with the next hits of the engine; fewer than `asked` means it has no more.
+
+        find: similar_pairs, or a PairCache.
+        """
+        seen = {reader.identity(hit, rank) for hit, rank in zip(self.hits, self.ranks.tolist(), strict=True)}
+        fresh: list[Any] = []
+        ranks: list[int] = []
+        for rank, hit in enumerate(hits, self.fetched):
+            identity = reader.identity(hit, rank)
+            if identity not in seen:
+                seen.add(identity)
+                fresh.append(hit)
+                ranks.append(rank)
+        found = reader.sketches(fresh, ranks)
+        sketches = tuple(_NONE if isinstance(one, str) else one for one in found)
+        leader, similarity = self._lead(fresh, sketches, reader, options, find)
+        return Stream(
+            hits=(*self.hits, *fresh),
+            sketches=(*self.sketches, *sketches),
+            lacking=(*self.lacking, *(one if isinstance(one, str) else "" for one in found)),
+            ranks=np.concatenate((self.ranks, np.array(ranks, np.int64))),
+            leader=leader,
+            similarity=similarity,
+            fetched=self.fetched + len(hits),
+            exhausted=len(hits) < asked,
+            total=self.total if total is None else total,
+        )
+
+    def _lead(
+        self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions, find: Find
+    ) -> tuple[Ranks, npt.NDArray[np.float64]]:
+        """The leader of each old and each new hit and the similarity to it; new hits may lead those after them."""
+        check_fit(options, reader.recipe)
+        decision, k = Decision.of(options.min_similarity, reader.recipe, reader.common), reader.recipe.k
+        hits, sketches = (*self.hits, *fresh), (*self.sketches, *sketches)
+        leader, similarity = np.arange(len(hits)), np.ones(len(hits))
+        leader[: len(self.hits)], similarity[: len(self.hits)] = self.leader, self.similarity
+        start, size = len(self.hits), _PIECE
+        by_core = native.core is not None and not reads_hits(options)
+        while start < len(hits):
+            end = len(hits) if by_core else min(start + size, len(hits))
+            old = np.flatnonzero(leader[:start] == np.arange(start))
+            where = np.concatenate((old, np.arange(start, end)))
+            members = where.tolist()
+            page = [sketches[i] for i in members]
+            found = leaders_of(page, k, decision, len(old), options.min_shingles) if by_core else None
+            if found is None and by_core:
+                by_core = False
+                continue
+            if found is None:
+                rows = rows_of(page, k)
+                pairs = find(rows, decision)
+                pairs = pairs.where(pairs.second >= len(old))
+                verdicts = allowed(pairs, rows, [hits[i] for i in members], reader, options)
+                found = choose_leaders(len(where), pairs.where(np.logical_and.reduce(list(verdicts.values()))))
+                size = 2 * size if len(pairs) < _FEW_PAIRS else size
+            leader[start:end], similarity[start:end] = where[found[0][len(old) :]], found[1][len(old) :]
+            start = end
+        return leader, similarity

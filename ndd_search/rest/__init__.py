@@ -1,0 +1,1 @@
+"""The JSON of the search engines: requests that go out, answers that come in."""

@@ -1,0 +1,302 @@
+"""One deduplicated page out of several responses: of several clusters, or of indexes that were searched one by one.
+
+    sketches = ["ndd.sketch", "ndd.recipe"]
+    search = {"index": "news", "query": query, "size": 100, "docvalue_fields": sketches}
+    response = ndd_search.merge({name: client.search(**search) for name, client in clients.items()}, size=10)
+
+Hits carry their sketches only when the search asked for them, through a wrapped client or another one.
+
+The origin of a response is the cluster that answered. Two clusters may use one id for two documents, so hits of two
+origins are two documents, whatever their ids; where their texts are near-duplicates, one of them stands for the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Literal, NamedTuple, Unpack
+
+from ndd_search.config import CollapseChanges, Recipe, check_page, collapse_options
+from ndd_search.documents import text_of
+from ndd_search.matching.document_frequency import count_in_list
+from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.paging.page import Page, cut
+from ndd_search.paging.stream import Stream
+from ndd_search.rest.answers import value_in
+from ndd_search.rest.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
+from ndd_search.sketching.field import SketchField
+from ndd_search.sketching.sketches import Sketch, sketch_many
+from ndd_search.text.numbers import numbers_value
+
+By = Literal["score", "reciprocal_rank", "round_robin"]
+Hit = dict[str, Any]
+Text = str | Sequence[str] | Callable[[Hit], str | None]
+Response = Mapping[str, Any]
+Origin = str | int
+
+_RANK_CONSTANT = 60  # of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009), and the engines' default
+_ORIGIN = "ndd.origin"
+_NO_SKETCH = "no hit brings a sketch: search with docvalue_fields ndd.sketch and ndd.recipe, or say text="
+
+
+def merge(
+    responses: Sequence[Response] | Mapping[str, Response | Sequence[Response]],
+    *,
+    by: By = "score",
+    size: int = 10,
+    from_: int = 0,
+    text: Text | None = None,
+    recipe: Recipe | str | None = None,
+    field: str = "ndd",
+    common: CommonValues | bool = True,
+    **changes: Unpack[CollapseChanges],
+) -> dict[str, Any]:
+    """Merge the hits of several responses, collapse their near-duplicates and cut one page out of what is left.
+
+    responses: of searches in Elasticsearch or OpenSearch, their hits with sketches among the doc values (see above): a
+               list, or a mapping from the name of each cluster to its response, or to a list of its responses. Hits of
+               one cluster with the same `_index`, `_id` and `_routing` are one document, whose ranks add up. Each
+               response of a list has an origin of its own, so no document is taken for another one that has its id.
+               A hit without a sketch stands alone. A hit that stands for others, because a wrapped client collapsed the
+               response, is merged as if it and the others had been listed side by side.
+    by:        "score" sorts by `_score`, which compares only within one kind of query on like indexes;
+               "reciprocal_rank" by the sum of 1 / (60 + rank) over the responses that have the hit; "round_robin" takes
+               the first of each response, then the second of each. Ties go to the earlier response.
+    size, from_: the page, as positions in the merged list without near-duplicates.
+    text:      a field of `_source`, several, or a callable(hit), to sketch hits that bring no sketch; for
+               numbers_must_match where they bring no ndd.numbers.
+    recipe, field: whose sketches, and the object that holds them.
+    common, changes: as in `collapse`; True counts in all hits.
+    Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is
+    the engine's own whatever the order. Where there are several origins, or names, each hit tells its own in
+    `fields["ndd.origin"]`: the name of its cluster, or the place of its response in the list. `keep` and guards can
+    read it (keep=["preferred:ndd.origin=eu,us"]). Raises ValueError and TypeError for what cannot be.
+    """
+    began = perf_counter()
+    answers = _answers(responses)
+    if by not in ("score", "reciprocal_rank", "round_robin"):
+        raise ValueError(f"by must be one of score, reciprocal_rank, round_robin, got {by!r}")
+    check_page(size, from_)
+    chosen = collapse_options(**changes)
+    reader = _Reader(Recipe.of(recipe), None if isinstance(common, bool) else common, SketchField(field), text)
+    hits = _ranked(list(_placed(answers)), by)
+    if common is True and chosen.min_similarity == "auto":
+        reader = reader.counted(hits)
+    stream = Stream().extend(hits, len(hits) + 1, reader, chosen)
+    every = replace(chosen, window=max(len(hits), 1), max_window=max(len(hits), 1))  # all of them are there already
+    page = cut(stream, from_, size, reader, every)
+    degraded = _NO_SKETCH if hits and set(stream.lacking) == {"missing"} else ""
+    page = replace(page, info=replace(page.info, took=perf_counter() - began, degraded=degraded))
+    return _response(page, answers, reader)
+
+
+class _Answer(NamedTuple):
+    """A response as a dict, and where it comes from. told: whether its hits tell their origin."""
+
+    origin: Origin
+    body: Response
+    told: bool
+
+    @property
+    def hits(self) -> Sequence[Hit]:
+        hits: Sequence[Hit] = self.body["hits"]["hits"]
+        return hits
+
+
+def _answers(responses: Any) -> list[_Answer]:
+    """The responses with their origins. Raises TypeError for what is no response."""
+    if isinstance(responses, str) or _is_response(responses):
+        raise TypeError(f"responses must be a list of search responses, got one {type(responses).__name__}")
+    if isinstance(responses, Mapping):
+        listed = [(name, one if isinstance(one, list | tuple) else [one]) for name, one in responses.items()]
+        named = [_Answer(name, body, told=True) for name, several in listed for body in map(_body, several)]
+    else:
+        bodies = [_body(one) for one in responses]
+        named = [_Answer(place, body, told=len(bodies) > 1) for place, body in enumerate(bodies)]
+    for answer in named:
+        if not _is_response(answer.body):
+            what = str(answer.body)[:80]
+            raise TypeError(f"responses must be a list of search responses, with hits.hits; one is {what}")
+    return named
+
+
+def _body(response: Any) -> Any:
+    """A response as a dict; elasticsearch-py's responses are objects."""
+    return getattr(response, "body", response)
+
+
+def _is_response(response: Any) -> bool:
+    body = _body(response)
+    found = body.get("hits") if isinstance(body, Mapping) else None
+    return isinstance(found, Mapping) and isinstance(found.get("hits"), list)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Hits as the engines give them. text: what is sketched of a hit that brings no sketch."""
+
+    recipe: Recipe
+    common: CommonValues | None
+    field: SketchField
+    text: Text | None
+
+    def counted(self, hits: Sequence[Hit]) -> _Reader:
+        """With a table of its own, counted in the hits."""
+        sketches = [one for one in self.sketches(hits, range(len(hits))) if not isinstance(one, str)]
+        return replace(self, common=count_in_list(sketches, self.recipe))
+
+    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | str]:
+        found = self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)
+        if self.text is None:
+            return found
+        missing = [isinstance(one, str) and one == "missing" for one in found]
+        texts = [self._text(hit) if lacks else None for hit, lacks in zip(hits, missing, strict=True)]
+        made = iter(sketch_many((text for text in texts if text is not None), self.recipe))
+        return [one if text is None else _or_empty(next(made)) for one, text in zip(found, texts, strict=True)]
+
+    def identity(self, hit: Hit, rank: int) -> Hashable:
+        return _identity(hit) or rank
+
+    def value(self, hit: Hit, field: str) -> Any:
+        return value_in(hit, field)
+
+    def numbers(self, hit: Hit) -> int | None:
+        stored = self.field.numbers_in(hit.get("fields") or {})
+        text = self._text(hit) if stored is None else None
+        return stored if text is None else numbers_value(text, self.recipe)
+
+    def plain(self, hit: Hit) -> Hit:
+        """A new dict: the hit without the sketch."""
+        ours = (self.field.sketch, self.field.recipe, self.field.numbers, SIMILARITY, DUPLICATE_OF)
+        fields = {name: value for name, value in (hit.get("fields") or {}).items() if name not in ours}
+        rest = {name: value for name, value in hit.items() if name != "fields"}
+        return {**rest, **({"fields": fields} if fields else {})}
+
+    def _text(self, hit: Hit) -> str | None:
+        if callable(self.text):
+            return self.text(hit)
+        paths = [self.text] if isinstance(self.text, str) else self.text or ()
+        return text_of(hit.get("_source") or {}, paths)
+
+
+def _or_empty(sketch: Sketch) -> Sketch | str:
+    return sketch if len(sketch) else "empty"
+
+
+class _Place(NamedTuple):
+    """A hit of a response. response: its place in the list of responses. rank: its own place there, from 1."""
+
+    hit: Hit
+    response: int
+    rank: int
+
+
+def _placed(answers: Sequence[_Answer]) -> Iterator[_Place]:
+    """Every hit of every response, and what it stands for, each as a new dict."""
+    for place, answer in enumerate(answers):
+        for rank, hit in enumerate(answer.hits, 1):
+            inner = dict(hit.get("inner_hits") or {})
+            stood_for = inner.pop(INNER, {"hits": {"hits": []}})["hits"]["hits"]
+            rest = {name: value for name, value in hit.items() if name != "inner_hits"}
+            for one in ({**rest, **({"inner_hits": inner} if inner else {})}, *stood_for):
+                yield _Place(_with_origin(one, answer), place, rank)
+
+
+def _with_origin(hit: Hit, answer: _Answer) -> Hit:
+    """The hit with its origin, before the one that an earlier merge has told."""
+    if not answer.told:
+        return hit
+    fields = hit.get("fields") or {}
+    return {**hit, "fields": {**fields, _ORIGIN: [answer.origin, *fields.get(_ORIGIN, ())]}}
+
+
+def _identity(hit: Hit) -> tuple[Hashable, ...] | None:
+    """What tells a document from every other one; None for a hit that does not say (`filter_path`)."""
+    index, id = hit.get("_index"), hit.get("_id")
+    if index is None or id is None:
+        return None
+    return *(hit.get("fields") or {}).get(_ORIGIN, ()), index, id, hit.get("_routing")
+
+
+def _ranked(placed: list[_Place], by: By) -> list[Hit]:
+    """All hits in one order; a hit of several lists at each of its places, or at the place of its sum."""
+    if by == "score":
+        placed.sort(key=lambda one: -_score(one.hit))
+    elif by == "round_robin":
+        placed.sort(key=lambda one: one.rank)
+    else:
+        keys: list[Hashable] = [_identity(one.hit) or number for number, one in enumerate(placed)]
+        best: dict[tuple[Hashable, int], int] = {}  # of each document in each response, which may list it twice
+        for key, one in zip(keys, placed, strict=True):
+            best[key, one.response] = min(one.rank, best.get((key, one.response), one.rank))
+        sums: defaultdict[Hashable, float] = defaultdict(float)
+        for (key, _), rank in best.items():
+            sums[key] += 1 / (_RANK_CONSTANT + rank)
+        order = sorted(range(len(placed)), key=lambda number: -sums[keys[number]])
+        placed = [placed[number] for number in order]
+    return [one.hit for one in placed]
+
+
+def _score(hit: Hit) -> float:
+    score = hit.get("_score")
+    if score is None:
+        raise ValueError('a hit has no _score (a search with "sort" gives none): merge by="reciprocal_rank" instead')
+    return float(score)
+
+
+def _response(page: Page, answers: Sequence[_Answer], reader: _Reader) -> dict[str, Any]:
+    responses = [one.body for one in answers]
+    shards = [one["_shards"] for one in responses if "_shards" in one]
+    added = {name: sum(one.get(name, 0) for one in shards) for name in ("total", "successful", "skipped", "failed")}
+    scores = [one["hits"]["max_score"] for one in responses if one["hits"].get("max_score") is not None]
+    hits: dict[str, Any] = {"max_score": max(scores, default=None), "hits": hits_of(page, reader.plain)}
+    whole = all(_all_there(one) for one in responses)
+    total = _total(answers)
+    if total is not None:
+        hits = {"total": total_of(page, total) if whole else total, **hits}
+    page = replace(page, info=replace(page.info, exhausted=whole, unique=page.info.unique if whole else None))
+    return {
+        "took": max((one.get("took", 0) for one in responses), default=0),
+        "timed_out": any(one.get("timed_out") for one in responses),
+        **({"_shards": added} if shards else {}),
+        "hits": hits,
+        "ndd": block_of(page, reader.plain),
+    }
+
+
+class _Total(NamedTuple):
+    value: int
+    exact: bool
+
+
+def _total(answers: Sequence[_Answer]) -> dict[str, Any] | None:
+    """How many documents match in all clusters, None when a response does not say.
+
+    Several responses of one cluster may have found the same documents: as many match as the largest says, at least.
+    """
+    by_origin: defaultdict[Origin, list[_Total]] = defaultdict(list)
+    for answer in answers:
+        found = _total_of(answer.body)
+        if found is None:
+            return None
+        by_origin[answer.origin].append(found)
+    if not by_origin:
+        return None
+    value = sum(max(one.value for one in several) for several in by_origin.values())
+    exact = all(len(several) == 1 and several[0].exact for several in by_origin.values())
+    return {"value": value, "relation": "eq" if exact else "gte"}
+
+
+def _total_of(response: Response) -> _Total | None:
+    """What a response says of how many match; None with rest_total_hits_as_int, for hits that were not counted."""
+    total = response["hits"].get("total")
+    if isinstance(total, Mapping):
+        return _Total(total["value"], total["relation"] == "eq")
+    return None if total is None or total < 0 else _Total(total, exact=True)
+
+
+def _all_there(response: Response) -> bool:
+    """Whether a response holds every hit that matches."""
+    return _total_of(response) == (len(response["hits"]["hits"]), True)

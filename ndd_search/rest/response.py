@@ -1,0 +1,82 @@
+"""A page in the response shape that Elasticsearch and OpenSearch share.
+
+What a leader stands for is under `inner_hits.near_duplicates`, where code written for `collapse` looks for it; each
+of those hits says how alike it is in `fields["ndd.similarity"]`. A hit that is shown although it is a duplicate (modes
+annotate and demote, max_per_group) names its leader in `fields["ndd.duplicate_of"]`. The block `ndd` beside `hits`
+says what happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ndd_search.paging.page import Group, Page
+
+INNER = "near_duplicates"
+SIMILARITY = "ndd.similarity"
+DUPLICATE_OF = "ndd.duplicate_of"
+
+Hit = dict[str, Any]
+Plain = Callable[[Any], Hit]
+
+
+def hits_of(page: Page, plain: Plain) -> list[Hit]:
+    """The hits to show, each with what it stands for. plain(hit): a new dict, the hit as the user expects it."""
+    return [_shown(group, page, plain) for group in page.groups]
+
+
+def block_of(page: Page, plain: Plain) -> dict[str, Any]:
+    """The block `ndd`: the facts of page.Info, times in milliseconds, hits by their ids."""
+    facts = page.info.as_dict()
+    facts["took_ms"] = round(facts.pop("took") * 1000, 3)
+    facts["degraded"] = facts["degraded"] or None
+    facts["late"] = [
+        {
+            "_id": plain(page.hit_at(rank))["_id"],
+            "duplicate_of": plain(page.hit_at(leader))["_id"],
+            "similarity": round(similarity, 4),
+        }
+        for rank, leader, similarity in page.info.late
+    ]
+    return facts
+
+
+def total_of(page: Page, total: Any, most: int | None = None) -> Any:
+    """`hits.total` in the shape it came in: the engine's own, or what is kept when the engine had no more hits.
+
+    A client that pages until it has `total` hits would never end otherwise. most: what the caller asked for at most,
+    where more was looked at.
+    """
+    if total is None:
+        return None
+    value = total if isinstance(total, int) else total["value"]
+    counted = page.info.kept if page.info.exhausted else value
+    if most is not None and most < counted:
+        counted = most
+    elif not page.info.exhausted:
+        return total
+    return counted if isinstance(total, int) else {"value": counted, "relation": "eq"}
+
+
+def _shown(group: Group, page: Page, plain: Plain) -> Hit:
+    hit = plain(group.hit)
+    if group.duplicate_of is not None:
+        leader = plain(page.hit_at(group.duplicate_of))
+        return _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], DUPLICATE_OF: [leader["_id"]]})
+    if not group.duplicates:
+        return hit
+    copies = [_with_fields(plain(copy.hit), {SIMILARITY: [round(copy.similarity, 4)]}) for copy in group.duplicates]
+    scores = [copy["_score"] for copy in copies if copy.get("_score") is not None]
+    found = {
+        "total": {"value": len(copies), "relation": "eq"},
+        "max_score": max(scores, default=None),
+        "hits": copies,
+    }
+    hit["inner_hits"] = {**hit.get("inner_hits", {}), INNER: {"hits": found}}
+    return hit
+
+
+def _with_fields(hit: Hit, fields: dict[str, Any]) -> Hit:
+    hit["fields"] = {**hit.get("fields", {}), **fields}
+    return hit

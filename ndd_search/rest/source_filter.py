@@ -1,0 +1,246 @@
+"""Leave the sketch, and what is stored with it, out of what a search brings back, unless its caller names it.
+
+The long part, the values, is left out by the engine once an index is known to hold sketches of ours. The rest is taken
+out of the answer, and only where it is ours: an object whose `recipe` is the id of a recipe. So a field of the caller's
+own that has the same name comes back as it is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from ndd_search.rest.answers import drop_fields
+from ndd_search.rest.intent import inside
+from ndd_search.sketching.field import STALE, SketchField
+
+_IN_URL = ("_source", "_source_includes", "_source_excludes", "_source_exclude_vectors")
+_RECIPE = re.compile(rf"[a-z]\d+-k\d+-v\d+(-.+)?|{STALE}")
+_STORED = {"sketch", "recipe", "numbers", "duplicate_of"}
+_KEY = re.compile(r"[0-9a-f]{8}")
+
+
+def hide_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
+    """Change a search so that the engine leaves the values of sketches out of every `_source` that it brings back.
+
+    body, params: ours to change, but for what is inside them.
+    """
+    _exclude(body, params, field)
+    if isinstance(body.get("collapse"), Mapping):
+        body["collapse"] = _with_inner_hits(body["collapse"], field)
+    if "query" in body:
+        body["query"] = _query(body["query"], field)
+    for name in ("aggs", "aggregations"):
+        if name in body:
+            body[name] = _aggregations(body[name], field)
+
+
+@dataclass(frozen=True)
+class Hider:
+    """Takes sketches out of the answers to one search, of the hits and of whatever else lists documents."""
+
+    body: Mapping[str, Any]
+    params: Mapping[str, str]
+    field: SketchField
+
+    def clean(self, answer: Any, fields: Sequence[str] = ()) -> None:
+        """Take the sketches out of an answer, in place.
+
+        fields: those that only we asked for; Elasticsearch gives `top_hits` the `fields` of the whole search.
+        """
+        if not isinstance(answer, dict):
+            return
+        self._clean_hits(answer, self._hits_show)
+        elsewhere = not {"aggs", "aggregations", "suggest"}.isdisjoint(self.body)
+        left = [answer.get("aggregations"), answer.get("suggest")] if elsewhere else []
+        while left:
+            node = left.pop()
+            if isinstance(node, list):
+                left.extend(node)
+            elif isinstance(node, dict):
+                if isinstance(source := node.get("_source"), dict) and not self._hits_show:
+                    _clean(source, self.field)  # what a completion suggests
+                for name, inner in node.items():
+                    if isinstance(inner, dict) and isinstance(inner.get("hits"), dict):
+                        plain_name = name.rpartition("#")[2]  # it is "top_hits#name" with `typed_keys`
+                        self._clean_hits(inner, plain_name in self._showing, fields)
+                    elif isinstance(inner, dict | list):
+                        left.append(inner)
+
+    def _clean_hits(self, node: dict[str, Any], show: bool, fields: Sequence[str] = ()) -> None:
+        hits = (node.get("hits") or {}).get("hits")
+        for hit in hits if isinstance(hits, list) else ():
+            if not show and (source := hit.get("_source")):
+                _clean(source, self.field)
+            if fields:
+                drop_fields(hit, fields)
+            if "inner_hits" in hit:
+                for name, found in hit["inner_hits"].items():
+                    self._clean_hits(found, name in self._showing)
+
+    @cached_property
+    def _hits_show(self) -> bool:
+        """Whether the caller names the sketch among what he wants of the hits."""
+        wanted = [*names_of(self.params.get("_source")), *names_of(self.params.get("_source_includes"))]
+        return _is_named_by(self.body.get("_source"), self.field) or any(is_named(one, self.field) for one in wanted)
+
+    @cached_property
+    def _showing(self) -> set[str]:
+        """The names of the `top_hits` and inner hits for which he does."""
+        return set(_showing([self.body.get(key) for key in ("query", "collapse", "aggs", "aggregations")], self.field))
+
+
+def names_of(given: Any) -> list[str]:
+    """The names or patterns in what a user says of fields."""
+    return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in listed(given)]
+
+
+def is_named(pattern: str, field: SketchField) -> bool:
+    """Whether a pattern is about what we store, and not just about everything."""
+    return pattern in (field.name, field.keys) or pattern.startswith(f"{field.name}.")
+
+
+def listed(given: Any) -> list[Any]:
+    """What may be one thing, several in a list, or names with commas, as a list."""
+    if given is None:
+        return []
+    return given.split(",") if isinstance(given, str) else list(given) if isinstance(given, Sequence) else [given]
+
+
+def _exclude(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
+    """Leave the values out of `_source`, where the caller says what he wants of it: in the URL, else in the body."""
+    if any(name in params for name in _IN_URL):
+        wanted = listed(params.get("_source")) + listed(params.get("_source_includes"))
+        if params.get("_source") != "false" and not any(is_named(one, field) for one in wanted):
+            excludes = [params["_source_excludes"]] if params.get("_source_excludes") else []
+            params["_source_excludes"] = ",".join([*excludes, field.sketch])
+        return
+    source = body.get("_source", True)
+    if source is False or ("_source" not in body and ({"stored_fields", "script_fields"} & {*body, *params})):
+        return  # nothing of it comes back
+    if not _is_named_by(source, field):
+        body["_source"] = _without_values(source, field)
+
+
+def _without_values(source: Any, field: SketchField) -> Any:
+    """The `_source` of a search without the values; what engines refuse as it is, for them to refuse."""
+    if source is True:
+        return {"excludes": [field.sketch]}
+    if isinstance(source, str):
+        return {"includes": [source], "excludes": [field.sketch]}
+    if isinstance(source, list | tuple):
+        return {"includes": list(source), "excludes": [field.sketch]}
+    if not isinstance(source, Mapping):
+        return source
+    name = "exclude" if "exclude" in source else "excludes"
+    given = source.get(name, [])
+    if isinstance(given, str):
+        given = [given]
+    return {**source, name: [*given, field.sketch]} if isinstance(given, list | tuple) else source
+
+
+def _excluding(body: Any, field: SketchField) -> Any:
+    """A copy of what is said of some hits, without the values; anything else as it is."""
+    if not isinstance(body, Mapping):
+        return body
+    made = dict(body)
+    _exclude(made, {}, field)
+    return made
+
+
+def _with_inner_hits(node: Mapping[str, Any], field: SketchField) -> Mapping[str, Any]:
+    """A copy of a node whose own `inner_hits`, one or a list of them, come without the values."""
+    given = node.get("inner_hits")
+    if given is None:
+        return node
+    return {
+        **node,
+        "inner_hits": [_excluding(one, field) for one in given]
+        if isinstance(given, list)
+        else _excluding(given, field),
+    }
+
+
+def _query(node: Any, field: SketchField) -> Any:
+    """A copy of a query whose parents and children come without the values."""
+    if isinstance(node, list):
+        return [_query(one, field) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    made = {kind: _query(inner, field) for kind, inner in node.items()}
+    for kind in ("has_child", "has_parent"):
+        if isinstance(made.get(kind), Mapping):
+            made[kind] = _with_inner_hits(made[kind], field)
+    return made
+
+
+def _aggregations(node: Any, field: SketchField) -> Any:
+    """A copy of aggregations by name, where `top_hits` come without the values."""
+    if not isinstance(node, Mapping):
+        return node
+    return {name: _aggregation(one, field) for name, one in node.items()}
+
+
+def _aggregation(node: Any, field: SketchField) -> Any:
+    if not isinstance(node, Mapping):
+        return node
+    made = dict(node)
+    if "top_hits" in made:
+        made["top_hits"] = _excluding(made["top_hits"], field)
+    for name in ("aggs", "aggregations"):
+        if name in made:
+            made[name] = _aggregations(made[name], field)
+    return made
+
+
+def _showing(node: Any, field: SketchField) -> list[str]:
+    """The names of the lists of documents, in a part of a search, whose `_source` names the sketch."""
+    names: list[str] = []
+    left = [node]
+    while left:
+        one = left.pop()
+        left.extend(inside(one))
+        if isinstance(one, Mapping):
+            for inner in listed(one.get("inner_hits")):
+                if isinstance(inner, Mapping) and _is_named_by(inner.get("_source"), field):
+                    default = one.get("type", one.get("parent_type", one.get("path")))
+                    names.append(str(inner.get("name", default)))
+            for name, inner in one.items():
+                top = inner.get("top_hits") if isinstance(inner, Mapping) else None
+                if isinstance(top, Mapping) and _is_named_by(top.get("_source"), field):
+                    names.append(name)
+    return names
+
+
+def _is_named_by(source: Any, field: SketchField) -> bool:
+    """Whether a `_source` names the sketch among what it wants."""
+    if isinstance(source, Mapping):
+        source = source.get("includes", source.get("include"))
+    wanted = [source] if isinstance(source, str) else source if isinstance(source, list | tuple) else []
+    return any(is_named(str(one), field) for one in wanted)
+
+
+def _clean(source: dict[str, Any], field: SketchField) -> None:
+    """Take what is ours out of a document."""
+    stored = source.get(field.name)
+    if not isinstance(stored, dict) or not _is_recipe(stored.get("recipe")):
+        return
+    if _STORED.issuperset(stored):
+        del source[field.name]
+    else:
+        source[field.name] = {name: value for name, value in stored.items() if name not in _STORED}
+    keys = source.get(field.keys)
+    if isinstance(keys, list) and all(_KEY.fullmatch(str(one)) for one in keys):
+        del source[field.keys]
+
+
+def _is_recipe(given: Any) -> bool:
+    return isinstance(given, str) and _is_id(given)
+
+
+@lru_cache
+def _is_id(text: str) -> bool:
+    return _RECIPE.fullmatch(text) is not None

@@ -1,0 +1,1 @@
+"""Text to the hashes of its shingles."""

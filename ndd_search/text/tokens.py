@@ -1,0 +1,335 @@
+"""Text to clean tokens.
+
+A token is a run of letters, digits and the marks that belong to them; in scripts that are written without spaces
+(Han, kana, Thai, Lao, Khmer, Myanmar) it is one character with its marks. Everything else separates tokens, except
+what Unicode calls default ignorable (soft hyphens, joiners, bidi marks, variation selectors), which is left out.
+
+Many texts are read at once: a table maps every code point to what becomes of it, so that a text costs one look-up a
+code point. Only a text with marks that Unicode would compose or put into another order goes through `unicodedata`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple
+from unicodedata import normalize
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.config import Recipe
+from ndd_search.text.markup import strip_markup
+from ndd_search.text.unicode_tables import (
+    ASCII,
+    ASCII_SPACED,
+    COMPOSES,
+    DOT_ABOVE,
+    IOTA_BELOW,
+    IOTA_ORDER,
+    MARK,
+    MOST_MARKS,
+    ORDERED,
+    POINT,
+    SINGLE,
+    SPECIAL,
+    Numbers,
+    Places,
+    code_point_table,
+    code_points,
+    combining_orders,
+    composing_pairs,
+    fold,
+    has_many_marks,
+)
+
+Points = npt.NDArray[np.uint8] | Numbers
+
+_URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
+_changes = re.compile(f"[{chr(DOT_ABOVE)}{chr(IOTA_BELOW)}]")  # which NFC leaves as they are, and `fold` may not
+_MOST_SWAPS = 3  # more disorder among the marks of one letter is rare
+
+
+class Clean(NamedTuple):
+    """Normalised texts one after the other, a separator before the first and after each.
+
+    points:  code points, uint8 if all are ASCII, else uint32; 0 wherever tokens are separated. Where tokens may stand
+             side by side, uint32 with the flags SINGLE and MARK, which `find_tokens` understands.
+    offsets: int64, shape (n + 1,): text i is points[offsets[i]:offsets[i + 1] - 1].
+    flags:   those that occur.
+    """
+
+    points: Points
+    offsets: Places
+    flags: int
+
+
+def normalise(text: str, recipe: Recipe) -> str:
+    """The text as it is cut into tokens: markup and URLs dealt with, NFKC, case folded, ignorable characters gone."""
+    return fold(prepare(text, recipe))
+
+
+def tokens(text: str, recipe: Recipe) -> list[str]:
+    """The tokens of a text, in order."""
+    return split(clean([prepare(text, recipe)], apart=True).points)
+
+
+def prepare(text: str, recipe: Recipe) -> str:
+    """The text without its markup and URLs, if the recipe says so; lines and sentences are still to be seen in it."""
+    if recipe.markup == "html":
+        text = strip_markup(text)
+    return _URL.sub(" ", text) if recipe.urls == "drop" else text
+
+
+def split(points: Points) -> list[str]:
+    """The tokens, as text."""
+    if points.dtype == np.uint8:
+        return points.tobytes().decode("ascii").replace("\0", " ").split()
+    points = np.concatenate(([0], points, [0]))
+    edges = (find_tokens(points, int(np.bitwise_or.reduce(points))) + 1).tolist()
+    text = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
+    return [text[first:last] for first, last in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def find_tokens(points: Points, flags: int) -> Places:
+    """Where tokens are: in turn the place before a token and its last place.
+
+    points: as in `Clean`, a separator before and after all. flags: those that occur.
+    """
+    return _between(_pairs_of_kinds(points)) if flags & SINGLE else _runs(points)
+
+
+def _runs(points: Points) -> Places:
+    inside = points.astype(np.bool_)
+    edges: Places = (inside[1:] != inside[:-1]).nonzero()[0]
+    return edges
+
+
+def _between(pairs: bytes) -> Places:
+    begins = np.frombuffer(pairs.translate(_BEGINS), np.bool_).nonzero()[0]
+    edges = np.empty(2 * len(begins), np.int64)
+    edges[::2], edges[1::2] = begins, np.frombuffer(pairs.translate(_ENDS), np.bool_).nonzero()[0]
+    return edges
+
+
+def _pairs_of_kinds(points: Points) -> bytes:
+    """What each code point is, 16 times its kind, and the one after it.
+
+    The kind is 0 for a separator, else 1 and what there is of _SINGLE, _MARK and _ORDERED.
+    """
+    kinds = (points >> _KIND).astype(np.uint8)
+    kinds |= points.astype(np.bool_)
+    return (kinds[:-1] << _FOUR | kinds[1:]).tobytes()
+
+
+_KIND, _FOUR = np.uint32(28), np.uint8(4)
+_SINGLE, _MARK, _ORDERED = (int(flag >> _KIND) for flag in (SINGLE, MARK, ORDERED))
+
+
+def _where(holds: Callable[[int, int], object]) -> bytes:
+    """For each pair of kinds 1 where it holds."""
+    return bytes(bool(holds(pair >> 4, pair & 15)) for pair in range(256))
+
+
+def _are_apart(before: int, here: int) -> bool:
+    return not (before and here) or bool((before | here) & _SINGLE and not here & _MARK)
+
+
+_BEGINS = _where(lambda before, here: here and _are_apart(before, here))
+_ENDS = _where(lambda before, here: before and _are_apart(before, here))
+# A mark whose flags are not those of what it stands on; two that may have to change places, or one that is no mark.
+_UNSETTLED = _where(lambda before, here: here & _MARK and (not before or (before ^ here) & _SINGLE))
+_UNORDERED = _where(lambda before, here: here & _ORDERED and (before & _ORDERED or not here & _MARK))
+
+
+def clean(texts: Sequence[str], apart: bool) -> Clean:
+    """Fold prepared texts and put 0 for everything that separates tokens.
+
+    apart: also separate the tokens of scripts without spaces from each other.
+    """
+    joined = "\0".join(["", *texts, ""])
+    if joined.isascii():
+        ascii_points = np.frombuffer(bytearray(joined, "ascii").translate(ASCII), np.uint8)  # of bytes it takes longer
+        return Clean(ascii_points, _offsets(texts), 0)
+    points, offsets = _look_up(texts, joined)
+    if np.bitwise_or.reduce(points) & (ORDERED | COMPOSES):
+        unsure = _order_marks(points, offsets)
+        points, offsets = _compose(points, offsets)
+        unsure |= _out_of_order(points, offsets)
+        if unsure:
+            folded = [fold(text) if i in unsure else text for i, text in enumerate(texts)]
+            points, offsets = _look_up(folded, "\0".join(["", *folded, ""]))
+            _order_marks(points, offsets)
+            points, offsets = _compose(points, offsets)
+    points &= POINT | MARK | SINGLE if apart else POINT | MARK
+    flags = int(np.bitwise_or.reduce(points))
+    if flags & MARK and b"\1" in _pairs_of_kinds(points).translate(_UNSETTLED):
+        _settle_marks(points)
+    if not flags & SINGLE:
+        points &= POINT
+    return Clean(points, offsets, flags)
+
+
+def clean_short(text: str) -> Points:
+    """The `points` of `clean` for one text, without flags, with the fewest steps."""
+    if text.isascii():
+        return np.frombuffer(f" {text} ".encode().translate(ASCII), np.uint8)
+    return _look_up_short(text)[0]
+
+
+def read_short(text: str) -> tuple[Points, Places]:
+    """The code points of one text, without flags, and `find_tokens` in it, with the fewest steps."""
+    if text.isascii():
+        points: Points = np.frombuffer(f" {text} ".encode().translate(ASCII), np.uint8)
+        return points, _runs(points)
+    points, pairs = _look_up_short(text)
+    return points, _between(pairs) if pairs else _runs(points)
+
+
+def _look_up_short(text: str) -> tuple[Numbers, bytes]:
+    """The folded code points of one text, and `_pairs_of_kinds` where tokens may stand side by side."""
+    table = code_point_table().points
+    points = table.take(code_points(f" {text} "))
+    flags = int(np.bitwise_or.reduce(points))
+    if flags <= POINT:
+        return points, b""
+    if flags & SPECIAL:
+        spelt = text
+        for char in {text[i - 1] for i in _flagged(points, SPECIAL).tolist()}:
+            spelt = spelt.replace(char, _spelling(char))
+        points = table.take(code_points(f" {spelt} "))
+        flags = int(np.bitwise_or.reduce(points))
+    pairs = _pairs_of_kinds(points)
+    if flags & COMPOSES or b"\1" in pairs.translate(_UNORDERED):
+        looked_up = (points & POINT).astype("<u4").tobytes().decode("utf-32-le")
+        composed = _compose_short(looked_up, text)
+        if composed != looked_up:
+            points = table.take(code_points(composed))
+            flags = int(np.bitwise_or.reduce(points))
+            pairs = _pairs_of_kinds(points)
+    if flags & MARK and b"\1" in pairs.translate(_UNSETTLED):
+        _settle_marks(points)
+        pairs = _pairs_of_kinds(points)
+    return points & POINT, pairs if flags & SINGLE else b""
+
+
+@cache
+def _spelling(char: str) -> str:
+    """What a SPECIAL code point becomes."""
+    table = code_point_table()
+    number = table.points[ord(char)] & POINT
+    points = table.pool[table.starts[number] :][: table.lengths[number]] & POINT
+    return points.astype("<u4").tobytes().decode("utf-32-le")
+
+
+def _compose_short(looked_up: str, text: str) -> str:
+    """A folded text with its marks in order and composed, out of its folded code points."""
+    if _changes.search(looked_up) or has_many_marks(looked_up):
+        return f" {fold(text)} "
+    return normalize("NFC", looked_up)
+
+
+def join_short(text: str) -> Points:
+    """The code points of one text with one space for every run of separators, and one before it."""
+    if text.isascii():
+        return np.frombuffer(b" ".join([b"", *text.encode().translate(ASCII_SPACED).split()]), np.uint8)
+    return code_points(" ".join(["", *split(clean_short(text))]))
+
+
+def _offsets(texts: Sequence[str]) -> Places:
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    return np.concatenate(([1], np.cumsum(lengths + 1) + 1))
+
+
+def _look_up(texts: Sequence[str], joined: str) -> tuple[Numbers, Places]:
+    """The folded code points of texts with their flags (no longer SPECIAL), and the offsets of the texts."""
+    table = code_point_table()
+    points, offsets = table.points.take(code_points(joined)), _offsets(texts)
+    places = _flagged(points, SPECIAL)
+    if not len(places):
+        return points, offsets
+    which = points[places] & POINT
+    lengths = table.lengths[which]
+    counts = np.ones(len(points), np.int64)
+    counts[places] = lengths
+    spelt = np.repeat(points, counts)
+    moved = np.concatenate(([0], np.cumsum(lengths - 1)))
+    for j in range(lengths.max()):
+        some = lengths > j
+        spelt[places[some] + moved[:-1][some] + j] = table.pool[table.starts[which[some]] + j]
+    return spelt, offsets + moved[np.searchsorted(places, offsets)]
+
+
+def _flagged(points: Numbers, flag: np.uint32) -> Places:
+    return np.flatnonzero((points & flag) != 0)  # on numbers instead of truths it takes six times as long
+
+
+def _owners(places: Places, offsets: Places) -> set[int]:
+    """The texts that hold these places."""
+    return set((np.searchsorted(offsets, places, "right") - 1).tolist()) if len(places) else set()
+
+
+def _order_marks(points: Numbers, offsets: Places) -> set[int]:
+    """Let neighbouring marks change places where Unicode wants it.
+
+    Returns the texts with marks that `fold` has to see: too many in a row, more disorder, some to be moved over the dot
+    of an i.
+    """
+    marks = _flagged(points, ORDERED)
+    order = combining_orders().take(points[marks] & POINT)
+    unsure = _owners(marks[MOST_MARKS:][marks[MOST_MARKS:] - marks[:-MOST_MARKS] == MOST_MARKS], offsets)
+    for swap in range(_MOST_SWAPS + 1):
+        wrong = np.flatnonzero((order[:-1] > order[1:]) & (np.diff(marks) == 1))
+        if not len(wrong):
+            break
+        if swap == _MOST_SWAPS:
+            unsure |= _owners(marks[wrong], offsets)
+        wrong = wrong[np.diff(wrong, prepend=-2) > 1]
+        places = marks[wrong]
+        dots = ((points[places] & POINT) == DOT_ABOVE) & (points[places - 1] == ord("i"))
+        unsure |= _owners(places[dots], offsets)
+        for array, at in ((points, places), (order, wrong)):
+            array[at], array[at + 1] = array[at + 1], array[at]
+    return unsure
+
+
+def _compose(points: Numbers, offsets: Places) -> tuple[Numbers, Places]:
+    """Put together what NFC puts together, where the two stand side by side."""
+    while len(second := _flagged(points, COMPOSES)):
+        pairs = composing_pairs()
+        first = points[second - 1] & POINT
+        likely = pairs.is_first.take(first)
+        second, first = second[likely], first[likely]
+        keys = first.astype(np.uint64) << np.uint64(21) | points[second] & POINT
+        found = np.searchsorted(pairs.keys, keys)
+        found[found == len(pairs.keys)] = 0
+        known = pairs.keys[found] == keys
+        second, found = second[known], found[known]
+        if not len(second):
+            break
+        free = np.diff(second, prepend=-1) > 1  # of three in a row the first two come first
+        second, found = second[free], found[free]
+        points[second - 1] = code_point_table().points[pairs.composed[found]]
+        points = np.delete(points, second)
+        offsets = offsets - np.searchsorted(second, offsets)
+    return points, offsets
+
+
+def _out_of_order(points: Numbers, offsets: Places) -> set[int]:
+    """The texts with marks that must still change places, or may be composed over the head of another mark."""
+    marks = _flagged(points, ORDERED)
+    order = combining_orders().take(points[marks] & POINT)
+    before = points[marks - 1] & POINT
+    over = (combining_orders(tail=True).take(before) > order) | (order == IOTA_ORDER)
+    over |= ((points[marks] & COMPOSES) != 0) & (combining_orders().take(before) > 0)
+    return _owners(marks[over], offsets)
+
+
+def _settle_marks(points: Numbers) -> None:
+    """Marks share the fate of what they stand on: inside a token, alone with their letter, or separators."""
+    marks = _flagged(points, MARK)
+    first = np.ones(len(marks), np.bool_)
+    np.not_equal(marks[1:] - 1, marks[:-1], out=first[1:])
+    bases = points[marks[first] - 1][np.add.accumulate(first, dtype=np.int64) - 1]
+    points[marks] = np.where(bases != 0, points[marks] & ~SINGLE | bases & SINGLE, 0)

@@ -1,0 +1,204 @@
+"""Puts sketches into documents: what an action of a bulk request gets, and what it must not lose. No I/O."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from ndd_search.config import Recipe
+from ndd_search.documents import text_of
+from ndd_search.errors import InvalidDocument
+from ndd_search.sketching.field import SketchField, are_keys, is_sketch_object
+from ndd_search.sketching.sketches import Sketch, sketch
+from ndd_search.text.numbers import numbers_value
+from ndd_search.writing.actions import Action, touches
+
+logger = logging.getLogger("ndd_search")
+
+Fields = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+MOST_SKETCHES = 16  # per document: each is five fields of the mapping, and an index holds 1,000 by default
+
+
+@dataclass
+class IngestReport:
+    """What happened so far. The sum of `sketched`, `stale` and `unchanged` may exceed the actions: one can hold two
+    documents, and a document several sketches.
+
+    actions:    read.
+    sketched:   sketches stored.
+    stale:      sketches marked as no longer fitting.
+    unchanged:  documents and actions that got no sketch, by reason.
+    duplicates: documents found to be near-duplicates. skipped: those of them left out.
+    """
+
+    actions: int = 0
+    sketched: int = 0
+    stale: int = 0
+    unchanged: Counter[str] = field(default_factory=Counter)
+    duplicates: int = 0
+    skipped: int = 0
+
+
+class Sketcher:
+    """Makes the sketches of documents, and counts them in `report`.
+
+    fields: the text fields of each sketch, by the name under which it is stored.
+    keys:   how many keys are stored beside each sketch, 0..64. numbers: whether the numbers of the text are stored.
+    """
+
+    def __init__(self, fields: Fields, field: str, recipe: Recipe | str | None, keys: int, numbers: bool) -> None:
+        if not 0 <= keys <= 64:
+            raise ValueError(f"keys must be 0..64, got {keys}")
+        self.fields, self.recipe, self.keys, self.numbers = (
+            chosen_fields(fields, field),
+            Recipe.of(recipe),
+            keys,
+            numbers,
+        )
+        self.first = next(iter(self.fields))
+        self.report = IngestReport()
+        self._where = {name: SketchField(name) for name in self.fields}
+
+    def add(self, action: Action) -> Sketch | None:
+        """Put the sketches into the documents of an action.
+
+        Returns the first sketch of a document that is to be indexed as a whole, None for every other action.
+        Raises InvalidDocument where a value of the user's own stands under the name of a sketch or of its keys.
+        """
+        self.report.actions += 1
+        if not action.documents:
+            self._pass(action, action.reason)
+        made: Sketch | None = None
+        for document, partial in action.documents:
+            for name in self.fields:
+                if partial:
+                    self._update(action, document, name)
+                    continue
+                found = self._whole(action, document, name)
+                if name == self.first and action.kind != "update":
+                    made = found
+        return made
+
+    def changes_text(self, action: Action) -> bool:
+        """Whether an update may change the text of the first sketch."""
+        sources = self.fields[self.first]
+        given = [document for document, partial in action.documents if partial]
+        return not given or any(touches(document, source) for document in given for source in sources)
+
+    def _whole(self, action: Action, document: dict[str, Any], name: str) -> Sketch | None:
+        """Give a whole document its sketch; one without text keeps none that it came with."""
+        text = self._text(action, document, name)
+        found = None if text is None else self._sketch(action, text)
+        where = self._where[name]
+        carried = document.get(name)
+        if found is None or text is None:
+            if is_sketch_object(carried):
+                self._drop(document, where)
+            return None
+        self._check(action, document, where)
+        if not self.keys and is_sketch_object(carried):
+            self._drop(document, where)
+        document.update(self._parts(where, text, found))
+        return found
+
+    def _update(self, action: Action, document: dict[str, Any], name: str) -> None:
+        """Recompute the sketch of an updated document where its whole text is given, mark it stale where a part is."""
+        sources, where = self.fields[name], self._where[name]
+        touched = [touches(document, source) for source in sources]
+        if not any(touched):
+            return
+        self._check(action, document, where)
+        known = all(one == "whole" for one in touched)
+        try:
+            text = (text_of(document, sources) or "") if known else None  # "" is an update that takes the text away
+        except Exception as error:
+            self._pass(action, "unreadable", error)
+            text = None
+        found = None if text is None else self._sketch(action, text)
+        if found is None or text is None:
+            self.report.stale += 1
+            parts = where.parts(None, self.recipe, self.keys)
+        else:
+            parts = self._parts(where, text, found)
+        # The engine merges the object into the stored one: what belongs to the old text has to be taken away by name.
+        parts[name] = {**parts[name], "numbers": parts[name].get("numbers"), "duplicate_of": None}
+        document.update(parts)
+
+    def _parts(self, where: SketchField, text: str, found: Sketch) -> dict[str, Any]:
+        self.report.sketched += 1
+        numbers = numbers_value(text, self.recipe) if self.numbers else None
+        return where.parts(found, self.recipe, self.keys, numbers)
+
+    def _drop(self, document: dict[str, Any], where: SketchField) -> None:
+        document.pop(where.name, None)
+        if are_keys(document.get(where.keys)):
+            document.pop(where.keys, None)
+
+    def _check(self, action: Action, document: Mapping[str, Any], where: SketchField) -> None:
+        """Refuse to overwrite what is not ours. A null holds nothing: it is what removing a sketch leaves behind."""
+        for name, ours in ((where.name, is_sketch_object), (where.keys, are_keys)):
+            if name == where.keys and not self.keys:
+                continue
+            value = document.get(name)
+            if value is not None and not ours(value):
+                what = f"its field {name!r} holds {_kind(value)} of your own, where its sketch would be stored"
+                remedy = 'store sketches under another name, as in field="ndd_sketch", here and in every search'
+                raise InvalidDocument(_name(action), what, remedy)
+
+    def _text(self, action: Action, document: Mapping[str, Any], name: str) -> str | None:
+        """The text to sketch, None when there is none."""
+        try:
+            text = text_of(document, self.fields[name])
+        except Exception as error:  # whatever is wrong with one document, the others go on
+            self._pass(action, "unreadable", error)
+            return None
+        if text is None:
+            self._pass(action, "no text")
+        return text
+
+    def _sketch(self, action: Action, text: str) -> Sketch | None:
+        try:
+            return sketch(text, self.recipe)
+        except ImportError:  # MissingExtra, or an extra whose installation is broken
+            raise
+        except Exception as error:
+            self._pass(action, "unreadable", error)
+            return None
+
+    def _pass(self, action: Action, reason: str, error: Exception | None = None) -> None:
+        self.report.unchanged[reason] += 1
+        if reason in ("no text", "unreadable") and self.report.unchanged[reason] == 1:
+            names = ", ".join(dict.fromkeys(chain.from_iterable(self.fields.values())))
+            what = f"has no text in {names}" if error is None else f"cannot be sketched ({error!r})"
+            said = "%s %s and goes without a sketch; the next ones are only counted, in report"
+            logger.warning(said, _name(action), what)
+
+
+def chosen_fields(fields: Fields, field: str) -> dict[str, tuple[str, ...]]:
+    """The source fields of each sketch, by the name under which it is stored. Raises ValueError for what cannot be."""
+    named = fields if isinstance(fields, Mapping) else {field: fields}
+    chosen = {name: (of,) if isinstance(of, str) else tuple(of) for name, of in named.items()}
+    if not chosen or not all(chosen.values()):
+        raise ValueError(f"fields must name at least one text field for each sketch, got {fields!r}")
+    if len(chosen) > MOST_SKETCHES:
+        raise ValueError(f"a document may have {MOST_SKETCHES} sketches, got {len(chosen)}: each adds to the mapping")
+    for name, sources in chosen.items():
+        if not isinstance(name, str) or not name or "." in name or name.startswith("_"):
+            raise ValueError(f"a sketch needs a top-level name without dots or a leading underscore, got {name!r}")
+        for source in sources:
+            if not isinstance(source, str) or source.partition(".")[0] in chosen:
+                raise ValueError(f"{source!r} is no text field a sketch ({', '.join(chosen)}) can be made of")
+    return chosen
+
+
+def _name(action: Action) -> str:
+    return f"document {action.content.get('_id', '(without _id)')}"
+
+
+def _kind(value: Any) -> str:
+    names = {str: "a text", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return names.get(type(value), f"a {type(value).__name__}")
