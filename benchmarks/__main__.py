@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks import decisions, document, exact_collapse, page_check, process, sketching, threads
 from benchmarks.page_check import OURS, PLAIN
 from ndd_search import native
-from ndd_search.cli.allocator import keep_freed
+from ndd_search.allocator import keep_freed
 
 PACKAGES = ("numpy", "datasketch", "rensa", "FastSketchLSH", "sourmash", "simhash", "semhash", "scikit-learn")
 SLACK = 3 / 2  # how much a ratio may worsen: twice what it varies between runs on a shared machine

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ndd_search.config import Recipe
 from ndd_search.evaluation.collection import LabelledPairs, read_collection
 from ndd_search.evaluation.measures import quality
 from ndd_search.matching.decision import Decision, Overlaps
@@ -20,6 +19,7 @@ from ndd_search.matching.document_frequency import count_common_values
 from ndd_search.matching.frequency_table import SAMPLE, CommonValues
 from ndd_search.matching.overlaps import overlaps
 from ndd_search.matching.pairs import rows_of
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
 
 RECIPE = Recipe()

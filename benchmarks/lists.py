@@ -11,7 +11,6 @@ from time import perf_counter
 
 import numpy as np
 
-from ndd_search.config import Recipe
 from ndd_search.evaluation.collection import Collection, read_collection
 from ndd_search.evaluation.pages import result_page
 from ndd_search.matching.decision import Decision
@@ -19,6 +18,7 @@ from ndd_search.matching.document_frequency import count_common_values, count_in
 from ndd_search.matching.frequency_table import SAMPLE
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import rows_of
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
 
 RECIPE = Recipe()

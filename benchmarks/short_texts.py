@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from benchmarks.kinds_of_text import TOWNS, WORDS, Collection
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.text.tokens import tokens
 
 LENGTHS = {"heads": (18, 110), "teasers": (36, 275)}  # characters

@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import InvalidDocument, InvalidSketch, MissingExtra, NDDError, RecipeMismatch
+from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
     from ndd_search.clients.wrap import unwrap, wrap
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ndd_search.indexing.duplicate_policy import DuplicatePolicy
     from ndd_search.indexing.ingest import sketch_fields, with_sketches
     from ndd_search.matching.groups import leaders
-    from ndd_search.middleware.driver import options
+    from ndd_search.middleware.scope import options
     from ndd_search.paging.collapse import collapse
     from ndd_search.paging.page import Page
     from ndd_search.presets import Preset, preset
@@ -40,7 +41,7 @@ _LATER = {
     "find_duplicates": "indexing.candidates",
     "leaders": "matching.groups",
     "merge": "rest.merge",
-    "options": "middleware.driver",
+    "options": "middleware.scope",
     "preset": "presets",
     "resemblance": "sketching.estimates",
     "sketch": "sketching.sketches",

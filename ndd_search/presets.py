@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.collapse_options import CollapseOptions
+from ndd_search.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)

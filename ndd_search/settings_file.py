@@ -23,8 +23,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import InvalidSettings
+from ndd_search.recipe import Recipe
 
 VERSION = 1
 

@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 import Stemmer
 
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.text.tokens import prepare
 
 P, Q, R = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
-from ndd_search.config import Recipe
 from ndd_search.errors import InvalidSketch
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.document_frequency import count_common_values
 from ndd_search.matching.frequency_table import CommonValues
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.pairs import resembling_pairs, rows_of
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import VALUES, Sketch, sketch_many
 
 RECIPE = Recipe()

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.config import CollapseOptions, Recipe, collapse_options
+from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSketch, MissingExtra, RecipeMismatch
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.doctor import Doctor
 from ndd_search.middleware.settings import settings_of
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch
 
 recipes = st.one_of(

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.config import Recipe
 from ndd_search.errors import RecipeMismatch
 from ndd_search.matching.decision import Decision, Overlaps, Setting
 from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.recipe import Recipe
 
 RECIPE = Recipe()
 

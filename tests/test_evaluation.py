@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.cli import main
-from ndd_search.config import Recipe
 from ndd_search.errors import InvalidDocument
 from ndd_search.evaluation.collection import read_collection
 from ndd_search.evaluation.measures import best_common_bar, curve, quality
@@ -27,6 +26,7 @@ from ndd_search.matching.decision import Decision
 from ndd_search.matching.frequency_table import CommonValues
 from ndd_search.matching.overlaps import overlaps, shared_sums
 from ndd_search.matching.pairs import overlapping_pairs, rows_of
+from ndd_search.recipe import Recipe
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "ta", "lo", "mi")]
 FRAME = "home news world politics business opinion sport culture science weather video photos local jobs archive"

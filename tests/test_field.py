@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
 
 RECIPE = Recipe.words(k=4)

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ndd_search.config import Recipe
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.document_frequency import count_common_values
 from ndd_search.matching.frequency_table import CommonValues
 from ndd_search.matching.pairs import overlapping_pairs, rows_of
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketches, sketch_many
 
 LANGUAGES = ["en", "de", "ru", "ar", "hi", "bn", "th", "zh", "ja", "ko", "vi", "tr", "el", "he", "lo", "km", "my"]

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.config import Recipe
 from ndd_search.indexing.templates import properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import estimate, judged_pairs, similar_pairs, similarities
 from ndd_search.matching.pairs import rows_of
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import broder_resemblance, resemblance
 from ndd_search.sketching.signatures import profile
 from ndd_search.sketching.simhash import as_sketches, fingerprints, from_sketches

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from benchmarks.page_kinds import KINDS, sketches_of
 from ndd_search import native
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import InvalidSketch
 from ndd_search.matching.decision import Constants, Decision, Overlaps
 from ndd_search.matching.frequency_table import CommonValues
@@ -27,6 +27,7 @@ from ndd_search.matching.groups import lead, leaders
 from ndd_search.matching.pairs import Pairs, Rows, overlapping_pairs, resembling_pairs, rows_of
 from ndd_search.native import Core
 from ndd_search.paging.collapse import collapse
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch, sketch_many
 from ndd_search.text.shingles import shingle_hashes
 from ndd_search.text.unicode_tables import native_table

@@ -11,77 +11,95 @@ import pytest
 import ndd_search
 
 PACKAGE = Path(ndd_search.__file__).parent
-# Data flows one way: a module imports only modules of this list that stand before it.
-FLOW = [
-    "errors",
-    "memory",
-    "native",
-    "config",
-    "presets",
-    "documents",
-    "markup",
-    "unicode_table",
+# Data flows one way: a module imports only its own room, the values at the top, and rooms that stand before its own.
+ROOMS = [
     "text",
-    "numbers",
-    "sentences",
-    "shingles",
-    "simhash",
-    "signatures",
-    "sketches",
-    "similarity",
-    "common_values",
-    "decision",
-    "field",
-    "counting",
-    "pairs",
-    "groups",
-    "overlaps",
-    "estimators",
-    "census",
-    "guards",
-    "keep",
-    "stream",
-    "entries",
-    "explain",
-    "page",
-    "ranked_list",
-    "cache",
-    "indexing.templates",
+    "sketching",
+    "matching",
+    "paging",
+    "rest",
+    "writing",
+    "middleware",
+    "clients",
+    "embedded",
+    "indexing",
+    "evaluation",
+    "tuning",
+    "cli",
 ]
-NO_IO = set(FLOW)
+NO_IO = ("text", "sketching", "matching", "paging", "rest", "writing", "middleware")
 ALLOWED = {"numpy", "cachetools", "selectolax", "Stemmer", "orjson"}
+ENTRANCES = {"__init__", "__main__"}  # they hand on names and commands of every room
+MODULES = sorted(
+    file.relative_to(PACKAGE).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+    for file in PACKAGE.rglob("*.py")
+)
+
+
+def path_of(module: str) -> Path:
+    place = PACKAGE / module.replace(".", "/")
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
 def imports(module: str) -> set[str]:
     """Every module a source file imports, at its head or inside a function, by full name."""
     found = set()
-    for node in ast.walk(ast.parse((PACKAGE / f"{module.replace('.', '/')}.py").read_text())):
+    for node in ast.walk(ast.parse(path_of(module).read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module == "ndd_search":
-            found |= {f"ndd_search.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
+            within = (PACKAGE.parent / node.module.replace(".", "/")).is_dir()
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} if within else {node.module}
     return found
 
 
-@pytest.mark.parametrize("module", FLOW)
-def test_a_module_imports_only_what_stands_before_it(module: str) -> None:
-    ours = {name.removeprefix("ndd_search.") for name in imports(module) if name.startswith("ndd_search")}
-    assert ours <= set(FLOW[: FLOW.index(module)])
+def own_imports(module: str) -> set[str]:
+    """The same of this package, without its name."""
+    return {name.removeprefix("ndd_search.") for name in imports(module) if name.startswith("ndd_search.")}
 
 
-@pytest.mark.parametrize("module", FLOW)
-def test_the_core_does_no_io_and_needs_no_more_than_numpy_and_cachetools(module: str) -> None:
+def room_of(module: str) -> str:
+    """The folder of a module, "" for the values at the top."""
+    return module.partition(".")[0] if module in ROOMS or "." in module else ""
+
+
+def test_every_folder_has_its_place_among_the_rooms() -> None:
+    assert {room_of(module) for module in MODULES} - {""} == set(ROOMS)
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module not in ENTRANCES])
+def test_a_module_imports_only_rooms_that_stand_before_its_own(module: str) -> None:
+    own = room_of(module)
+    allowed = {"", *ROOMS[: ROOMS.index(own) + 1]} if own else {""}
+    assert {room_of(name) for name in own_imports(module)} <= allowed
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    left = {module: own_imports(module) & set(MODULES) for module in MODULES if module not in ENTRANCES}
+    while free := [module for module, needed in left.items() if not needed & left.keys()]:
+        for module in free:
+            del left[module]
+    assert not left
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if room_of(module) in NO_IO])
+def test_rooms_without_io_need_no_more_than_numpy_and_cachetools(module: str) -> None:
     foreign = {name.partition(".")[0] for name in imports(module)} - {"ndd_search"} - set(sys.stdlib_module_names)
     assert foreign <= ALLOWED
-    assert not imports(module) & {"socket", "http", "urllib", "asyncio", "subprocess", "os", "pathlib"}
+    io = {"socket", "http.client", "urllib.request", "asyncio", "subprocess", "pathlib"}
+    assert imports(module) & io <= ({"asyncio"} if module == "middleware.driver" else set())
+
+
+def test_what_indexes_does_not_load_what_searches() -> None:
+    code = "import sys, ndd_search; ndd_search.with_sketches; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rooms = {name.partition(".")[2] for name in done.stdout.split() if name.startswith("ndd_search.")}
+    assert not [name for name in rooms if name.startswith(("clients", "embedded", "middleware.conversation"))]
 
 
 def test_nothing_reads_pickles_or_anything_else_that_runs_code() -> None:
-    for file in PACKAGE.rglob("*.py"):
-        used = imports(file.relative_to(PACKAGE).with_suffix("").as_posix())
-        assert not used & {"pickle", "marshal", "shelve", "dill", "joblib"}, file
+    for module in MODULES:
+        assert not imports(module) & {"pickle", "marshal", "shelve", "dill", "joblib"}, module
 
 
 def test_the_public_names_are_these() -> None:
@@ -140,7 +158,7 @@ def test_importing_prints_nothing_and_loads_nothing_that_only_some_programs_want
 KEPT = """
 import sys, ndd_search
 from ndd_search.cli import main
-from ndd_search.cli.allocator import keep_freed
+from ndd_search.allocator import keep_freed
 ndd_search.collapse([{"body": "one text of some words"}] * 3, text="body")
 before = keep_freed.cache_info().currsize
 main(["sketch", sys.argv[1]])

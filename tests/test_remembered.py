@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opensearchpy import OpenSearch
 
-from ndd_search.config import Recipe
 from ndd_search.middleware.driver import Hook
 from ndd_search.middleware.origin import Origin, origin_of
 from ndd_search.middleware.page_memory import indexes_written
 from ndd_search.middleware.settings import settings_of
 from ndd_search.paging.cache import MemoryCache
+from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.middleware.driver import Hook
 from ndd_search.middleware.msearch import multi_conversation
 from ndd_search.middleware.settings import settings_of
 from ndd_search.middleware.strategies import Seen, own_part, sketches_only, strategy_of, stretches, together
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import Fetch
+from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request, Search, is_write, read_search, sketch_reading
 from ndd_search.sketching.field import SketchField

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.config import Recipe
 from ndd_search.errors import MissingExtra
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch
 from ndd_search.text.shingles import shingle_hashes, shingle_texts
 from tests import plain_sketching as plain

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search import native
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketches, sketch, sketch_batch, sketch_many
 from tests import plain_sketching as plain
 from tests.strategies import RECIPES, recipes, texts

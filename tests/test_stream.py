@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import Decision, Overlaps
 from ndd_search.matching.frequency_table import CommonValues
 from ndd_search.paging.entries import sealed, stream_of, stream_parts, unsealed
 from ndd_search.paging.page import Fetch, Fetched, Page, cut, fill, run
 from ndd_search.paging.stream import Stream
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import resemblance
 from ndd_search.sketching.sketches import Sketch
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.config import Recipe
 from ndd_search.errors import MissingExtra
+from ndd_search.recipe import Recipe
 from ndd_search.text.tokens import clean, normalise, split, tokens
 from tests import plain_sketching as plain
 from tests.strategies import texts

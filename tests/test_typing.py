@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import ndd_search
-from ndd_search.config import CollapseChanges, CollapseOptions
+from ndd_search.collapse_options import CollapseChanges, CollapseOptions
 from ndd_search.matching.frequency_table import CommonValues
 from ndd_search.matching.pairs import Pairs
-from ndd_search.middleware.driver import SearchChanges
+from ndd_search.middleware.scope import SearchChanges
 from ndd_search.middleware.settings import WrapSettings, settings_of
 from ndd_search.paging.stream import Stream
 

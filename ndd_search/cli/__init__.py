@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (sys.argv by default). Returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if os.environ.get("NDD_KEEP_FREED"):
-        from ndd_search.cli.allocator import keep_freed
+        from ndd_search.allocator import keep_freed
 
         keep_freed()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a character that a terminal does not have is no reason to fail

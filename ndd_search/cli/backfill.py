@@ -33,9 +33,9 @@ from ndd_search.cli.output import (
     table,
     warn,
 )
-from ndd_search.config import Recipe
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 from ndd_search.presets import preset
+from ndd_search.recipe import Recipe
 from ndd_search.tuning.marked import safe
 
 

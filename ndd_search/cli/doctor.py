@@ -18,9 +18,9 @@ from pathlib import Path
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_json, add_recipe, comma_list, console, print_json, styled, table
-from ndd_search.config import Recipe
 from ndd_search.indexing.doctor import Diagnosis, Doctor, Figures
 from ndd_search.native import in_use
+from ndd_search.recipe import Recipe
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "", "ok": "green"}
 

@@ -34,12 +34,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ndd_search.config import Recipe
     from ndd_search.evaluation.collection import read_collection
     from ndd_search.evaluation.methods import by_presets
     from ndd_search.evaluation.report import page
     from ndd_search.evaluation.study import all_methods, halved_and_doubled, study
     from ndd_search.evaluation.tables import best_elsewhere_table, tables
+    from ndd_search.recipe import Recipe
 
     known = all_methods()
     names = arguments.methods.split(",") if arguments.methods else list(known)

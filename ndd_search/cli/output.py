@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import importing
 from ndd_search.presets import PRESETS, preset
+from ndd_search.recipe import Recipe
 from ndd_search.settings_file import StoredSettings, read_settings
 from ndd_search.tuning.marked import safe
 

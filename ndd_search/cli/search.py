@@ -33,7 +33,7 @@ from ndd_search.cli.output import (
     table,
     warn,
 )
-from ndd_search.config import CollapseOptions
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.documents import text_of
 from ndd_search.embedded.folder import Meta, read_meta
 from ndd_search.errors import IndexUnusable

@@ -13,7 +13,7 @@ import sys
 from ndd_search.cli import DONE
 from ndd_search.cli.output import add_json, add_recipe, print_json, say
 from ndd_search.cli.sources import input_lines, read_text
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
 
 

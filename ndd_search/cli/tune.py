@@ -37,7 +37,7 @@ from ndd_search.cli.output import (
 )
 from ndd_search.cli.search import open_index, options_for
 from ndd_search.cli.sources import open_text
-from ndd_search.config import CollapseOptions
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import IndexUnusable, InvalidDocument
 from ndd_search.settings_file import write_settings
 from ndd_search.sketching.field import SketchField

@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ndd_search.config import Recipe
 from ndd_search.errors import IndexUnusable, NDDError
 from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.recipe import Recipe
 
 FORMAT = 2
 

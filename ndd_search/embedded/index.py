@@ -21,7 +21,8 @@ from weakref import finalize
 
 import numpy as np
 
-from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, check_page, collapse_options
+from ndd_search.checks import check_page
+from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
 from ndd_search.embedded.folder import (
     FORMAT,
     MAY_NOT_WRITE,
@@ -53,6 +54,7 @@ from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_part
 from ndd_search.paging.keep import wishes_about
 from ndd_search.paging.page import Fetch, cut, fill, next_fetch, run
 from ndd_search.paging.stream import Stream
+from ndd_search.recipe import Recipe
 from ndd_search.rest.response import block_of, hits_of, total_of
 from ndd_search.settings_file import read_settings
 from ndd_search.sketching.sketches import sketch_many

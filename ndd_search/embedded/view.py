@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import tantivy
 
-from ndd_search.config import Recipe
 from ndd_search.documents import text_of, value_of
 from ndd_search.embedded.folder import told
 from ndd_search.embedded.order import Sort, marked
 from ndd_search.embedded.stored import StoredHit, document_of, searchable
 from ndd_search.matching.frequency_table import CommonValues
 from ndd_search.paging.page import Fetch, Fetched
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketch
 from ndd_search.text.numbers import numbers_value
 

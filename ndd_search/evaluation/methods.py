@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import CollapseOptions, Measure, Recipe
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.evaluation.collection import Places
 from ndd_search.evaluation.sets import interned, rows_of_sets
 from ndd_search.matching.decision import PLAIN, Constants, Decision
@@ -25,6 +25,7 @@ from ndd_search.matching.measures import similarities
 from ndd_search.matching.overlaps import overlaps, shared_sums, shared_values
 from ndd_search.matching.pairs import Pairs, Rows, rows_of
 from ndd_search.presets import PRESETS
+from ndd_search.recipe import Measure, Recipe
 from ndd_search.sketching.simhash import BITS, Rarity, as_sketches, fingerprints
 from ndd_search.sketching.sketches import sketch_many
 from ndd_search.text.numbers import numbers_value

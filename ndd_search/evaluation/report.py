@@ -7,7 +7,6 @@ from html import escape
 
 import numpy as np
 
-from ndd_search.config import Recipe
 from ndd_search.evaluation.collection import Collection
 from ndd_search.evaluation.plots import histogram, lines
 from ndd_search.evaluation.study import Result, Study
@@ -17,6 +16,7 @@ from ndd_search.matching.document_frequency import count_common_values
 from ndd_search.matching.frequency_table import Shares
 from ndd_search.matching.measures import judged_pairs
 from ndd_search.matching.pairs import rows_of
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
 
 MOST_UNLABELLED = 3000  # documents of a collection without labels whose pairs are all looked at

@@ -8,13 +8,13 @@ from time import perf_counter
 
 import numpy as np
 
-from ndd_search.config import Recipe
 from ndd_search.evaluation.collection import Collection, LabelledPairs
 from ndd_search.evaluation.measures import Curve, Flags, Quality, best_common_bar, curve, quality
 from ndd_search.evaluation.methods import Method, Prepared, automatic, methods
 from ndd_search.evaluation.pages import PageQuality, page_quality
 from ndd_search.matching.decision import ROUNDING, Constants
 from ndd_search.matching.frequency_table import Shares
+from ndd_search.recipe import Recipe
 
 Tell = Callable[[str], None]
 

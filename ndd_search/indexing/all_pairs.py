@@ -15,7 +15,7 @@ import numpy as np
 from ndd_search.indexing.candidates import Candidate, CandidateSearch
 from ndd_search.indexing.retry import Patience
 from ndd_search.indexing.scan import snapshot
-from ndd_search.middleware.driver import options
+from ndd_search.middleware.scope import options
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch, Sketches
 

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ndd_search.config import Recipe
 from ndd_search.documents import text_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.indexes import IndexFacts, look_up
@@ -26,7 +25,8 @@ from ndd_search.indexing.retry import Patience, status_of
 from ndd_search.indexing.rewrite import Rewriter, Tally
 from ndd_search.indexing.scan import snapshot
 from ndd_search.indexing.templates import check_mapping, holds_sketches, is_mapped, kept_out_of_source, properties
-from ndd_search.middleware.driver import options
+from ndd_search.middleware.scope import options
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField, is_sketch_object
 
 _PAGE = 500  # documents
@@ -260,7 +260,8 @@ class _Single:
     def run(self, tally: Tally) -> int:
         """Do what there is to do, adding to the tally; returns how many sketches had to be corrected."""
         if self.settings.remove:
-            tally.add(self._rewriter.repeat(RemoveSketches(self.settings, self.facts, self._scripts())))
+            where, waiting = SketchField(self.settings.field), self.settings.waiting(self.facts)
+            tally.add(self._rewriter.repeat(RemoveSketches(where, waiting, self.facts, self._scripts())))
             return 0
         if missing := self.settings._missing(self.facts):
             self.client.indices.put_mapping(index=self.facts.name, body={"properties": missing})

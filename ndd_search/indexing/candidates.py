@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import CollapseOptions, Measure, Recipe
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.guards import long_enough
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import Pairs, rows_of
-from ndd_search.middleware.driver import options
+from ndd_search.middleware.scope import options
+from ndd_search.recipe import Measure, Recipe
 from ndd_search.sketching.field import SketchField, keys_of
 from ndd_search.sketching.sketches import Sketch, Sketches, sketch
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.documents import text_of
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.templates import Finding, check_mapping
@@ -21,7 +21,8 @@ from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.guards import long_enough
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import rows_of
-from ndd_search.middleware.driver import options
+from ndd_search.middleware.scope import options
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import STALE, SketchField
 from ndd_search.sketching.sketches import Sketch, sketch_many
 

@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.config import Recipe
 from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolicy, Question, Questions
 from ndd_search.indexing.run_memory import Write
-from ndd_search.middleware.driver import options
+from ndd_search.middleware.scope import options
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketch
 from ndd_search.writing.actions import open_action
 from ndd_search.writing.sketcher import Fields, IngestReport, Sketcher

@@ -7,27 +7,39 @@ through the ingest pipelines of the index, and would drop what the engine keeps 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from ndd_search.config import Recipe
 from ndd_search.documents import text_of
 from ndd_search.indexing.indexes import IndexFacts
 from ndd_search.indexing.rewrite import Job
 from ndd_search.indexing.scan import Hits
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField, are_keys, is_sketch_object, listed
 from ndd_search.sketching.sketches import Sketch, sketch, sketch_many
 from ndd_search.text.numbers import numbers_value
 
-if TYPE_CHECKING:
-    from ndd_search.indexing.backfill import Backfill
-
 _USUAL_KEYS = 8  # as CandidateSearch asks for
+
+
+class Settings(Protocol):
+    """What a job is told, see backfill.Backfill."""
+
+    @property
+    def field(self) -> str: ...
+    @property
+    def fields(self) -> Sequence[str]: ...
+    @property
+    def recipe(self) -> Recipe: ...
+    @property
+    def keys(self) -> int: ...
+    @property
+    def numbers(self) -> bool: ...
 
 
 class SketchDocuments(Job):
     """Give documents the sketch of their text. compare: only where what is stored is another one."""
 
-    def __init__(self, settings: Backfill, query: Mapping[str, Any], compare: bool = False) -> None:
+    def __init__(self, settings: Settings, query: Mapping[str, Any], compare: bool = False) -> None:
         self._settings, self._query, self._compare = settings, query, compare
         self._where = SketchField(settings.field)
 
@@ -77,11 +89,10 @@ class RemoveSketches(Job):
     and leaves the names in _source.
     """
 
-    def __init__(self, settings: Backfill, facts: IndexFacts, scripts: bool) -> None:
-        self._where = SketchField(settings.field)
-        self._query = settings.waiting(facts)
+    def __init__(self, where: SketchField, query: Mapping[str, Any], facts: IndexFacts, scripts: bool) -> None:
+        self._where, self._query = where, query
         self._scripts = scripts
-        kind = facts.mapping["properties"].get(settings.field, {}).get("properties", {}).get("recipe", {}).get("type")
+        kind = facts.mapping["properties"].get(where.name, {}).get("properties", {}).get("recipe", {}).get("type")
         self._stored = [self._where.recipe] if kind == "keyword" else []
 
     @property

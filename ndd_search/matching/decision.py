@@ -33,9 +33,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import Measure, Recipe
 from ndd_search.errors import RecipeMismatch
 from ndd_search.matching.frequency_table import HANDFUL, CommonValues, Shares
+from ndd_search.recipe import Measure, Recipe
 
 Rule = tuple[float, float, float, float, float, float]
 Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1

@@ -21,7 +21,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import Recipe
 from ndd_search.matching import shared_values as counting
 from ndd_search.matching.decision import Constants, Decision, telling_shingles
 from ndd_search.matching.frequency_table import CommonValues, Places
@@ -29,6 +28,7 @@ from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.overlaps import overlaps
 from ndd_search.matching.pairs import Pairs, Rows, resembling_pairs, rows_of
 from ndd_search.matching.shared_values import Ranks
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimated_shingles
 from ndd_search.sketching.sketches import Sketches
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import CollapseOptions
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.pairs import Pairs, Rows
 from ndd_search.sketching.estimates import estimated_shingles
 

@@ -18,12 +18,12 @@ from math import acos, pi
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import Measure, Recipe
 from ndd_search.matching.decision import ROUNDING, Decision
 from ndd_search.matching.frequency_table import Places, Shares
 from ndd_search.matching.overlaps import overlaps, shared_values
 from ndd_search.matching.pairs import Pairs, Rows, overlapping_pairs, resembling_pairs, rows_of
 from ndd_search.matching.shared_values import Ranks
+from ndd_search.recipe import Measure, Recipe
 from ndd_search.sketching.estimates import Estimate, estimate_resemblance, standard_error
 from ndd_search.sketching.simhash import BITS, distance, from_sketches
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
-from ndd_search.config import CollapseOptions, Strategy, collapse_options
+from ndd_search.collapse_options import CollapseOptions, Strategy, collapse_options
 from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import CommonValues
 from ndd_search.middleware.learned import Known, KnownToCaller

@@ -7,18 +7,17 @@ wait for ever.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from concurrent.futures import wait
-from contextlib import closing, contextmanager
-from contextvars import ContextVar
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
-from ndd_search.config import CollapseChanges, collapse_options
 from ndd_search.middleware.conversation import Conversation, conversation
 from ndd_search.middleware.msearch import MultiConversation, multi_conversation
 from ndd_search.middleware.page_memory import indexes_written
 from ndd_search.middleware.round_trips import Wait
+from ndd_search.middleware.scope import surrounding
 from ndd_search.middleware.settings import Settings, WrapSettings, settings_of
 from ndd_search.paging.cache import Flights
 from ndd_search.rest.answers import Answer
@@ -30,32 +29,6 @@ Writable = Callable[[Any], bool]
 Flow = Generator[Request | Wait, Any, Answer]
 
 _WAIT = 30.0  # seconds for somebody else's computation of the same page, at most
-_surrounding: ContextVar[tuple[bool, Mapping[str, Any]]] = ContextVar("ndd_search.options", default=(True, {}))
-
-
-class SearchChanges(CollapseChanges, total=False):
-    """The keyword arguments of `options`, for type checkers."""
-
-    cache: bool
-
-
-@contextmanager
-def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> Iterator[None]:
-    """Other options for the searches inside the block, through any wrapped client, in this thread or task.
-
-    enabled: False lets searches through as if clients were not wrapped, True ends that; None leaves it as it is around
-             the block.
-    changes: CollapseOptions by name, and `cache=False` to neither read nor fill the cache; on top of those around it.
-    Raises TypeError for an unknown option, ValueError for a value that cannot be.
-    """
-    checked: dict[str, Any] = {name: value for name, value in changes.items() if name != "cache"}
-    collapse_options(**checked)
-    before, others = _surrounding.get()
-    token = _surrounding.set((before if enabled is None else enabled, {**others, **changes}))
-    try:
-        yield
-    finally:
-        _surrounding.reset(token)
 
 
 def _landed(wish: Wait) -> Answer | None:
@@ -137,8 +110,7 @@ class Hook:
             flights.land(talk.key)
 
     def _conversation(self, request: Request) -> Conversation | MultiConversation | None:
-        enabled, others = _surrounding.get()
-        changes = others if enabled else None
+        changes = surrounding()
         return conversation(request, self.settings, changes) or multi_conversation(request, self.settings, changes)
 
     def _sent(self, request: Request) -> Request:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, collapse_options
+from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
 from ndd_search.matching.frequency_table import CommonValues
 from ndd_search.middleware.learned import Knowledge, Said
 from ndd_search.middleware.page_memory import Memory
 from ndd_search.paging.cache import Cache, MemoryCache, PairCache
+from ndd_search.recipe import Recipe
 from ndd_search.settings_file import StoredSettings, read_settings
 from ndd_search.sketching.field import SketchField
 from ndd_search.writing.writes import SketchedWrites

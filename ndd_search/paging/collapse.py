@@ -10,13 +10,15 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import CollapseChanges, CollapseOptions, Recipe, check_page, collapse_options
+from ndd_search.checks import check_page
+from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
 from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument, InvalidSketch
 from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import CommonValues
 from ndd_search.paging.page import Fetch, Fetched, Page, cut, fill, run
 from ndd_search.paging.stream import Stream
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import checked_sketch
 from ndd_search.sketching.sketches import Sketch, sketch_many
 from ndd_search.text.numbers import numbers_value

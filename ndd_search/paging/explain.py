@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ndd_search.config import CollapseOptions
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.guards import allowed
 from ndd_search.matching.measures import estimate, judged_pairs

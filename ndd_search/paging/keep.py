@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import isnan
 from typing import Any
 
-from ndd_search.config import CollapseOptions, Keep
+from ndd_search.collapse_options import CollapseOptions, Keep
 from ndd_search.matching.guards import Value, seconds_since_1970
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.config import CollapseOptions
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import telling_shingles
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.paging.explain import Explanation, explain

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.config import CollapseOptions, Recipe, check_fit
+from ndd_search.collapse_options import CollapseOptions, check_fit
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.frequency_table import CommonValues
 from ndd_search.matching.groups import choose_leaders
@@ -19,6 +19,7 @@ from ndd_search.matching.guards import allowed, reads_hits
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import Pairs, Rows, leaders_of, rows_of
 from ndd_search.matching.shared_values import Ranks
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketch
 
 Find = Callable[[Rows, Decision], Pairs]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from ndd_search.config import Recipe
 from ndd_search.documents import value_of
 from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch
 

@@ -18,12 +18,14 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Literal, NamedTuple, Unpack
 
-from ndd_search.config import CollapseChanges, Recipe, check_page, collapse_options
+from ndd_search.checks import check_page
+from ndd_search.collapse_options import CollapseChanges, collapse_options
 from ndd_search.documents import text_of
 from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import CommonValues
 from ndd_search.paging.page import Page, cut
 from ndd_search.paging.stream import Stream
+from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import value_in
 from ndd_search.rest.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
 from ndd_search.sketching.field import SketchField

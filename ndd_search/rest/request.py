@@ -12,8 +12,9 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.paging.cache import cache_key
+from ndd_search.recipe import Recipe
 from ndd_search.rest.candidate_limits import Limits, limits_of, raised
 from ndd_search.rest.intent import asks_for_ids, nests_too_deep, ranks
 from ndd_search.rest.source_filter import hide_sketch, is_named, listed, names_of

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import VALUES, Sketch
 
 STALE = "stale"  # stands where the recipe id does, when the text has changed without the sketch; no recipe has this id

@@ -32,7 +32,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.simhash import as_sketches, fingerprints
 from ndd_search.text.shingles import A, B, Hashes, R, shingle_hashes, shingle_texts
 

@@ -28,7 +28,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.text.shingles import shingle_texts
 
 Prints = npt.NDArray[np.uint64]

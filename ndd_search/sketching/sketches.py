@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.config import Recipe
 from ndd_search.native import Core, Plan
+from ndd_search.recipe import Recipe
 from ndd_search.text.shingles import Hashed, hash_shingles, hash_short
 from ndd_search.text.tokens import prepare
 from ndd_search.text.unicode_tables import native_table

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from hashlib import blake2b
 
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.text.tokens import normalise
 
 _NUMBER = re.compile(r"\d+(?:[.,'’٫٬]\d+)*")

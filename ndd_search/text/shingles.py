@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.text.sentences import sentences
 from ndd_search.text.tokens import Clean, Points, clean, find_tokens, join_short, prepare, read_short, split
 from ndd_search.text.unicode_tables import POINT, Places

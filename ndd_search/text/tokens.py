@@ -19,7 +19,7 @@ from unicodedata import normalize
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.text.markup import strip_markup
 from ndd_search.text.unicode_tables import (
     ASCII,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.config import CollapseOptions, Recipe
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.documents import value_of
 from ndd_search.matching.decision import ROUNDING, Decision, Setting
 from ndd_search.matching.frequency_table import CommonValues
@@ -20,6 +20,7 @@ from ndd_search.matching.guards import allowed
 from ndd_search.matching.measures import judged_pairs
 from ndd_search.matching.pairs import Pairs, rows_of
 from ndd_search.matching.shared_values import Ranks
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketch
 
 Shares = npt.NDArray[np.float64]

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ndd_search.config import Recipe
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.matching.document_frequency import count_common_values
 from ndd_search.matching.frequency_table import CommonValues
-from ndd_search.middleware.driver import options
+from ndd_search.middleware.scope import options
+from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import window_limit
 from ndd_search.rest.request import SAMPLE, sample_body
 from ndd_search.sketching.field import SketchField

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from ndd_search.config import Recipe
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
+from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField, are_keys, is_sketch_object
 from ndd_search.sketching.sketches import Sketch, sketch
 from ndd_search.text.numbers import numbers_value

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import unquote
 
-from ndd_search.config import Recipe
+from ndd_search.recipe import Recipe
 from ndd_search.rest.request import Request
 from ndd_search.writing.actions import open_action
 from ndd_search.writing.sketcher import Sketcher

@@ -1,0 +1,47 @@
+"""Checks of settings. Each error names the setting, what it must be, and what was given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from operator import index
+from typing import SupportsIndex
+
+
+def check_page(size: int, from_: int) -> None:
+    """Raise TypeError or ValueError unless both are whole numbers, of any kind, of at least 0."""
+    for name, value in (("size", size), ("from_", from_)):
+        if not isinstance(value, SupportsIndex):
+            raise TypeError(f"{name} must be a whole number, got {value!r}")
+        if index(value) < 0:
+            raise ValueError(f"{name} must be at least 0, got {value}")
+
+
+def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if value < least or (most is not None and value > most):
+        raise ValueError(f"{name} must be {f'at least {least}' if most is None else f'{least}..{most}'}, got {value}")
+
+
+def check_names(name: str, *fields: object) -> None:
+    if wrong := [field for field in fields if not isinstance(field, str)]:
+        raise TypeError(f"{name} must name fields, got {wrong[0]!r}")
+
+
+def check_seconds(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number of seconds, got {value!r}")
+    if not value >= 0:
+        raise ValueError(f"{name} must be at least 0, got {value}")
+
+
+def check_share(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number in 0..1, got {value!r}")
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} must be in 0..1, got {value}")
