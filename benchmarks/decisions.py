@@ -19,9 +19,9 @@ import ndd_search as ndd
 from benchmarks.page_check import OURS, PLAIN, plainly
 from ndd_search import native
 from ndd_search.matching.decision import Decision
-from ndd_search.matching.document_frequency import count_common_values
-from ndd_search.matching.frequency_table import CommonValues
-from ndd_search.matching.groups import lead
+from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.matching.groups import assign_leaders
 from ndd_search.sketching.sketches import VALUES
 
 HITS, K = 100, 64
@@ -29,26 +29,26 @@ RECIPE = ndd.Recipe(k=K)
 BAR, AUTO, TABLE = "a bar of 0.5", "auto", "auto with a table"
 
 
-def common_values(rng: np.random.Generator, page: Documents) -> CommonValues:
-    counted = count_common_values([*sketches_of(page, K), *sketches_of(documents(rng, 400), K)], RECIPE)
+def common_values(rng: np.random.Generator, page: Documents) -> FrequencyTable:
+    counted = count_document_frequency([*sketches_of(page, K), *sketches_of(documents(rng, 400), K)], RECIPE)
     others = np.setdiff1d(rng.choice(VALUES, 3000, replace=False), counted.values)
     values = np.concatenate((counted.values, others)).astype(np.int32)
     counts = np.concatenate((counted.counts, np.full(len(others), 8.0)))
     order = np.argsort(values)
-    return CommonValues(counted.documents, values[order], counts[order], RECIPE.id)
+    return FrequencyTable(counted.documents, values[order], counts[order], RECIPE.id)
 
 
-def checks(page: Documents, common: CommonValues) -> dict[str, Method]:
+def checks(page: Documents, frequency_table: FrequencyTable) -> dict[str, Method]:
     """Every decision, with the native core, if there is one, and with numpy."""
     sketches = sketches_of(page, K)
     decisions = {
         BAR: Decision.of(0.5, RECIPE),
         AUTO: Decision.of("auto", RECIPE),
-        TABLE: Decision.of("auto", RECIPE, common),
+        TABLE: Decision.of("auto", RECIPE, frequency_table),
     }
 
     def check(decision: Decision) -> Callable[[], object]:
-        return lambda: lead(sketches, K, decision)
+        return lambda: assign_leaders(sketches, K, decision)
 
     ways = {OURS: lambda method: method, PLAIN: plainly} if native.core else {PLAIN: lambda method: method}
     return {f"{way}, {name}": turn(check(one)) for way, turn in ways.items() for name, one in decisions.items()}

@@ -15,8 +15,8 @@ import numpy as np
 from ndd_search.evaluation.collection import LabelledPairs, read_collection
 from ndd_search.evaluation.measures import quality
 from ndd_search.matching.decision import Decision, Overlaps
-from ndd_search.matching.document_frequency import count_common_values
-from ndd_search.matching.frequency_table import SAMPLE, CommonValues
+from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable
 from ndd_search.matching.overlaps import overlaps
 from ndd_search.matching.pairs import rows_of
 from ndd_search.recipe import Recipe
@@ -34,7 +34,7 @@ def row(folder: Path) -> list[str]:
         raise SystemExit(f"{folder} has no labelled pairs")
     sketches = sketch_many(collection.texts, RECIPE)
     rows, chosen = rows_of(sketches, RECIPE.k), np.random.default_rng(0).permutation(len(sketches)).tolist()
-    tables = [count_common_values([sketches[i] for i in chosen[:most]], RECIPE) for most in (SAMPLE, SMALL)]
+    tables = [count_document_frequency([sketches[i] for i in chosen[:most]], RECIPE) for most in (SAMPLE, SMALL)]
     given = [(table, overlaps(rows, collection.pairs.first, collection.pairs.second, table)) for table in tables]
     return [collection.name, *_medians(given[0][1], collection.pairs), *(_f1(*one, collection.pairs) for one in given)]
 
@@ -49,7 +49,7 @@ def _medians(shared: Overlaps, pairs: LabelledPairs) -> list[str]:
     ]
 
 
-def _f1(table: CommonValues, shared: Overlaps, pairs: LabelledPairs) -> str:
+def _f1(table: FrequencyTable, shared: Overlaps, pairs: LabelledPairs) -> str:
     decision = Decision.of("auto", RECIPE, table)
     return f"{quality(decision.accepts(shared), pairs.label).f1:.3f}"
 

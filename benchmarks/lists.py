@@ -14,7 +14,7 @@ import numpy as np
 from ndd_search.evaluation.collection import Collection, read_collection
 from ndd_search.evaluation.pages import result_page
 from ndd_search.matching.decision import Decision
-from ndd_search.matching.document_frequency import count_common_values, count_in_list
+from ndd_search.matching.document_frequency import count_document_frequency, count_in_list
 from ndd_search.matching.frequency_table import SAMPLE
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import rows_of
@@ -29,7 +29,7 @@ def lines(collection: Collection, depth: int) -> list[list[str]]:
     """The lines of a collection: no table, one of each list, one of all documents."""
     sketches, unscored = sketch_many(collection.texts, RECIPE), collection.unscored()
     chosen = np.random.default_rng(0).permutation(len(sketches))[:SAMPLE].tolist()
-    whole = count_common_values([sketches[i] for i in chosen], RECIPE)
+    whole = count_document_frequency([sketches[i] for i in chosen], RECIPE)
     found = []
     for name in ("none", "of the list", "of the collection"):
         rows, took = [], []

@@ -35,8 +35,8 @@ def with_duplicates(rng: np.random.Generator, count: int, share: float) -> Docum
 
 
 def boilerplate(rng: np.random.Generator, count: int) -> Documents:
-    common = documents(rng, 1, 400)[0]
-    return [np.concatenate((common, own)) for own in documents(rng, count, 400)]
+    frequency_table = documents(rng, 1, 400)[0]
+    return [np.concatenate((frequency_table, own)) for own in documents(rng, count, 400)]
 
 
 def pairs(rng: np.random.Generator, count: int) -> Documents:

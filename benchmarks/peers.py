@@ -131,15 +131,15 @@ def sycamore(page: Documents, k: int) -> Method:
     sketches = [sketch.tolist() for sketch in sketches_of(page, k)]
 
     def is_far(a: list[int], b: list[int]) -> bool:
-        i = j = common = 0
+        i = j = frequency_table = 0
         while i < len(a) and j < len(b):
             if a[i] == b[j]:
-                common, i, j = common + 1, i + 1, j + 1
+                frequency_table, i, j = frequency_table + 1, i + 1, j + 1
             elif a[i] < b[j]:
                 i += 1
             else:
                 j += 1
-        return common < MIN_SIMILARITY * max(len(a), len(b))
+        return frequency_table < MIN_SIMILARITY * max(len(a), len(b))
 
     def check() -> list[list[int]]:
         kept: list[list[int]] = []

@@ -27,7 +27,7 @@ import ndd_search as ndd
 from benchmarks.stopwatch import Stopwatch
 from ndd_search.indexing.templates import properties
 from ndd_search.middleware import conversation as middleware
-from ndd_search.middleware import driver as hook
+from ndd_search.middleware import driver
 from ndd_search.middleware.conversation import Conversation
 from ndd_search.paging.stream import Stream
 from ndd_search.sketching.field import SketchField
@@ -62,8 +62,8 @@ def connect(url: str) -> tuple[Callable[[], Any], Any]:
         ("opensearchpy", "OpenSearch") if distribution == "opensearch" else ("elasticsearch", "Elasticsearch")
     )
     make = getattr(importlib.import_module(module), name)
-    patience = {"timeout": 120} if module == "opensearchpy" else {"request_timeout": 120}  # for merges
-    return lambda: make(url, max_retries=0, **patience), importlib.import_module(f"{module}.helpers")
+    retry = {"timeout": 120} if module == "opensearchpy" else {"request_timeout": 120}  # for merges
+    return lambda: make(url, max_retries=0, **retry), importlib.import_module(f"{module}.helpers")
 
 
 def documents(index: str, count: int, length: int) -> Iterator[dict[str, Any]]:
@@ -159,7 +159,7 @@ def stages(client: Any, way: Way, repeats: int) -> dict[str, float]:
         watch.put_under(ENGINE, transport.get_connection(), "perform_request")
         watch.put_under(JSON, transport.deserializer, "loads")
         watch.put_under(JSON, transport.serializer, "dumps")
-    watch.put_under(ASK, hook, "conversation")
+    watch.put_under(ASK, driver, "conversation")
     watch.put_under(ASK, Conversation, "_requests")
     watch.put_under(DECODE, SketchField, "decode")
     watch.put_under(PAIRS, Stream, "_lead")

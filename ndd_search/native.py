@@ -26,15 +26,15 @@ class Core(Protocol):
         """Values (int32) and offsets (int64) of checked sketches, at most k values of each."""
 
     def leaders(
-        self, sketches: object, offsets: object, k: int, rule: Rule, common: bytes | None, old: int, /
+        self, sketches: object, offsets: object, k: int, rule: Rule, frequency_table: bytes | None, old: int, /
     ) -> tuple[bytes, bytes] | None:
         """The leader of each hit (int64) and the similarity to it (float64); the first `old` hits are leaders anyway.
 
-        common: a common_table. None also for a pair that is too close to its bar to tell.
+        frequency_table: a common_table. None also for a pair that is too close to its bar to tell.
         """
 
     def pairs(
-        self, sketches: object, offsets: object, k: int, rule: Rule, common: bytes | None, brief: bool, /
+        self, sketches: object, offsets: object, k: int, rule: Rule, frequency_table: bytes | None, brief: bool, /
     ) -> tuple[bytes, ...] | None:
         """The pairs that count: the fields of pairs.Pairs and, unless brief, decision.Overlaps; else as in leaders."""
 

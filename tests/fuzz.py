@@ -66,11 +66,11 @@ def try_page(rng: random.Random) -> int:
 
 def try_frames(rng: random.Random) -> int:
     generator, k = np.random.default_rng(rng.getrandbits(32)), rng.choice([16, 64, 128])
-    page, common = in_frames(generator, rng.randrange(2, 130), rng.choice([50, 800]))
+    page, frequency_table = in_frames(generator, rng.randrange(2, 130), rng.choice([50, 800]))
     sketches = sketches_of(page, k)
     for _ in range(4):
         constants = Constants(least=rng.uniform(0.05, 0.6), power=rng.uniform(0.1, 40), margin=rng.choice([0, 8]))
-        same_decisions(sketches, rows_of(sketches, k), Decision(None, 3, common, constants))
+        same_decisions(sketches, rows_of(sketches, k), Decision(None, 3, frequency_table, constants))
     return 1
 
 

@@ -18,7 +18,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill, BackfillReport
-from ndd_search.indexing.retry import Patience, Stopped
+from ndd_search.indexing.retry import Retry, Stopped
 from ndd_search.indexing.templates import properties
 from tests.collections import read
 from tests.engines.find import Engine
@@ -373,16 +373,16 @@ def test_what_a_busy_server_turns_away_is_sent_again_later(
 
 def test_a_rate_is_kept_over_all_threads_and_stopping_ends_every_wait() -> None:
     began = time.monotonic()
-    patience = Patience(rate=1_000)
-    threads = [threading.Thread(target=lambda: [patience.admit(10) for _ in range(10)]) for _ in range(3)]
+    retry = Retry(rate=1_000)
+    threads = [threading.Thread(target=lambda: [retry.admit(10) for _ in range(10)]) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert 0.28 < time.monotonic() - began < 0.6
-    patience.stop()
+    retry.stop()
     with pytest.raises(Stopped):
-        patience.pause(60)
+        retry.pause(60)
 
 
 @pytest.mark.parametrize(

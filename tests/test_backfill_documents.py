@@ -225,7 +225,7 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
         after = {key: hit["_source"] for key, hit in stored(client, index).items()}
         assert after["same"] == {"id": "same", **made}
         for name, text in (("changed", f"{OTHER} 7"), ("emptied", ""), ("stale", OTHER)):
-            wanted = SketchField().parts(ndd.sketch(text), RECIPE, 8, ndd.numbers.numbers_value(text, RECIPE))
+            wanted = SketchField().parts(ndd.sketch(text), RECIPE, 8, ndd.numbers.number_signature(text, RECIPE))
             found = {key: after[name][key] for key in ("ndd", "ndd_keys")}
             assert found["ndd"].pop("duplicate_of") is None
             assert found == wanted

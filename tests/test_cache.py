@@ -6,10 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.pairs import rows_of
-from ndd_search.paging.cache import Flights, MemoryCache, PairCache, cache_key
+from ndd_search.paging.cache import MemoryCache, SingleFlight, cache_key
 
 
 class Clock:
@@ -82,18 +79,18 @@ def test_a_key_holds_every_number_of_a_long_vector() -> None:
 
 
 def test_threads_that_want_one_key_compute_it_once() -> None:
-    flights, cache, computed = Flights(), MemoryCache(), []
+    flights, cache, computed = SingleFlight(), MemoryCache(), []
     start = threading.Barrier(8)
 
     def ask(_: int) -> bytes | None:
         start.wait()
-        if (other := flights.board(b"k")) is None:
+        if (other := flights.acquire(b"k")) is None:
             try:
                 time.sleep(0.05)
                 computed.append(1)
                 cache.put(b"k", b"v")
             finally:
-                flights.land(b"k")
+                flights.release(b"k")
         else:
             other.result()
         return cache.get(b"k")
@@ -104,31 +101,22 @@ def test_threads_that_want_one_key_compute_it_once() -> None:
 
 
 def test_a_cancelled_coroutine_lets_the_others_go_on() -> None:
-    flights = Flights()
+    flights = SingleFlight()
 
     async def compute() -> None:
-        assert flights.board(b"k") is None
+        assert flights.acquire(b"k") is None
         try:
             await asyncio.sleep(60)
         finally:
-            flights.land(b"k")
+            flights.release(b"k")
 
     async def both() -> None:
         first = asyncio.create_task(compute())
         await asyncio.sleep(0)
-        waiting = flights.board(b"k")
+        waiting = flights.acquire(b"k")
         assert waiting is not None
         first.cancel()
         await asyncio.wait_for(asyncio.wrap_future(waiting), 5)
-        assert flights.board(b"k") is None
+        assert flights.acquire(b"k") is None
 
     asyncio.run(both())
-
-
-def test_remembered_pairs_are_those_of_the_sketches() -> None:
-    cache, rng, bar = PairCache(max_bytes=10_000), np.random.default_rng(1), Decision(0.5, 3)
-    for _ in range(30):
-        base = np.sort(rng.choice(2**31, 64, replace=False))
-        rows = rows_of([base, base, np.sort(rng.choice(2**31, 64, replace=False))], 64)
-        for _ in range(2):
-            assert cache(rows, bar).first.tolist() == similar_pairs(rows, bar).first.tolist() == [0]

@@ -11,8 +11,8 @@ import pytest
 import ndd_search as ndd
 from ndd_search.errors import InvalidSketch
 from ndd_search.matching.decision import Decision
-from ndd_search.matching.document_frequency import count_common_values
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.pairs import resembling_pairs, rows_of
 from ndd_search.recipe import Recipe
@@ -33,38 +33,38 @@ def edited(text: str, seed: int, share: float = 0.02) -> str:
     return f"{story(seed, 8)} {' '.join(words)} {story(seed + 1, 8)}"
 
 
-def leaders_by_default(sketches: Sequence[Sketch], common: CommonValues) -> set[int]:
-    pairs = resembling_pairs(rows_of(sketches, RECIPE.k), Decision.of("auto", RECIPE, common))
+def leaders_by_default(sketches: Sequence[Sketch], frequency_table: FrequencyTable) -> set[int]:
+    pairs = resembling_pairs(rows_of(sketches, RECIPE.k), Decision.of("auto", RECIPE, frequency_table))
     return set(choose_leaders(len(sketches), pairs)[0].tolist())
 
 
 def test_values_that_more_than_three_documents_hold_are_common() -> None:
     sketches = [[1, 2, *range(100 + 20 * i, 110 + 20 * i)] for i in range(4)] + [[2, 3], [3, 4], [3, 5]]
-    counted = count_common_values(sketches, RECIPE)
+    counted = count_document_frequency(sketches, RECIPE)
     assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (7, [1, 2], [4, 5])
 
 
 def test_equal_sketches_count_once_and_empty_ones_not_at_all() -> None:
     others = [[2, *range(100 * i, 100 * i + 10)] for i in range(1, 4)]
-    counted = count_common_values([[1, 2]] * 50 + [[]] * 3 + others, RECIPE)
+    counted = count_document_frequency([[1, 2]] * 50 + [[]] * 3 + others, RECIPE)
     assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (4, [2], [4])
 
 
 def test_a_sketch_that_is_none_is_named() -> None:
     with pytest.raises(InvalidSketch, match="hit 2"):
-        count_common_values([[1, 2], [1, 2], [2, 1]], RECIPE)
+        count_document_frequency([[1, 2], [1, 2], [2, 1]], RECIPE)
 
 
 @pytest.mark.parametrize("sketches", [[], [[]], [[5]], [[5]] * 9])
 def test_a_table_of_next_to_nothing_is_empty(sketches: list[list[int]]) -> None:
-    counted = count_common_values(sketches, RECIPE)
+    counted = count_document_frequency(sketches, RECIPE)
     assert (counted.documents, len(counted.values), counted.telling) == (int([5] in sketches), 0, False)
 
 
 def test_edited_copies_of_one_story_do_not_make_its_words_common() -> None:
     copies = [edited(story(0), seed) for seed in range(1000, 1018, 2)]
     others = [story(seed) for seed in range(1, 40)]
-    counted = count_common_values(sketch_many([*copies, *others], RECIPE), RECIPE)
+    counted = count_document_frequency(sketch_many([*copies, *others], RECIPE), RECIPE)
     assert len(counted.values) == 0
     assert counted.documents == 39 + 9**0.5
 
@@ -75,14 +75,16 @@ def test_revisions_of_a_text_do_not_make_its_words_common_though_the_last_shares
     for number in range(12):
         words[number * 15 : number * 15 + 15] = story(500 + number, 15).split()
         revisions.append(" ".join(words))
-    counted = count_common_values(sketch_many([*revisions, *(story(i, 200) for i in range(1, 40))], RECIPE), RECIPE)
+    counted = count_document_frequency(
+        sketch_many([*revisions, *(story(i, 200) for i in range(1, 40))], RECIPE), RECIPE
+    )
     assert counted.documents == pytest.approx(39 + 13**0.5, abs=0.001)
 
 
 def test_what_different_texts_in_one_frame_share_is_common() -> None:
     pages = [f"{story(0, 200)} {story(seed, 60)}" for seed in range(1, 40)]
     sketches = sketch_many(pages, RECIPE)
-    counted = count_common_values(sketches, RECIPE)
+    counted = count_document_frequency(sketches, RECIPE)
     assert len(counted.values) > 40
     assert (counted.counts > 6).all()
     assert len(leaders_by_default(sketches, counted)) == 39
@@ -103,7 +105,7 @@ def test_a_frame_of_thousands_of_documents_is_counted_without_all_their_pairs() 
     sketches = [np.unique(np.concatenate((frame, rng.integers(0, VALUES, 20, np.int32)))) for _ in range(8000)]
     tracemalloc.start()
     try:
-        counted = count_common_values(sketches, RECIPE)
+        counted = count_document_frequency(sketches, RECIPE)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -87,7 +87,7 @@ def test_what_many_hits_of_the_list_share_is_a_form_and_no_copy() -> None:
     page = ndd.collapse([*FORMS, *NEWS], size=20)
     assert page.hits == [*FORMS, *NEWS[:2]]
     assert "without what many documents of the index have in common" in page.explain(1).rule
-    assert len(ndd.collapse([*FORMS, *NEWS], size=20, common=False)) < 5
+    assert len(ndd.collapse([*FORMS, *NEWS], size=20, frequency_table=False)) < 5
     assert len(ndd.collapse([*FORMS, *NEWS], size=20, min_similarity=0.5)) < 5
 
 
@@ -110,7 +110,7 @@ def test_a_long_list_is_counted_in_hits_that_lie_evenly_in_it_and_every_page_by_
     whole = ndd.collapse(hits, size=300, window=100).hits
     assert set(FORMS) <= set(whole)
     assert [hit for start in (0, 90, 180) for hit in ndd.collapse(hits, size=90, from_=start)] == whole
-    assert len(set(FORMS) & set(ndd.collapse(hits, size=300, common=False))) < 5
+    assert len(set(FORMS) & set(ndd.collapse(hits, size=300, frequency_table=False))) < 5
 
 
 def test_a_field_that_must_match_is_compared_as_a_value_not_as_it_was_written() -> None:
@@ -132,12 +132,12 @@ def test_the_explanation_names_leader_figure_and_rule() -> None:
     assert str(why).startswith("hit 2 is shown under hit 0: 0.")
 
 
-@pytest.mark.parametrize("common", [True, False])
-def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(common: bool) -> None:
+@pytest.mark.parametrize("frequency_table", [True, False])
+def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(frequency_table: bool) -> None:
     sketches = [[rank % 9, 100] for rank in range(99)]  # eleven of each
     sketches[89] = [-1]
     with pytest.raises(ndd.InvalidSketch, match="hit 89: a value is outside"):
-        ndd.collapse(range(99), sketches=sketches, window=10, common=common)
+        ndd.collapse(range(99), sketches=sketches, window=10, frequency_table=frequency_table)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,9 @@ def test_the_work_of_a_long_list_grows_with_its_length(settings: Any, monkeypatc
     rows = {}
     for count in (2_500, 5_000, 10_000):
         handed.clear()
-        ndd.collapse(hits[:count], sketches=sketches[:count], size=count, common=False, text="kind", **settings)
+        ndd.collapse(
+            hits[:count], sketches=sketches[:count], size=count, frequency_table=False, text="kind", **settings
+        )
         rows[count] = sum(handed)
     assert all(number <= 4 * count for count, number in rows.items())
 

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from ndd_search.errors import RecipeMismatch
 from ndd_search.matching.decision import Decision, Overlaps, Setting
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.recipe import Recipe
 
 RECIPE = Recipe()
 
 
-def table(documents: int = 1000, **counts: int) -> CommonValues:
+def table(documents: int = 1000, **counts: int) -> FrequencyTable:
     pairs = sorted((int(value[1:]), count) for value, count in counts.items())
     values, numbers = np.array(pairs, np.int32).reshape(-1, 2).T
-    return CommonValues(documents, values, numbers.astype(np.float64), RECIPE.id)
+    return FrequencyTable(documents, values, numbers.astype(np.float64), RECIPE.id)
 
 
 def overlap(
@@ -33,19 +33,19 @@ def overlap(
 
 
 def test_rareness_falls_from_one_for_a_handful_of_documents_to_nothing_for_a_value_in_all() -> None:
-    common = table(documents=300, v7=30, v9=300)
-    assert common.rareness([5, 7, 9, 2**31 - 1]) == pytest.approx([1, 0.5, 0, 1])
+    frequency_table = table(documents=300, v7=30, v9=300)
+    assert frequency_table.idf([5, 7, 9, 2**31 - 1]) == pytest.approx([1, 0.5, 0, 1])
 
 
 def test_a_table_of_a_handful_of_documents_tells_nothing() -> None:
     small = table(documents=3)
-    assert small.rareness([1, 2, 3]).tolist() == [1, 1, 1]
+    assert small.idf([1, 2, 3]).tolist() == [1, 1, 1]
     assert Decision.of("auto", RECIPE, small) == Decision.of("auto", RECIPE)
 
 
 def test_a_table_survives_being_written_and_read() -> None:
-    common = table(v7=40, v9=400)
-    read = CommonValues.from_dict(json.loads(json.dumps(common.to_dict())))
+    frequency_table = table(v7=40, v9=400)
+    read = FrequencyTable.from_dict(json.loads(json.dumps(frequency_table.to_dict())))
     assert (read.documents, read.recipe) == (1000, RECIPE.id)
     assert (read.values.tolist(), read.counts.tolist()) == ([7, 9], [40, 400])
 
@@ -65,7 +65,7 @@ def test_a_table_survives_being_written_and_read() -> None:
 )
 def test_a_damaged_table_is_refused(change: dict[str, object], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        CommonValues.from_dict(table(v7=40, v9=400).to_dict() | change)
+        FrequencyTable.from_dict(table(v7=40, v9=400).to_dict() | change)
 
 
 def test_a_table_of_another_recipe_is_refused() -> None:
@@ -148,13 +148,13 @@ counts = st.integers(1, 64)
     shared=counts,
     more=st.tuples(st.integers(0, 64), st.integers(0, 64)),
     shorter=st.floats(1, 1e6),
-    rareness=st.tuples(*[st.floats(0, 1)] * 3),
+    idf=st.tuples(*[st.floats(0, 1)] * 3),
     documents=st.integers(5, 10_000),
 )
 def test_auto_never_counts_more_than_the_resemblance_and_always_an_equal_sketch_of_eight_shingles(
-    shared: int, more: tuple[int, int], shorter: float, rareness: tuple[float, float, float], documents: int
+    shared: int, more: tuple[int, int], shorter: float, idf: tuple[float, float, float], documents: int
 ) -> None:
-    s, d, e = rareness
+    s, d, e = idf
     pair = overlap(
         shared,
         shared + more[0],
@@ -172,9 +172,9 @@ def test_auto_never_counts_more_than_the_resemblance_and_always_an_equal_sketch_
 
 @given(st.lists(st.tuples(counts, counts, counts, st.sampled_from([0.0, 0.3, 0.9, 1.0])), max_size=8))
 def test_every_pair_of_many_is_judged_as_it_is_alone(pairs: list[tuple[int, int, int, float]]) -> None:
-    shared, left, right, rareness = np.array(pairs, float).reshape(-1, 4).T
+    shared, left, right, idf = np.array(pairs, float).reshape(-1, 4).T
     left, right = shared + left, shared + right
-    rare_shared = rareness * shared
+    rare_shared = idf * shared
     columns = shared, left, right, left, rare_shared, rare_shared + left - shared, rare_shared + right - shared
     for decision in (Decision.of("auto", RECIPE, table(100)), Decision.of("auto", RECIPE), Decision.of(0.5, RECIPE)):
         alone = [decision.accepts(Overlaps(*(column[i : i + 1] for column in columns)))[0] for i in range(len(pairs))]

@@ -23,7 +23,7 @@ from ndd_search.evaluation.sets import rows_of_sets
 from ndd_search.evaluation.study import all_methods, halved_and_doubled, study
 from ndd_search.evaluation.tables import tables
 from ndd_search.matching.decision import Decision
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.overlaps import overlaps, shared_sums
 from ndd_search.matching.pairs import overlapping_pairs, rows_of
 from ndd_search.recipe import Recipe
@@ -98,10 +98,10 @@ values = st.lists(st.sets(st.integers(0, 60), max_size=20), min_size=2, max_size
 @given(values, st.integers(1, 12))
 def test_given_pairs_share_what_the_page_check_finds(sets: list[set[int]], k: int) -> None:
     rows = rows_of([sorted(one)[:k] for one in sets], k)
-    table = CommonValues(30, np.arange(0, 60, 3, dtype=np.int32), np.arange(5.0, 25), Recipe().id)
-    for common in (None, table):
-        pairs, expected = overlapping_pairs(rows, Decision(None, 3, common), 0.01)
-        found = overlaps(rows, pairs.first, pairs.second, common)
+    table = FrequencyTable(30, np.arange(0, 60, 3, dtype=np.int32), np.arange(5.0, 25), Recipe().id)
+    for frequency_table in (None, table):
+        pairs, expected = overlapping_pairs(rows, Decision(None, 3, frequency_table), 0.01)
+        found = overlaps(rows, pairs.first, pairs.second, frequency_table)
         for name in vars(expected):
             assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=1e-4), name
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from ndd_search.matching.decision import Decision
-from ndd_search.matching.document_frequency import count_common_values
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.pairs import overlapping_pairs, rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketches, sketch_many
@@ -52,20 +52,20 @@ def edited(text: str, seed: int = 3) -> str:
 
 
 @cache
-def index(language: str) -> tuple[list[str], Sketches, CommonValues]:
+def index(language: str) -> tuple[list[str], Sketches, FrequencyTable]:
     bodies = [body(language, number) for number in range(len(BODIES))]
     texts = [framed(language, bodies[0], 0), framed(language, edited(bodies[0]), 1)]
     texts += [framed(language, one, 0) for one in bodies[1:]]
     alone = articles(language)[:23]
     rest = [framed(language, one, frame) for one in alone for frame in (0, 1)]
     sketches = sketch_many([*texts, *alone, *rest], RECIPE)
-    return texts, sketches, count_common_values(sketches, RECIPE)
+    return texts, sketches, count_document_frequency(sketches, RECIPE)
 
 
-def verdicts(language: str, common: CommonValues | None) -> dict[tuple[int, int], bool]:
+def verdicts(language: str, frequency_table: FrequencyTable | None) -> dict[tuple[int, int], bool]:
     """Which pairs of the first documents of the index count: 0 and 1 are copies, 2 and up stand in the frame of 0."""
     texts, sketches, _ = index(language)
-    decision = Decision.of("auto", RECIPE, common)
+    decision = Decision.of("auto", RECIPE, frequency_table)
     pairs, overlaps = overlapping_pairs(rows_of(sketches[: len(texts)], RECIPE.k), decision)
     found = zip(pairs.first.tolist(), pairs.second.tolist(), decision.accepts(overlaps).tolist(), strict=True)
     return {(first, second): counts for first, second, counts in found}

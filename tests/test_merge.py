@@ -141,7 +141,7 @@ def test_hits_without_ids_are_different_hits() -> None:
     for one in bare["hits"]["hits"]:
         del one["_id"]
     for by in ("score", "reciprocal_rank", "round_robin"):
-        merged = ndd.merge({"eu": [bare, bare]}, by=by, common=False)
+        merged = ndd.merge({"eu": [bare, bare]}, by=by, frequency_table=False)
         assert merged["ndd"]["examined"] == 10
         assert [one["_source"]["body"] for one in merged["hits"]["hits"]] == list(TEXTS.values())
 
@@ -203,7 +203,7 @@ def test_what_many_hits_share_is_a_form_and_no_copy() -> None:
     for one, form in zip(answers[1]["hits"]["hits"], FORMS[6:], strict=True):
         one.update(hit(one["_id"], form, index="b"))
     assert len(ids(ndd.merge(answers, size=20))) == 12
-    assert len(ids(ndd.merge(answers, size=20, common=False))) < 5
+    assert len(ids(ndd.merge(answers, size=20, frequency_table=False))) < 5
 
 
 def test_options_are_those_of_collapse() -> None:

@@ -22,8 +22,8 @@ from ndd_search import native
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import InvalidSketch
 from ndd_search.matching.decision import Constants, Decision, Overlaps
-from ndd_search.matching.frequency_table import CommonValues
-from ndd_search.matching.groups import lead, leaders
+from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.matching.groups import assign_leaders, leaders
 from ndd_search.matching.pairs import Pairs, Rows, overlapping_pairs, resembling_pairs, rows_of
 from ndd_search.native import Core
 from ndd_search.paging.collapse import collapse
@@ -72,8 +72,8 @@ def same_answers(page: list[np.ndarray], k: int, floor: float) -> None:
         assert one.dtype == other.dtype
         assert one.tolist() == other.tolist()
     some = np.unique(rows.values[rows.values % 3 > 0])
-    for common in (None, CommonValues(100, some, (5 + some % 90).astype(np.float64), "any")):
-        decision = Decision(None, 3, common)
+    for frequency_table in (None, FrequencyTable(100, some, (5 + some % 90).astype(np.float64), "any")):
+        decision = Decision(None, 3, frequency_table)
         found, wanted = both(lambda decision=decision: overlapping_pairs(rows, decision, floor))
         same_fields(found[0], wanted[0])
         same_fields(found[1], wanted[1])
@@ -83,7 +83,7 @@ def same_answers(page: list[np.ndarray], k: int, floor: float) -> None:
 
 def same_decisions(page: list[np.ndarray], rows: Rows, decision: Decision) -> None:
     same_fields(*both(lambda: resembling_pairs(rows, decision)))
-    for one, other in zip(*both(lambda: lead(page, rows.k, decision)), strict=True):
+    for one, other in zip(*both(lambda: assign_leaders(page, rows.k, decision)), strict=True):
         assert one.dtype == other.dtype
         assert one.tolist() == other.tolist()
 
@@ -98,10 +98,14 @@ def test_a_list_gets_the_same_groups_window_by_window(
     page: list[list[int]], k: int, window: int, bar: float | str, min_shingles: int
 ) -> None:
     recipe, sketches = Recipe(k=k), [np.array(sketch[:k], np.int32) for sketch in page]
-    common = CommonValues(100, np.arange(0, 30, 2, dtype=np.int32), np.arange(5, 95, 6, dtype=np.int32), recipe.id)
+    frequency_table = FrequencyTable(
+        100, np.arange(0, 30, 2, dtype=np.int32), np.arange(5, 95, 6, dtype=np.int32), recipe.id
+    )
     options = CollapseOptions(min_similarity=bar, min_shingles=min_shingles, window=window, mode="demote")
     found, plain = both(
-        lambda: collapse(page, size=99, sketches=sketches, recipe=recipe, common=common, options=options)
+        lambda: collapse(
+            page, size=99, sketches=sketches, recipe=recipe, frequency_table=frequency_table, options=options
+        )
     )
     assert found.groups == plain.groups
 
@@ -124,19 +128,19 @@ def test_sketches_of_very_unequal_length_get_the_same_answers() -> None:
 def test_a_pair_closer_to_its_bar_than_powers_are_exact_is_left_to_numpy(core: Core) -> None:
     page = [np.arange(40, dtype=np.int32), np.arange(10, 50, dtype=np.int32)]
     rows, some = rows_of(page, 64), np.arange(15, 45, dtype=np.int32)
-    common = CommonValues(100, some, np.full(30, 7, np.int32), "any")
-    pair = overlapping_pairs(rows, Decision(None, 0, common))[1]
-    (similarity,) = Decision(None, 0, common).similarity(pair).tolist()
+    frequency_table = FrequencyTable(100, some, np.full(30, 7, np.int32), "any")
+    pair = overlapping_pairs(rows, Decision(None, 0, frequency_table))[1]
+    (similarity,) = Decision(None, 0, frequency_table).similarity(pair).tolist()
     assert 0.3 < similarity < pair.resemblance[0] - 0.1
     for off, told in ((0.0, False), (1e-14, False), (-1e-14, False), (1e-11, True), (-1e-11, True)):
-        decision = Decision(None, 0, common, Constants(least=similarity + 1e-9 + off))
-        found = core.pairs(rows.values, rows.offsets, 64, (*decision.rule, 0), common.native_table, True)
+        decision = Decision(None, 0, frequency_table, Constants(least=similarity + 1e-9 + off))
+        found = core.pairs(rows.values, rows.offsets, 64, (*decision.rule, 0), frequency_table.native_table, True)
         assert (found is not None) == told
         same_decisions(page, rows, decision)
         assert len(resembling_pairs(rows, decision)) == (off <= 0)
 
 
-def in_frames(rng: np.random.Generator, count: int, longest: int) -> tuple[list[np.ndarray], CommonValues]:
+def in_frames(rng: np.random.Generator, count: int, longest: int) -> tuple[list[np.ndarray], FrequencyTable]:
     """Texts of different length in one of three frames, some of them copies, and what an index has counted of them."""
     frames = [rng.choice(2**31, size, replace=False) for size in rng.integers(20, 500, 3)]
     page: list[np.ndarray] = []
@@ -147,18 +151,21 @@ def in_frames(rng: np.random.Generator, count: int, longest: int) -> tuple[list[
             page.append(np.concatenate((frames[rng.integers(3)], edited)))
     shown = np.unique(np.concatenate([*frames, *page[::9]])).astype(np.int32)
     counts = rng.integers(4, 1000, 1) if rng.random() < 0.5 else rng.integers(4, 1000, len(shown))
-    return page, CommonValues(1000, shown, np.broadcast_to(counts, len(shown)).astype(np.float64), "any")
+    return page, FrequencyTable(1000, shown, np.broadcast_to(counts, len(shown)).astype(np.float64), "any")
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_texts_in_frames_get_the_same_answers_however_much_frames_weigh(seed: int) -> None:
     rng = np.random.default_rng(seed)
     k = int(rng.choice((16, 64, 200)))
-    page, common = in_frames(rng, 80, int(rng.choice((100, 800))))
+    page, frequency_table = in_frames(rng, 80, int(rng.choice((100, 800))))
     sketches, told = sketches_of(page, k), 0
     for power in (0.5, 4.0, 11.0, 60.0):
         for least in (0.1, 0.27, 0.4):
-            decision, rows = Decision(None, 3, common, Constants(least=least, power=power)), rows_of(sketches, k)
+            decision, rows = (
+                Decision(None, 3, frequency_table, Constants(least=least, power=power)),
+                rows_of(sketches, k),
+            )
             same_decisions(sketches, rows, decision)
             pairs, overlaps = overlapping_pairs(rows, decision)
             found = resembling_pairs(rows, decision)
@@ -188,8 +195,10 @@ def test_a_long_list_gets_the_same_groups(frame: int) -> None:
     page = long_list(np.random.default_rng(frame), 1_300, frame)
     sketches = sketches_of(page, 64)
     often, counts = np.unique(np.concatenate(sketches), return_counts=True)
-    common = CommonValues(1_300, often[counts > 3].astype(np.int32), counts[counts > 3].astype(np.float64), "any")
-    for decision in (Decision(0.5, 3), Decision(None, 3), Decision(None, 3, common)):
+    frequency_table = FrequencyTable(
+        1_300, often[counts > 3].astype(np.int32), counts[counts > 3].astype(np.float64), "any"
+    )
+    for decision in (Decision(0.5, 3), Decision(None, 3), Decision(None, 3, frequency_table)):
         same_decisions(sketches, rows_of(sketches, 64), decision)
     pages = both(lambda: collapse([""] * 1_300, sketches=sketches, size=1_300, window=600))
     assert pages[0].groups == pages[1].groups
@@ -197,10 +206,10 @@ def test_a_long_list_gets_the_same_groups(frame: int) -> None:
 
 def test_rows_of_thousands_of_values_get_the_same_answers() -> None:
     rng = np.random.default_rng(3)
-    page, common = in_frames(rng, 20, 9000)
+    page, frequency_table = in_frames(rng, 20, 9000)
     frame = rng.choice(2**31, 3000, replace=False)
     sketches = sketches_of([np.concatenate((frame, text)) for text in page], 5000)
-    for seen in (common, CommonValues(1000, np.unique(frame).astype(np.int32), np.full(3000, 900.0), "any")):
+    for seen in (frequency_table, FrequencyTable(1000, np.unique(frame).astype(np.int32), np.full(3000, 900.0), "any")):
         same_decisions(sketches, rows_of(sketches, 5000), Decision(None, 3, seen))
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.indexing.templates import check_mapping, properties
 from ndd_search.sketching.field import SketchField
-from ndd_search.text.numbers import numbers_of, numbers_value
+from ndd_search.text.numbers import number_signature, numbers_of
 from tests.engines.find import Engine
 
 RECIPE = ndd.Recipe()
@@ -52,10 +52,10 @@ def test_a_number_is_one_however_it_is_written(text: str, numbers: set[str]) -> 
 def test_neither_order_nor_repeats_change_the_value_and_another_number_does(numbers: list[str], rng: Any) -> None:
     again = [*numbers, *numbers[:2]]
     rng.shuffle(again)
-    value = numbers_value(" kg ".join(numbers), RECIPE)
-    assert value == numbers_value("; ".join(again), RECIPE)
+    value = number_signature(" kg ".join(numbers), RECIPE)
+    assert value == number_signature("; ".join(again), RECIPE)
     assert 0 <= value < 2**31
-    assert value != numbers_value(" ".join([*numbers, "1000001"]), RECIPE)
+    assert value != number_signature(" ".join([*numbers, "1000001"]), RECIPE)
 
 
 def test_links_and_markup_count_as_little_as_for_the_sketch() -> None:
@@ -64,7 +64,7 @@ def test_links_and_markup_count_as_little_as_for_the_sketch() -> None:
 
 
 def test_the_stored_value_never_changes() -> None:
-    assert [numbers_value(text, RECIPE) for text in ("", "X200", "1.299,00 EUR, 2 pieces")] == [
+    assert [number_signature(text, RECIPE) for text in ("", "X200", "1.299,00 EUR, 2 pieces")] == [
         154724242,
         976688833,
         832952362,
@@ -120,11 +120,11 @@ def test_what_is_no_truth_is_refused() -> None:
 
 def test_only_whoever_asks_stores_the_value() -> None:
     with_numbers = ndd.sketch_fields(PRODUCTS[0], "text", numbers=True)["ndd"]
-    assert with_numbers.pop("numbers") == numbers_value(OFFERS[0], RECIPE)
+    assert with_numbers.pop("numbers") == number_signature(OFFERS[0], RECIPE)
     assert with_numbers == ndd.sketch_fields(PRODUCTS[0], "text")["ndd"]
     partial = {"_op_type": "update", "_id": "1", "doc": {"text": OFFERS[1]}}
     (updated,) = ndd.with_sketches([partial], "text", numbers=True)
-    assert updated["doc"]["ndd"]["numbers"] == numbers_value(OFFERS[1], RECIPE)
+    assert updated["doc"]["ndd"]["numbers"] == number_signature(OFFERS[1], RECIPE)
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_an_index_is_searched_with_the_guard_once_a_backfill_has_stored_the_numb
         assert all("fields" not in hit for hit in after["hits"]["hits"])
         asked = wrapped.search(index=shop, body={**body, "docvalue_fields": [SketchField().numbers]})
         assert {hit["fields"]["ndd.numbers"][0] for hit in asked["hits"]["hits"]} == {
-            numbers_value(text, RECIPE) for text in OFFERS
+            number_signature(text, RECIPE) for text in OFFERS
         }
         off = wrapped.search(index=shop, body={**body, "ndd": {"numbers_must_match": False}})
         assert off["ndd"]["kept"] == 1

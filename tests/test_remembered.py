@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opensearchpy import OpenSearch
 
-from ndd_search.middleware.driver import Hook
+from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.origin import Origin, origin_of
 from ndd_search.middleware.page_memory import indexes_written
 from ndd_search.middleware.settings import settings_of
@@ -134,9 +134,11 @@ def test_nobody_is_shown_what_was_before_a_write(taken: list[tuple[str, int, str
     While the cache is away, what one client writes is told to the other only when the first uses the cache again.
     """
     cache, cluster = Flaky(seconds=3600), Cluster()
-    hooks = [Hook(settings_of(strategy="one_phase", common=False, cache=cache, mode="annotate")) for _ in range(2)]
-    for hook in hooks:
-        hook.settings.memory.serve(Elasticsearch("http://engine:9200").transport)
+    hooks = [
+        Driver(settings_of(strategy="one_phase", frequency_table=False, cache=cache, mode="annotate")) for _ in range(2)
+    ]
+    for driver in hooks:
+        driver.settings.memory.serve(Elasticsearch("http://engine:9200").transport)
     known: list[dict[str, int]] = [dict(cluster.written), dict(cluster.written)]  # what each has a right to read
     for action, who, target, index, cache.away in taken:
         if action == "search":
@@ -164,10 +166,10 @@ def test_an_empty_page_found_through_an_alias_is_gone_after_an_own_write_through
         stored.append({"_index": "news-1", "_id": "1", "_score": 1.0, "fields": fields})
         return Answer({"_index": "news-1", "result": "created"})
 
-    hook = Hook(settings_of(strategy="one_phase", common=False))
+    driver = Driver(settings_of(strategy="one_phase", frequency_table=False))
     found = []
     for path in ("/news/_search", "/old/_doc/1", "/news/_search"):
-        body = hook.handle(Request("POST", path, {}, {}, {"query": MATCH}), answer).body
+        body = driver.handle(Request("POST", path, {}, {}, {"query": MATCH}), answer).body
         found.append(len(body["hits"]["hits"]) if "hits" in body else None)
     assert found == [0, None, 1]
 
@@ -175,10 +177,10 @@ def test_an_empty_page_found_through_an_alias_is_gone_after_an_own_write_through
 def test_a_write_to_one_index_leaves_what_others_remember_of_another() -> None:
     cache, cluster = MemoryCache(), Cluster()
     reader, writer = (
-        Hook(settings_of(strategy="one_phase", common=False, cache=cache, mode="annotate")) for _ in range(2)
+        Driver(settings_of(strategy="one_phase", frequency_table=False, cache=cache, mode="annotate")) for _ in range(2)
     )
-    for hook in (reader, writer):
-        hook.settings.memory.serve(Elasticsearch("http://engine:9200").transport)
+    for driver in (reader, writer):
+        driver.settings.memory.serve(Elasticsearch("http://engine:9200").transport)
 
     def cache_said(target: str) -> str:
         request = Request("POST", f"/{target}/_search", {}, {}, {"query": MATCH})
@@ -239,7 +241,7 @@ PROCESS = textwrap.dedent("""
             (self.folder / key.hex()).write_bytes(value)
 
     with Elasticsearch(sys.argv[1], basic_auth=("user", sys.argv[3])) as client:
-        client = ndd_search.wrap(client, cache=Files(), common=False, min_similarity=0.8, strategy="one_phase")
+        client = ndd_search.wrap(client, cache=Files(), frequency_table=False, min_similarity=0.8, strategy="one_phase")
         print(client.search(index="news", query={"match": {"body": "new"}})["ndd"]["cache"])
 """)
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search.collapse_options import CollapseOptions
-from ndd_search.middleware.driver import Hook
+from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.msearch import multi_conversation
 from ndd_search.middleware.settings import settings_of
 from ndd_search.middleware.strategies import Seen, own_part, sketches_only, strategy_of, stretches, together
@@ -206,21 +206,21 @@ class BrokenCache:
 
 
 def test_searches_and_writes_go_on_without_a_cache_that_fails(caplog: pytest.LogCaptureFixture) -> None:
-    hook = Hook(settings_of(strategy="one_phase", common=False, cache=BrokenCache()))
+    driver = Driver(settings_of(strategy="one_phase", frequency_table=False, cache=BrokenCache()))
     found = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit_of("1")]}}
     for _ in range(2):
         wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
-        answer = hook.handle(wanted, lambda _: Answer(copy.deepcopy(found)))
+        answer = driver.handle(wanted, lambda _: Answer(copy.deepcopy(found)))
         assert [one["_id"] for one in answer.body["hits"]["hits"]] == ["1"]
         write = Request("PUT", "/news/_doc/1", {}, {}, {"body": "new"})
-        assert hook.handle(write, lambda _: Answer({"result": "updated"})).body == {"result": "updated"}
+        assert driver.handle(write, lambda _: Answer({"result": "updated"})).body == {"result": "updated"}
     assert [record.getMessage() for record in caplog.records] == [
         "searches go on without the cache, which failed: ConnectionError('cannot get')"
     ]
 
 
 def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
-    hook = Hook(settings_of(strategy="one_phase", common=False))
+    driver = Driver(settings_of(strategy="one_phase", frequency_table=False))
     stored = ["old"]
     fields = {"ndd.sketch": [1, 2], "ndd.recipe": [Recipe().id]}
 
@@ -230,13 +230,13 @@ def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
             return Answer({"result": "updated"})
         hit = {"_index": "news", "_id": "1", "_score": 1.0, "_source": {"body": stored[0]}, "fields": dict(fields)}
         if stored == ["old"]:  # somebody writes while this answer is on its way
-            hook.handle(Request("PUT", "/news/_doc/1", {}, {}, {"body": "new"}), send)
+            driver.handle(Request("PUT", "/news/_doc/1", {}, {}, {"body": "new"}), send)
         return Answer({"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit]}})
 
     wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
-    shown = [hook.handle(wanted, send).body["hits"]["hits"][0]["_source"]["body"] for _ in range(2)]
+    shown = [driver.handle(wanted, send).body["hits"]["hits"][0]["_source"]["body"] for _ in range(2)]
     assert shown == ["old", "new"]
-    assert hook.handle(wanted, send).body["ndd"]["cache"] == "hit"
+    assert driver.handle(wanted, send).body["ndd"]["cache"] == "hit"
 
 
 class SlowEngine:
@@ -260,22 +260,22 @@ SEARCH = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
 
 
 def test_who_waits_for_another_computes_for_himself_when_his_time_budget_is_over() -> None:
-    hook, slow = Hook(settings_of(strategy="one_phase", common=False, time_budget=0.2)), SlowEngine()
+    driver, slow = Driver(settings_of(strategy="one_phase", frequency_table=False, time_budget=0.2)), SlowEngine()
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(hook.handle, SEARCH, slow.send)
+        first = pool.submit(driver.handle, SEARCH, slow.send)
         slow.asked.wait(60)
-        answer = hook.handle(SEARCH, one_hit)
+        answer = driver.handle(SEARCH, one_hit)
         assert not first.done()
         slow.go_on.set()
         assert answer.body["hits"] == first.result().body["hits"]
 
 
 def test_who_waits_for_another_gets_his_page_as_soon_as_it_is_there() -> None:
-    hook, slow = Hook(settings_of(strategy="one_phase", common=False)), SlowEngine()
+    driver, slow = Driver(settings_of(strategy="one_phase", frequency_table=False)), SlowEngine()
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(hook.handle, SEARCH, slow.send)
+        first = pool.submit(driver.handle, SEARCH, slow.send)
         slow.asked.wait(60)
-        other = pool.submit(hook.handle, SEARCH, slow.send, 10.0)
+        other = pool.submit(driver.handle, SEARCH, slow.send, 10.0)
         slow.go_on.set()
         assert other.result().body["hits"] == first.result().body["hits"]
         assert len(slow.sent) == 1

@@ -63,12 +63,12 @@ def test_the_page_check_gives_each_hit_the_best_leader_it_resembles(page: list[l
 @pytest.mark.parametrize("kind", ["meetings", "matrix"])
 def test_the_page_check_on_large_pages_agrees_with_pairwise_estimates(kind: str) -> None:
     rng, k = np.random.default_rng(3), 64
-    common = rng.choice(2**31, 500, replace=False)
+    frequency_table = rng.choice(2**31, 500, replace=False)
     share = 0.9 if kind == "matrix" else 0.1
     page = []
     for _ in range(60):
         own = rng.choice(2**31, 500, replace=False)
-        page.append(np.sort(np.where(rng.random(500) < share * rng.random(), common, own))[:k])
+        page.append(np.sort(np.where(rng.random(500) < share * rng.random(), frequency_table, own))[:k])
     expected: list[int] = []
     for rank, sketch in enumerate(page):
         similar = [i for i in range(rank) if expected[i] == i and resemblance(page[i], sketch, k) >= 0.3]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import Decision, Overlaps
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.entries import sealed, stream_of, stream_parts, unsealed
-from ndd_search.paging.page import Fetch, Fetched, Page, cut, fill, run
+from ndd_search.paging.page import Fetch, Fetched, Page, fetch_until_full, run, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import resemblance
@@ -30,7 +30,7 @@ class Engine:
     hits: list[dict[str, Any]]
     fetches: list[Fetch] = field(default_factory=list)
     recipe: Recipe = RECIPE
-    common: CommonValues | None = None
+    frequency_table: FrequencyTable | None = None
 
     def fetch(self, wish: Fetch) -> Fetched:
         self.fetches.append(wish)
@@ -46,8 +46,8 @@ class Engine:
         return hit.get(field)
 
     def page(self, start: int, size: int, options: CollapseOptions, stream: Stream | None = None) -> Page:
-        grown = run(fill(stream or Stream(), start, size, self, options), self.fetch)
-        return cut(grown, start, size, self, options)
+        grown = run(fetch_until_full(stream or Stream(), start, size, self, options), self.fetch)
+        return slice_page(grown, start, size, self, options)
 
 
 @st.composite
@@ -144,7 +144,7 @@ def test_a_page_does_not_depend_on_what_was_asked_before(
 ) -> None:
     stream = Stream()
     for _ in range(data.draw(st.integers(0, 3))):
-        stream = run(fill(stream, data.draw(st.integers(0, 30)), 5, engine, options), engine.fetch)
+        stream = run(fetch_until_full(stream, data.draw(st.integers(0, 30)), 5, engine, options), engine.fetch)
     later, first = engine.page(start, size, options, stream), engine.page(start, size, options)
     assert later.groups == first.groups
     assert (later.info.examined, later.info.late) == (first.info.examined, first.info.late)
@@ -152,8 +152,8 @@ def test_a_page_does_not_depend_on_what_was_asked_before(
 
 @given(engines(), option_sets())
 def test_a_longer_window_changes_no_earlier_leader(engine: Engine, options: CollapseOptions) -> None:
-    short = run(fill(Stream(), 0, 1, engine, options), engine.fetch)
-    full = run(fill(short, 0, 1000, engine, options), engine.fetch)
+    short = run(fetch_until_full(Stream(), 0, 1, engine, options), engine.fetch)
+    full = run(fetch_until_full(short, 0, 1000, engine, options), engine.fetch)
     assert full.leader[: len(short.leader)].tolist() == short.leader.tolist()
 
 
@@ -254,9 +254,9 @@ def test_thousands_of_copies_of_one_text_take_little_memory() -> None:
 def test_a_second_page_fetches_only_what_the_stream_lacks() -> None:
     engine = Engine([{"id": i, "sketch": []} for i in range(500)])
     options = CollapseOptions(window=50)
-    stream = run(fill(Stream(), 0, 10, engine, options), engine.fetch)
-    stream = run(fill(stream, 40, 10, engine, options), engine.fetch)
-    run(fill(stream, 90, 20, engine, options), engine.fetch)
+    stream = run(fetch_until_full(Stream(), 0, 10, engine, options), engine.fetch)
+    stream = run(fetch_until_full(stream, 40, 10, engine, options), engine.fetch)
+    run(fetch_until_full(stream, 90, 20, engine, options), engine.fetch)
     assert engine.fetches == [Fetch(0, 50), Fetch(50, 150)]
 
 
@@ -306,7 +306,7 @@ def test_the_copy_shown_is_the_one_wished_for(keep: list[Any], expected: int) ->
 def test_a_stream_comes_back_from_its_bytes_and_gives_the_same_page(
     engine: Engine, options: CollapseOptions, start: int, size: int
 ) -> None:
-    stream = run(fill(Stream(), start, size, engine, options), engine.fetch)
+    stream = run(fetch_until_full(Stream(), start, size, engine, options), engine.fetch)
     entry = sealed(b"key", *stream_parts(stream))
     found = entry and unsealed(b"key", entry)
     assert found
@@ -314,7 +314,9 @@ def test_a_stream_comes_back_from_its_bytes_and_gives_the_same_page(
     assert back.hits == stream.hits
     assert [one.tolist() for one in back.sketches] == [one.tolist() for one in stream.sketches]
     assert all(one.dtype == np.int32 for one in back.sketches)
-    assert cut(back, start, size, engine, options).groups == cut(stream, start, size, engine, options).groups
+    assert (
+        slice_page(back, start, size, engine, options).groups == slice_page(stream, start, size, engine, options).groups
+    )
 
 
 @given(engines(), option_sets(mode="group"), st.integers(1, 7), st.sets(st.integers(0, 60)))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.matching.decision import PLAIN
-from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.tuning.answers import AnswerFile, read_answers
 from ndd_search.tuning.belief import CREDIBLE, ENOUGH, Tuning
 from ndd_search.tuning.marked import safe, side_by_side
@@ -141,7 +141,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> ndd.Index:
 
 def test_each_setting_hides_what_a_search_with_it_hides(demo: ndd.Index) -> None:
     source = FolderSource(demo)
-    pages = look_at([source.search(query, 100) for query in QUERIES], demo.recipe, demo.common, ndd.CollapseOptions())
+    pages = look_at(
+        [source.search(query, 100) for query in QUERIES], demo.recipe, demo.frequency_table, ndd.CollapseOptions()
+    )
     assert pages.hits > 300
     for place in (0, 1, 5, *NAMED.values()):
         hides = [
@@ -173,7 +175,7 @@ def test_with_the_labels_of_a_collection_as_answers_what_is_recommended_is_right
         queries = read(name, "queries")[::7]
         source = FolderSource(index)
         found = [source.search(one["query"], 50) for one in queries]
-        pages = look_at(found, index.recipe, index.common, ndd.CollapseOptions())
+        pages = look_at(found, index.recipe, index.frequency_table, ndd.CollapseOptions())
     tuning = Tuning(pages)
     while (pair := tuning.question()) is not None:
         tuning = tuning.answered(pair.key, None if yes(pair) is None else bool(yes(pair)))
@@ -205,9 +207,9 @@ def test_the_guards_of_the_options_hold_for_every_setting() -> None:
 def test_a_hit_counts_once_however_many_it_resembles_and_a_pair_of_sketches_once_on_all_pages() -> None:
     story = " ".join(f"word{i}" for i in range(60))
     hits = [FoundHit(str(i), ndd.sketch(f"{story} end {i}"), "", {}) for i in range(5)]
-    common = count_common_values([hit.sketch for hit in hits], ndd.Recipe())
+    frequency_table = count_document_frequency([hit.sketch for hit in hits], ndd.Recipe())
     for count in (1, 3):
-        found = look_at([ResultPage("q", hits)] * count, ndd.Recipe(), common, ndd.CollapseOptions())
+        found = look_at([ResultPage("q", hits)] * count, ndd.Recipe(), frequency_table, ndd.CollapseOptions())
         assert len(found.pairs) == 4
         assert found.nearest.sum() == sum(pair.count for pair in found.pairs) == 4 * count
 

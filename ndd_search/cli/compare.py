@@ -35,7 +35,7 @@ from ndd_search.cli.search import open_index
 from ndd_search.cli.sources import read_text
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.measures import estimate
 from ndd_search.paging.collapse import collapse
 from ndd_search.recipe import Recipe
@@ -60,11 +60,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     options, recipe = stored_options(arguments)
-    common: CommonValues | None = None
+    frequency_table: FrequencyTable | None = None
     hits: Sequence[Any]
     if arguments.folder:
         with open_index(arguments.folder, recipe=arguments.recipe) as index:
-            recipe, common, fields = index.recipe, index.common, index.meta.text
+            recipe, frequency_table, fields = index.recipe, index.frequency_table, index.meta.text
             hits = _stored(index, arguments.a, arguments.b)
         texts = [text_of(hit, fields) or "" for hit in hits]
     elif arguments.a == arguments.b == "-":
@@ -75,7 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.min_similarity is not None:
         options = replace(options, min_similarity=arguments.min_similarity)
     sketches = sketch_many(texts, recipe)
-    page = collapse(hits, text=fields, sketches=sketches, recipe=recipe, common=common or False, options=options)
+    page = collapse(
+        hits, text=fields, sketches=sketches, recipe=recipe, frequency_table=frequency_table or False, options=options
+    )
     verdict = page.explain(1)
     facts = {"recipe": recipe.id, "near_duplicates": verdict.leader == 0, "rule": verdict.rule}
     facts |= _figures(texts, recipe, arguments.shared)

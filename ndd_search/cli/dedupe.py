@@ -56,13 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
     numbers = list(hits)
     options, recipe = stored_options(arguments)
     sketches = sketch_many((text or "" for text in texts), recipe)
-    common = count_in_list([sketches[place] for place in evenly(len(sketches), SAMPLE)], recipe)
+    frequency_table = count_in_list([sketches[place] for place in evenly(len(sketches), SAMPLE)], recipe)
     page = collapse(
         hits.values(),
         text=fields,
         sketches=sketches,
         recipe=recipe,
-        common=common,
+        frequency_table=frequency_table,
         options=options,
         **page_settings(arguments),
     )

@@ -144,7 +144,7 @@ def _look(
     source: Source, queries: Sequence[Query], options: CollapseOptions, failures: list[str], quiet: bool
 ) -> Pages:
     """The pages of the queries that can be answered; what failed is told."""
-    common = source.common
+    frequency_table = source.frequency_table
     pages: list[ResultPage] = []
     with progress("searching", len(queries), quiet) as advance:
         for query in queries:
@@ -163,7 +163,7 @@ def _look(
     if not pages:
         raise IndexUnusable(source.name, "none of the queries could be answered", "correct them, or the fields")
     _check_sketches(source, pages)
-    return look_at(pages, source.recipe, common, options)
+    return look_at(pages, source.recipe, frequency_table, options)
 
 
 def _check_sketches(source: Source, pages: Sequence[ResultPage]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
 
 from ndd_search.errors import importing
-from ndd_search.middleware.driver import Hook, Hooked
+from ndd_search.middleware.driver import Driver, DriverMixin
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 
@@ -22,7 +22,7 @@ with importing("elastic_transport", "wrapping Elasticsearch", "elasticsearch", "
     from elastic_transport.client_utils import DEFAULT
 
 
-class Transport(Hooked, elastic_transport.Transport):
+class Transport(DriverMixin, elastic_transport.Transport):
     """elastic_transport.Transport whose searches are collapsed."""
 
     def perform_request(self, method: str, target: str, **others: Any) -> TransportApiResponse:
@@ -32,7 +32,7 @@ class Transport(Hooked, elastic_transport.Transport):
         return perform(self.ndd, super().perform_request, self, method, target, **others)
 
 
-class AsyncTransport(Hooked, elastic_transport.AsyncTransport):
+class AsyncTransport(DriverMixin, elastic_transport.AsyncTransport):
     """elastic_transport.AsyncTransport whose searches are collapsed."""
 
     async def perform_request(self, method: str, target: str, **others: Any) -> TransportApiResponse:  # type: ignore[override]
@@ -43,7 +43,7 @@ class AsyncTransport(Hooked, elastic_transport.AsyncTransport):
 
 
 def perform(
-    hook: Hook,
+    driver: Driver,
     inner: Callable[..., TransportApiResponse],
     transport: elastic_transport.Transport,
     method: str,
@@ -51,18 +51,18 @@ def perform(
     **others: Any,
 ) -> TransportApiResponse:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
-    hook.settings.memory.serve(transport)
+    driver.settings.memory.serve(transport)
     original = _request(method, target, **others)
 
     def send(request: Request) -> Answer:
         return _answer(inner(request.method, _target(request, original, target), **_others(request, original, others)))
 
     writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
-    return _given(hook.handle(original, send, writable, timeout), transport)
+    return _given(driver.handle(original, send, writable, timeout), transport)
 
 
 async def perform_async(
-    hook: Hook,
+    driver: Driver,
     inner: Callable[..., Awaitable[TransportApiResponse]],
     transport: elastic_transport.AsyncTransport,
     method: str,
@@ -70,7 +70,7 @@ async def perform_async(
     **others: Any,
 ) -> TransportApiResponse:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
-    hook.settings.memory.serve(transport)
+    driver.settings.memory.serve(transport)
     original = _request(method, target, **others)
 
     async def send(request: Request) -> Answer:
@@ -78,7 +78,7 @@ async def perform_async(
         return _answer(await inner(*called, **_others(request, original, others)))
 
     writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
-    return _given(await hook.handle_async(original, send, writable, timeout), transport)
+    return _given(await driver.handle_async(original, send, writable, timeout), transport)
 
 
 def _request(method: str, target: str, *, body: Any = None, headers: Any = None, **_others: Any) -> Request:

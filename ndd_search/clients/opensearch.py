@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from ndd_search.errors import importing
-from ndd_search.middleware.driver import Hook, Hooked
+from ndd_search.middleware.driver import Driver, DriverMixin
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 
@@ -24,7 +24,7 @@ _USUAL_TIMEOUT = 10.0  # seconds, of a connection that was told nothing else
 _OF_THE_CLIENT = (*_TIMEOUTS, "ignore")  # parameters the transport takes for itself: numbers, lists
 
 
-class Transport(Hooked, opensearchpy.Transport):
+class Transport(DriverMixin, opensearchpy.Transport):
     """opensearchpy.Transport whose searches are collapsed."""
 
     def perform_request(self, method: str, url: str, *arguments: Any, **others: Any) -> Any:
@@ -36,7 +36,7 @@ class Transport(Hooked, opensearchpy.Transport):
 
 if hasattr(opensearchpy, "AsyncTransport"):  # opensearch-py has it only where aiohttp is installed
 
-    class AsyncTransport(Hooked, opensearchpy.AsyncTransport):
+    class AsyncTransport(DriverMixin, opensearchpy.AsyncTransport):
         """opensearchpy.AsyncTransport whose searches are collapsed."""
 
         async def perform_request(self, method: str, url: str, *arguments: Any, **others: Any) -> Any:
@@ -48,10 +48,10 @@ if hasattr(opensearchpy, "AsyncTransport"):  # opensearch-py has it only where a
 
 
 def perform(
-    hook: Hook, inner: Callable[..., Any], transport: Any, method: str, url: str, *arguments: Any, **others: Any
+    driver: Driver, inner: Callable[..., Any], transport: Any, method: str, url: str, *arguments: Any, **others: Any
 ) -> Any:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
-    hook.settings.memory.serve(transport)
+    driver.settings.memory.serve(transport)
     named = _named(arguments, others)
     original = _request(method, url, named)
 
@@ -59,11 +59,11 @@ def perform(
         body = inner(request.method, request.path, **_others(request, original, named, transport))
         return _answer(body)
 
-    return hook.handle(original, send, partial(_is_writable, transport), _timeout(named, transport)).body
+    return driver.handle(original, send, partial(_is_writable, transport), _timeout(named, transport)).body
 
 
 async def perform_async(
-    hook: Hook,
+    driver: Driver,
     inner: Callable[..., Awaitable[Any]],
     transport: Any,
     method: str,
@@ -72,7 +72,7 @@ async def perform_async(
     **others: Any,
 ) -> Any:
     """One call of the client, by way of the hook. inner: the transport's own perform_request."""
-    hook.settings.memory.serve(transport)
+    driver.settings.memory.serve(transport)
     named = _named(arguments, others)
     original = _request(method, url, named)
 
@@ -81,7 +81,7 @@ async def perform_async(
         return _answer(body)
 
     writable, timeout = partial(_is_writable, transport), _timeout(named, transport)
-    return (await hook.handle_async(original, send, writable, timeout)).body
+    return (await driver.handle_async(original, send, writable, timeout)).body
 
 
 def _named(arguments: tuple[Any, ...], others: Mapping[str, Any]) -> dict[str, Any]:

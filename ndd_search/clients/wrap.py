@@ -8,7 +8,7 @@ from importlib import import_module
 from inspect import iscoroutinefunction
 from typing import Any, SupportsIndex, TypeVar, Unpack
 
-from ndd_search.middleware.driver import Hook, Hooked
+from ndd_search.middleware.driver import Driver, DriverMixin
 from ndd_search.middleware.settings import WrapSettings, settings_of
 
 Client = TypeVar("Client")
@@ -25,9 +25,9 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     cache:       True: 64 MB in this process, ten seconds; False; or a cache.Cache, which other clients may share. What
                  was found before a write through this client is not used after it.
     time_budget: seconds after which a search asks for no more hits, None for no limit.
-    plain_for:   seconds during which an index without sketches is searched as if the client were not wrapped (60).
-    common:      for min_similarity="auto": True counts, once an hour, which sketch values many documents of an index
-                 hold, in a sample of 5,000; False decides without; or a CommonValues of your own.
+    bypass_seconds: seconds during which an index without sketches is searched as if the client were not wrapped (60).
+    frequency_table: for min_similarity="auto". True counts the document frequency of sketch values in a sample of 5,000
+                 documents of each index, once an hour; False decides without a table; or a FrequencyTable of your own.
     settings:    a file of CollapseOptions that `ndd-search tune` wrote, or that looks like it (see settings_file).
     sketch:      text fields by pattern of index names, {"news*": ["title", "body"]}, or with settings of with_sketches,
                  {"news*": {"fields": ["title", "body"], "keys": 8, "numbers": True}}: documents written to such
@@ -39,12 +39,12 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     Raises TypeError for what is no such client and for an unknown setting, ValueError for a value that cannot be.
     """
     module, attribute = _family(client)
-    hook = Hook(settings_of(**settings))
+    driver = Driver(settings_of(**settings))
     transport = getattr(unwrap(client), attribute)
-    if isinstance(transport, Hooked):
-        transport.ndd = hook
+    if isinstance(transport, DriverMixin):
+        transport.ndd = driver
     else:
-        setattr(client, attribute, _view(transport, hook, module))
+        setattr(client, attribute, _view(transport, driver, module))
     return client
 
 
@@ -54,7 +54,7 @@ def unwrap(client: Client) -> Client:
     transport = getattr(client, attribute)
     if isinstance(transport, View):
         setattr(client, attribute, transport.inner)
-    elif isinstance(transport, Hooked):
+    elif isinstance(transport, DriverMixin):
         transport.ndd = None
     return client
 
@@ -79,7 +79,7 @@ class View:
     __slots__ = ("_module", "inner", "ndd", "perform_request")
 
     inner: Any
-    ndd: Hook
+    ndd: Driver
     _module: str
     perform_request: Callable[..., Any]
 
@@ -87,12 +87,12 @@ class View:
         return _view, (self.inner, self.ndd, self._module)
 
 
-def _view(transport: Any, hook: Hook, module: str) -> View:
+def _view(transport: Any, driver: Driver, module: str) -> View:
     kind: type = type(transport)
     view: View = object.__new__(_view_class(kind))
     object.__setattr__(view, "__dict__", vars(transport))
-    view.inner, view.ndd, view._module = transport, hook, module
-    view.perform_request = _way(transport, hook, module)
+    view.inner, view.ndd, view._module = transport, driver, module
+    view.perform_request = _way(transport, driver, module)
     return view
 
 
@@ -101,15 +101,15 @@ def _view_class(kind: type) -> type[View]:
     return type(kind.__name__, (View, kind), {"__slots__": (), "__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
-def _way(transport: Any, hook: Hook, module: str) -> Callable[..., Any]:
+def _way(transport: Any, driver: Driver, module: str) -> Callable[..., Any]:
     """perform_request by way of the hook; the transport's own is looked up at each call, as others may replace it."""
     family = import_module(f"ndd_search.clients.{module}")
 
     def perform_request(*arguments: Any, **others: Any) -> Any:
-        return family.perform(hook, transport.perform_request, transport, *arguments, **others)
+        return family.perform(driver, transport.perform_request, transport, *arguments, **others)
 
     async def perform_request_async(*arguments: Any, **others: Any) -> Any:
-        return await family.perform_async(hook, transport.perform_request, transport, *arguments, **others)
+        return await family.perform_async(driver, transport.perform_request, transport, *arguments, **others)
 
     asynchronous = any(map(iscoroutinefunction, (transport.perform_request, getattr(transport, "close", None))))
     return wraps(transport.perform_request)(perform_request_async if asynchronous else perform_request)

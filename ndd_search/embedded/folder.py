@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ndd_search.errors import IndexUnusable, NDDError
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.recipe import Recipe
 
 FORMAT = 2
@@ -105,7 +105,7 @@ def damages(folder: Path) -> dict[str, str]:
         if not found or state == state_of(folder):  # else a writer has replaced the files meanwhile
             break
     try:
-        CommonValues.from_dict(json.loads((folder / "common.json").read_text("utf-8")))
+        FrequencyTable.from_dict(json.loads((folder / "common.json").read_text("utf-8")))
     except FileNotFoundError:
         pass
     except _UNREADABLE as error:
@@ -176,14 +176,14 @@ class CommonFile:
 
     def __init__(self, folder: Path, recipe: str) -> None:
         self._path, self._recipe = folder / "common.json", recipe
-        self._known: tuple[int, CommonValues | None] = 0, None
+        self._known: tuple[int, FrequencyTable | None] = 0, None
 
-    def table(self) -> CommonValues | None:
+    def table(self) -> FrequencyTable | None:
         """The table, None when there is none of this index's recipe to be read: decide without it."""
         try:
             written = self._path.stat().st_mtime_ns
             if written != self._known[0]:
-                table = CommonValues.from_dict(self._read())
+                table = FrequencyTable.from_dict(self._read())
                 self._known = written, table if table.recipe == self._recipe else None
         except _UNREADABLE:
             return None
@@ -196,7 +196,7 @@ class CommonFile:
         except _UNREADABLE:
             return 0
 
-    def write(self, table: CommonValues, documents: int) -> None:
+    def write(self, table: FrequencyTable, documents: int) -> None:
         replace_json(self._path, {**table.to_dict(), "of": documents})
 
     def _read(self) -> dict[str, Any]:

@@ -47,12 +47,12 @@ from ndd_search.embedded.stored import (
     texts_of,
 )
 from ndd_search.errors import IndexUnusable, RecipeMismatch, importing
-from ndd_search.matching.document_frequency import count_common_values
-from ndd_search.matching.frequency_table import SAMPLE, CommonValues
-from ndd_search.paging.cache import Cache, FailureGuard, Flights, MemoryCache, PairCache, cache_key
+from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable
+from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SingleFlight, cache_key
 from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.paging.keep import wishes_about
-from ndd_search.paging.page import Fetch, cut, fill, next_fetch, run
+from ndd_search.paging.page import Fetch, fetch_until_full, next_fetch, run, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.rest.response import block_of, hits_of, total_of
@@ -90,7 +90,7 @@ class Index:
         self._linked: State | None = None  # the state whose files they lead to
         with told(path):
             self._index = self._engine(path)
-        self._cache, self._guarded, self._flights, self._pairs = cache, FailureGuard(), Flights(), PairCache()
+        self._cache, self._guarded, self._flights = cache, FailureGuard(), SingleFlight()
         self._common = CommonFile(self.path, self.recipe.id)
         self._name = self.path.resolve().name
 
@@ -242,15 +242,15 @@ class Index:
         view, state = self._view(lambda searcher: self._query(query, searcher, notes))
         view.sort = None if sort is None else Sort.parse(sort)
         stream, known = self._grow(
-            self._key((query, sort), options, state, view.common),
+            self._key((query, sort), options, state, view.frequency_table),
             lambda stream: next_fetch(stream, from_, size, options) is None,
-            lambda stream: run(fill(stream, from_, size, view, options, self._pairs), view.fetch),
+            lambda stream: run(fetch_until_full(stream, from_, size, view, options), view.fetch),
         )
 
         def plain(hit: StoredHit) -> dict[str, Any]:
             return {"_index": self._name, "_id": hit.id, "_score": hit.score, "_source": view.document(hit)}
 
-        page = cut(stream, from_, size, view, replace(options, keep=wishes_about(plain, options.keep)))
+        page = slice_page(stream, from_, size, view, replace(options, keep=wishes_about(plain, options.keep)))
         own = perf_counter() - began - view.seconds
         page = replace(page, info=replace(page.info, took=own, cache="hit" if known else "miss"))
         shown = hits_of(page, plain)
@@ -312,7 +312,7 @@ class Index:
     def _view(self, query: tantivy.Query | Callable[[tantivy.Searcher], tantivy.Query]) -> tuple[View, State]:
         searcher, state = self._now()
         made = query(searcher) if callable(query) else query
-        return View(self.path, searcher, made, self.meta.text, self.recipe, self.common), state
+        return View(self.path, searcher, made, self.meta.text, self.recipe, self.frequency_table), state
 
     def _grow(
         self, key: bytes, enough: Callable[[Stream], bool], grow: Callable[[Stream], Stream]
@@ -321,7 +321,7 @@ class Index:
         stream = self._known(key)
         if enough(stream):
             return stream, True
-        if (other := self._flights.board(key)) is not None:
+        if (other := self._flights.acquire(key)) is not None:
             other.result()
             stream = self._known(key)
             return (stream, True) if enough(stream) else (grow(stream), False)
@@ -329,7 +329,7 @@ class Index:
             stream = grow(stream)
             self._remember(key, stream)
         finally:
-            self._flights.land(key)
+            self._flights.release(key)
         return stream, False
 
     def _known(self, key: bytes) -> Stream:
@@ -351,14 +351,18 @@ class Index:
                 self._cache.put(key, entry)
 
     def _key(
-        self, query: tuple[str, str | None], options: CollapseOptions, state: State, common: CommonValues | None
+        self,
+        query: tuple[str, str | None],
+        options: CollapseOptions,
+        state: State,
+        frequency_table: FrequencyTable | None,
     ) -> bytes:
         """Of the stream of a query: everything but `keep`, which changes no stream."""
-        digest = common.digest if common else ""
+        digest = frequency_table.digest if frequency_table else ""
         return cache_key(str(self.path), state, digest, query, repr(replace(options, keep=("score",))))
 
     @property
-    def common(self) -> CommonValues | None:
+    def frequency_table(self) -> FrequencyTable | None:
         """The values that many documents of the index hold, counted when it was last added to; None for a new index."""
         return self._common.table()
 
@@ -373,7 +377,7 @@ class Index:
         found = view.searcher.search(view.query, max(count, 1)).hits
         chosen = np.random.default_rng(0).permutation(len(found))[:SAMPLE]
         sketches = [sketch_of(view.stored(*found[place]).sketch) for place in np.sort(chosen).tolist()]
-        self._common.write(count_common_values(sketches, self.recipe), count)
+        self._common.write(count_document_frequency(sketches, self.recipe), count)
 
     def _query(self, typed: str, searcher: tantivy.Searcher, notes: list[str]) -> tantivy.Query:
         reader = QueryReader(self._index.schema, self._index, searcher, self._analyzer, self.meta.text, notes)

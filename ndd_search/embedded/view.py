@@ -15,11 +15,11 @@ from ndd_search.documents import text_of, value_of
 from ndd_search.embedded.folder import told
 from ndd_search.embedded.order import Sort, marked
 from ndd_search.embedded.stored import StoredHit, document_of, searchable
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.page import Fetch, Fetched
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketch
-from ndd_search.text.numbers import numbers_value
+from ndd_search.text.numbers import number_signature
 
 _PASSAGE = 200  # characters of a text around the words that were found
 
@@ -36,7 +36,7 @@ class View:
     query: tantivy.Query
     text: tuple[str, ...]
     recipe: Recipe
-    common: CommonValues | None
+    frequency_table: FrequencyTable | None
     seconds: float = 0.0
     sort: Sort | None = None
     _sorted: list[tuple[float, tantivy.DocAddress]] | None = None
@@ -104,7 +104,7 @@ class View:
 
     def numbers(self, hit: StoredHit) -> int | None:
         text = text_of(self.document(hit), self.text)  # it is there: nothing has to be stored for it
-        return numbers_value(text or "", self.recipe)
+        return number_signature(text or "", self.recipe)
 
 
 def _first(fields: tantivy.Document, name: str) -> Any:

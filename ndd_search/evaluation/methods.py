@@ -18,7 +18,7 @@ from ndd_search.collapse_options import CollapseOptions
 from ndd_search.evaluation.collection import Places
 from ndd_search.evaluation.sets import interned, rows_of_sets
 from ndd_search.matching.decision import PLAIN, Constants, Decision
-from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import SAMPLE, Shares
 from ndd_search.matching.guards import long_enough
 from ndd_search.matching.measures import similarities
@@ -28,7 +28,7 @@ from ndd_search.presets import PRESETS
 from ndd_search.recipe import Measure, Recipe
 from ndd_search.sketching.simhash import BITS, Rarity, as_sketches, fingerprints
 from ndd_search.sketching.sketches import sketch_many
-from ndd_search.text.numbers import numbers_value
+from ndd_search.text.numbers import number_signature
 from ndd_search.text.shingles import shingle_texts
 
 SIMHASH = Recipe.simhash()
@@ -89,7 +89,7 @@ def automatic(
     def prepare(texts: Sequence[str]) -> Sketched:
         sketches = sketch_many(texts, recipe)
         chosen = np.random.default_rng(0).permutation(len(texts))[: SAMPLE if with_table else 0].tolist()
-        table = count_common_values([sketches[i] for i in chosen], recipe, constants)
+        table = count_document_frequency([sketches[i] for i in chosen], recipe, constants)
         decision = Decision(None, recipe.size, table if table.telling else None, constants)
         return Sketched(rows_of(sketches, recipe.k), partial(above_floor, decision))
 
@@ -98,7 +98,7 @@ def automatic(
 
 def above_floor(decision: Decision, rows: Rows, first: Places, second: Places) -> Shares:
     """The decision's similarity less what the bar of a pair asks above the least: that is the bar for all."""
-    pairs = overlaps(rows, first, second, decision.common)
+    pairs = overlaps(rows, first, second, decision.frequency_table)
     return np.clip(decision.similarity(pairs) - decision.bars(pairs) + decision.constants.least, 0, 1)
 
 
@@ -135,7 +135,7 @@ def by_presets() -> list[Method]:
 
 def _guarded(recipe: Recipe, options: CollapseOptions) -> Callable[[Sequence[str]], Prepared]:
     def prepare(texts: Sequence[str]) -> Prepared:
-        numbers = [numbers_value(text, recipe) for text in texts] if options.numbers_must_match else None
+        numbers = [number_signature(text, recipe) for text in texts] if options.numbers_must_match else None
         return Guarded(automatic(recipe)(texts), options.min_shingles, None if numbers is None else np.array(numbers))
 
     return prepare

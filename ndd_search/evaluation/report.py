@@ -12,7 +12,7 @@ from ndd_search.evaluation.plots import histogram, lines
 from ndd_search.evaluation.study import Result, Study
 from ndd_search.evaluation.tables import tables
 from ndd_search.matching.decision import ROUNDING, Decision
-from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import Shares
 from ndd_search.matching.measures import judged_pairs
 from ndd_search.matching.pairs import rows_of
@@ -56,7 +56,7 @@ def unlabelled(collection: Collection, recipe: Recipe | None = None) -> Iterator
     recipe = recipe or Recipe()
     rows = rows_of(sketch_many(collection.texts[:MOST_UNLABELLED], recipe), recipe.k)
     sketches = [rows.values[start:end] for start, end in zip(rows.offsets[:-1], rows.offsets[1:], strict=True)]
-    decision = Decision.of("auto", recipe, count_common_values(sketches, recipe))
+    decision = Decision.of("auto", recipe, count_document_frequency(sketches, recipe))
     pairs, held, bars = judged_pairs(rows, decision, 0.1)
     left = held - bars
     accepted = left >= -ROUNDING

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.indexing.candidates import Candidate, CandidateSearch
-from ndd_search.indexing.retry import Patience
+from ndd_search.indexing.retry import Retry
 from ndd_search.indexing.scan import snapshot
 from ndd_search.middleware.scope import options
 from ndd_search.sketching.field import SketchField
@@ -75,12 +75,12 @@ class Collection:
 
 def read_collection(client: Any, index: str, search: CandidateSearch) -> Collection:
     """Read the sketches of an index as it is now. client: synchronous, wrapped or not."""
-    where, patience = SketchField(search.field), Patience()
+    where, retry = SketchField(search.field), Retry()
     of_recipe = {"term": {where.recipe: search.recipe.id}}
     body = {"query": of_recipe, "_source": False, "docvalue_fields": [where.sketch, where.recipe]}
     others = {"query": {"bool": {"must_not": of_recipe}}}
     groups: dict[bytes, list[Name]] = {}
-    with options(enabled=False), snapshot(client, index, patience) as now:
+    with options(enabled=False), snapshot(client, index, retry) as now:
         uncompared = int(client.count(index=index, body=others)["count"])
         for hits in now.pages(body, _PAGE):
             decoded = where.decode([hit.get("fields", {}) for hit in hits], search.recipe)

@@ -21,7 +21,7 @@ from ndd_search.documents import text_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.jobs import RemoveSketches, SketchDocuments, own_field
-from ndd_search.indexing.retry import Patience, status_of
+from ndd_search.indexing.retry import Retry, status_of
 from ndd_search.indexing.rewrite import Rewriter, Tally
 from ndd_search.indexing.scan import snapshot
 from ndd_search.indexing.templates import check_mapping, holds_sketches, is_mapped, kept_out_of_source, properties
@@ -102,7 +102,7 @@ class Backfill:
             raise ValueError("say of which fields the sketch is made, fields=[...]; and none to remove it")
         if not 1 <= self.slices <= 64 or not 0 <= self.keys <= 64:
             raise ValueError(f"slices must be 1..64 and keys 0..64, got {self.slices} and {self.keys}")
-        Patience(self.rate)  # checks it
+        Retry(self.rate)  # checks it
 
     def plan(self, client: Any) -> list[Work]:
         """What there is to do, without doing any of it. client: synchronous."""
@@ -119,7 +119,7 @@ class Backfill:
         if not able:
             first = work[0]
             raise IndexUnusable(first.index, first.problem, "nothing was changed")
-        total, done, patience = sum(one.waiting for one in able), 0, Patience(self.rate)
+        total, done, retry = sum(one.waiting for one in able), 0, Retry(self.rate)
 
         def advance(documents: int) -> None:
             nonlocal done, total
@@ -130,7 +130,7 @@ class Backfill:
 
         tally, corrected = Tally(), 0
         for one in able:
-            single = _Single(self, client, one.facts, patience, advance)
+            single = _Single(self, client, one.facts, retry, advance)
             corrected += single.run(tally)
         remaining = sum(self._count(client, one.facts) for one in able)
         return BackfillReport(tuple(work), tally, corrected, remaining, tuple(self._notes(work)))
@@ -198,9 +198,9 @@ class Backfill:
         unmapped = [name for name in names if name not in mapping.get("properties", {})]
         if not unmapped or str(mapping.get("dynamic", "true")).lower() in ("true", "strict"):
             return ""  # whatever documents hold is mapped
-        patience = Patience(self.rate)
+        retry = Retry(self.rate)
         body = {"query": self.waiting(facts), "_source": [where.name, where.keys]}
-        with options(enabled=False), snapshot(client, facts.name, patience) as now:
+        with options(enabled=False), snapshot(client, facts.name, retry) as now:
             for hits in now.pages(body, _PAGE):
                 for hit in hits:
                     if name := own_field(hit.get("_source", {}), where, with_keys=self.keys > 0):
@@ -242,7 +242,7 @@ class _Single:
     """One index."""
 
     def __init__(
-        self, settings: Backfill, client: Any, facts: IndexFacts, patience: Patience, advance: Callable[[int], None]
+        self, settings: Backfill, client: Any, facts: IndexFacts, retry: Retry, advance: Callable[[int], None]
     ) -> None:
         self.settings, self.client, self.facts = settings, client, facts
         average = max(facts.bytes / facts.documents, 1.0) if facts.documents else 1.0
@@ -253,7 +253,7 @@ class _Single:
             facts.name,
             size=max(int(size), 1),
             slices=settings.slices,
-            patience=patience,
+            retry=retry,
             on_progress=advance,
         )
 

@@ -15,8 +15,8 @@ from ndd_search.documents import text_of
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.templates import Finding, check_mapping
 from ndd_search.matching.decision import Decision, Setting
-from ndd_search.matching.document_frequency import count_common_values
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.guards import long_enough
 from ndd_search.matching.measures import similar_pairs
@@ -171,8 +171,10 @@ class Doctor:
         lengths = np.array([0 if isinstance(one, str) else len(one) for one in sketches])
         texts = [text_of(hit.get("_source", {}), self.fields) or "" for hit in sample] if self.fields else []
         queries = list(self.queries) or [" ".join(words) for text in texts if (words := text.split()[:_WORDS])]
-        common = count_common_values([one for one in sketches if not isinstance(one, str)], self.recipe)
-        hidden, hits, templated = self._hidden(client, names, queries if self.queries else queries[:_QUERIES], common)
+        frequency_table = count_document_frequency([one for one in sketches if not isinstance(one, str)], self.recipe)
+        hidden, hits, templated = self._hidden(
+            client, names, queries if self.queries else queries[:_QUERIES], frequency_table
+        )
         return Figures(
             documents=figures.documents,
             bytes=figures.bytes,
@@ -219,7 +221,7 @@ class Doctor:
         return float(np.mean(wrong))
 
     def _hidden(
-        self, client: Any, names: str, queries: Sequence[str], common: CommonValues
+        self, client: Any, names: str, queries: Sequence[str], frequency_table: FrequencyTable
     ) -> tuple[dict[str, float], int, int]:
         """The share that each bar would hide of the hits of some queries, how many hits there were, and how many of
         those that the first bar hides differ from their leader in the slot of a template.
@@ -239,7 +241,7 @@ class Doctor:
             rows = rows_of([[] if isinstance(one, str) else one for one in decoded], self.recipe.k)
             hits += len(page)
             for bar in BARS:
-                pairs = similar_pairs(rows, Decision.of(bar, self.recipe, common))
+                pairs = similar_pairs(rows, Decision.of(bar, self.recipe, frequency_table))
                 leader, _ = choose_leaders(len(page), pairs.where(long_enough(pairs, rows, least)))
                 hidden[str(bar)] += int((leader != np.arange(len(page))).sum())
                 if bar == BARS[0]:

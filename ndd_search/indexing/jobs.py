@@ -16,7 +16,7 @@ from ndd_search.indexing.scan import Hits
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField, are_keys, is_sketch_object, listed
 from ndd_search.sketching.sketches import Sketch, sketch, sketch_many
-from ndd_search.text.numbers import numbers_value
+from ndd_search.text.numbers import number_signature
 
 _USUAL_KEYS = 8  # as CandidateSearch asks for
 
@@ -65,7 +65,7 @@ class SketchDocuments(Job):
             return f"it has a field {name} of its own, which is no sketch"
         before = source.get(where.name) or {}
         wants_numbers = settings.numbers or before.get("numbers") is not None
-        numbers = numbers_value(text, settings.recipe) if wants_numbers else None
+        numbers = number_signature(text, settings.recipe) if wants_numbers else None
         given_keys = listed(source.get(where.keys)) if are_keys(source.get(where.keys)) else []
         # Keys that are stored must fit the new text, even where this run was not asked for any.
         kept_keys = max(len(given_keys), _USUAL_KEYS) if given_keys or source.get(where.keys) == [] else 0

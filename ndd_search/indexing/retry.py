@@ -26,7 +26,7 @@ class Busy(IndexUnusable):
     status_code = 429
 
 
-class Patience:
+class Retry:
     """Shared by the threads of one job.
 
     rate:  documents a second, None for as many as the server takes.

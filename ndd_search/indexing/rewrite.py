@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.exact import INEXACT, exact_reader
-from ndd_search.indexing.retry import BUSY, Patience, Stopped, waits
+from ndd_search.indexing.retry import BUSY, Retry, Stopped, waits
 from ndd_search.indexing.scan import Hits, Snapshot, snapshot
 
 _EXAMPLES = 5  # ids of documents that were left alone, for each reason
@@ -100,11 +100,11 @@ class Rewriter:
         *,
         size: int,
         slices: int,
-        patience: Patience,
+        retry: Retry,
         on_progress: Callable[[int], None],
     ) -> None:
         self.client, self.index, self.size, self.slices = client, index, size, slices
-        self.patience, self._on_progress = patience, on_progress
+        self.retry, self._on_progress = retry, on_progress
         self._lock = threading.Lock()
         self._reader = exact_reader(client)
 
@@ -117,22 +117,22 @@ class Rewriter:
             if not tally.written and not tally.conflicts:
                 break
             if not tally.written:
-                self.patience.pause(0.5)  # somebody is busy with the same documents
+                self.retry.pause(0.5)  # somebody is busy with the same documents
         return total
 
     def once(self, job: Job) -> Tally:
         """One pass over the index as it is now."""
         self.client.indices.refresh(index=self.index)
         total = Tally()
-        with snapshot(self._reader, self.index, self.patience) as now, ThreadPoolExecutor(self.slices) as pool:
+        with snapshot(self._reader, self.index, self.retry) as now, ThreadPoolExecutor(self.slices) as pool:
             parts = [pool.submit(self._part, now, job, (i, self.slices), total) for i in range(self.slices)]
             try:
                 done, _ = wait(parts, return_when=FIRST_EXCEPTION)
             except BaseException:  # Ctrl-C comes to this thread alone
-                self.patience.stop()
+                self.retry.stop()
                 raise
             if any(part.exception() for part in done):
-                self.patience.stop()
+                self.retry.stop()
             wait(parts)
         errors = [error for part in parts if (error := part.exception())]
         for error in sorted(errors, key=lambda error: isinstance(error, Stopped)):
@@ -141,7 +141,7 @@ class Rewriter:
 
     def _part(self, now: Snapshot, job: Job, part: tuple[int, int], total: Tally) -> None:
         for hits in now.pages({**job.search, "seq_no_primary_term": True}, self.size, part):
-            self.patience.admit(len(hits))
+            self.retry.admit(len(hits))
             tally = self._write(hits, job.changes(hits))
             with self._lock:
                 total.add(tally)
@@ -160,7 +160,7 @@ class Rewriter:
             if not waiting:
                 return tally
             if pause is not None:
-                self.patience.pause(pause)
+                self.retry.pause(pause)
         tally.refused["the server was too busy for minutes"] += len(waiting)
         return tally
 
@@ -169,7 +169,7 @@ class Rewriter:
         if not waiting:
             return []
         body = [line for pair in waiting for line in pair]
-        response = self.patience.call(lambda: self.client.bulk(body=body))
+        response = self.retry.call(lambda: self.client.bulk(body=body))
         busy = []
         for pair, item in zip(waiting, response["items"], strict=True):
             result = item["update"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ndd_search.indexing.retry import Patience, status_of
+from ndd_search.indexing.retry import Retry, status_of
 
 _KEEP = "15m"  # what a page may take to be worked on; renewed by the next one
 _WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, no failed shard
@@ -27,7 +27,7 @@ class Snapshot:
     client: Any
     index: str
     point: str | None
-    patience: Patience
+    retry: Retry
 
     def pages(self, body: Mapping[str, Any], size: int, part: tuple[int, int] = (0, 1)) -> Iterator[Hits]:
         """The hits of a search, `size` at a time. part: (i, n) for the i-th of n slices."""
@@ -39,7 +39,7 @@ class Snapshot:
         after: dict[str, Any] = {}
         while True:
             page = {**body, "pit": {"id": point, "keep_alive": _KEEP}, "sort": ["_shard_doc"], **after}
-            response = self.patience.call(partial(self.client.search, body=page, **_WHOLE))
+            response = self.retry.call(partial(self.client.search, body=page, **_WHOLE))
             if not (hits := response["hits"]["hits"]):
                 return
             yield hits
@@ -48,22 +48,22 @@ class Snapshot:
     def _by_scroll(self, body: dict[str, Any]) -> Iterator[Hits]:
         body = {**body, "sort": ["_doc"], "track_total_hits": True}  # a scroll may not leave out the total
         first = partial(self.client.search, index=self.index, body=body, scroll=_KEEP, **_WHOLE)
-        response = self.patience.call(first)
+        response = self.retry.call(first)
         try:
             while hits := response["hits"]["hits"]:
                 yield hits
                 request = {"scroll_id": response["_scroll_id"], "scroll": _KEEP}
-                response = self.patience.call(partial(self.client.scroll, body=request))
+                response = self.retry.call(partial(self.client.scroll, body=request))
         finally:
             self.client.clear_scroll(body={"scroll_id": response["_scroll_id"]})
 
 
 @contextmanager
-def snapshot(client: Any, index: str, patience: Patience) -> Iterator[Snapshot]:
+def snapshot(client: Any, index: str, retry: Retry) -> Iterator[Snapshot]:
     """Hold on to an index as it is now, while the block lasts."""
     point = _open(client, index)
     try:
-        yield Snapshot(client, index, point, patience)
+        yield Snapshot(client, index, point, retry)
     finally:
         if point is not None:
             _close(client, point)

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.errors import RecipeMismatch
-from ndd_search.matching.frequency_table import HANDFUL, CommonValues, Shares
+from ndd_search.matching.frequency_table import HANDFUL, FrequencyTable, Shares
 from ndd_search.recipe import Measure, Recipe
 
 Rule = tuple[float, float, float, float, float, float]
@@ -123,24 +123,24 @@ class Decision:
 
     bar:       resemblance from which two hits are near-duplicates, None for "auto".
     size:      tokens in a shingle of the recipe.
-    common:    the table of the index, or None.
+    frequency_table: the table of the index, or None.
     constants: of "auto".
     measure:   of the recipe; a bar is of this measure, and "auto" of "kmv".
     """
 
     bar: float | None
     size: int
-    common: CommonValues | None = None
+    frequency_table: FrequencyTable | None = None
     constants: Constants = Constants()
     measure: Measure = "kmv"
 
     @classmethod
-    def of(cls, setting: Setting, recipe: Recipe, common: CommonValues | None = None) -> Self:
+    def of(cls, setting: Setting, recipe: Recipe, frequency_table: FrequencyTable | None = None) -> Self:
         """Read a setting. Raises ValueError for an unknown one, RecipeMismatch for a table of another recipe."""
-        if common is not None and common.recipe != recipe.id:
-            raise RecipeMismatch("the table of common values", common.recipe, recipe.id)
+        if frequency_table is not None and frequency_table.recipe != recipe.id:
+            raise RecipeMismatch("the table of common values", frequency_table.recipe, recipe.id)
         if setting == "auto" and recipe.measure == "kmv":
-            return cls(None, recipe.size, common if common and common.telling else None)
+            return cls(None, recipe.size, frequency_table if frequency_table and frequency_table.telling else None)
         if setting == "auto":
             return cls(_usual(recipe), recipe.size, measure=recipe.measure)
         if isinstance(setting, str):
@@ -157,19 +157,19 @@ class Decision:
     @property
     def key(self) -> tuple[float | None, int, Measure, str]:
         """What tells this decision from another one, in a few bytes."""
-        return self.bar, self.size, self.measure, self.common.digest if self.common else ""
+        return self.bar, self.size, self.measure, self.frequency_table.digest if self.frequency_table else ""
 
     @cached_property
     def rule(self) -> Rule:
         """The numbers that the native core decides by: a pair counts whose similarity, with all that `power` and
         `margin` (in shingles) make of s / d and m, is at least least + asked / n, n being in few..known.
         """
-        power = self.constants.power if self.common else 0.0
+        power = self.constants.power if self.frequency_table else 0.0
         margin = self.constants.margin * self.size
         if self.bar is not None:
             return self.bar, 0.0, 1.0, 1.0, power, margin
         few = self.constants.unknown
-        known = few + (self.common.documents if self.common else 0)
+        known = few + (self.frequency_table.documents if self.frequency_table else 0)
         return self.constants.least, self.size, few, known, power, margin
 
     @property
@@ -180,7 +180,7 @@ class Decision:
 
     def similarity(self, pairs: Overlaps) -> Shares:
         """What is held against the bar, 0..1: resemblance, for "auto" less what common values pretend."""
-        if self.common is None:
+        if self.frequency_table is None:
             return pairs.resemblance
         *_, power, margin = self.rule
         resemblance = pairs.resemblance

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ndd_search.matching import shared_values as counting
 from ndd_search.matching.decision import Constants, Decision, telling_shingles
-from ndd_search.matching.frequency_table import CommonValues, Places
+from ndd_search.matching.frequency_table import FrequencyTable, Places
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.overlaps import overlaps
 from ndd_search.matching.pairs import Pairs, Rows, resembling_pairs, rows_of
@@ -36,16 +36,16 @@ _PLACES = 3  # decimals of a count
 _FEW = 500  # documents of which every pair is compared
 
 
-def count_common_values(
+def count_document_frequency(
     sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, constants: Constants | None = None
-) -> CommonValues:
+) -> FrequencyTable:
     """Count the values of some sketches, at best a random sample of `common_values.SAMPLE` documents of an index.
 
     Equal sketches count once, empty ones not at all. Of a recipe whose measure is not "kmv", where nobody asks for it,
     the table is empty. Raises InvalidSketch naming the place of one that is none.
     """
     if recipe.measure != "kmv":
-        return CommonValues(0, np.empty(0, np.int32), np.empty(0), recipe.id)
+        return FrequencyTable(0, np.empty(0, np.int32), np.empty(0), recipe.id)
     constants = constants or Constants()
     rows = _different(rows_of(sketches, recipe.k))
     few = len(rows.lengths) <= _FEW
@@ -55,25 +55,25 @@ def count_common_values(
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
     copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
     leaders, _ = choose_leaders(len(rows.lengths), pairs.where(copies))
-    common = _count(rows, leaders, recipe, constants)
+    frequency_table = _count(rows, leaders, recipe, constants)
     if not len(pairs):
-        return common
-    decision = Decision(None, recipe.size, common if common.telling else None, constants)
+        return frequency_table
+    decision = Decision(None, recipe.size, frequency_table if frequency_table.telling else None, constants)
     if few:
         copied = resembling_pairs(rows, decision)
     else:
-        copied = pairs.where(decision.accepts(overlaps(rows, pairs.first, pairs.second, decision.common)))
+        copied = pairs.where(decision.accepts(overlaps(rows, pairs.first, pairs.second, decision.frequency_table)))
     return _count(rows, _connected(len(rows.lengths), copied), recipe, constants)
 
 
-def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> CommonValues:
+def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> FrequencyTable:
     """The same of a list of hits, without its short texts.
 
     In texts of fewer than `margin` words and what must be alike besides, the first round takes no two for copies. In a
     sample of an index the copies of one short text are few, but a list of hits may be little else.
     """
     shortest = telling_shingles(recipe)
-    return count_common_values([one for one in sketches if np.size(one) >= shortest], recipe)
+    return count_document_frequency([one for one in sketches if np.size(one) >= shortest], recipe)
 
 
 def _different(rows: Rows) -> Rows:
@@ -83,7 +83,7 @@ def _different(rows: Rows) -> Rows:
     return rows_of([np.frombuffer(one, np.int32) for one in different], rows.k)
 
 
-def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> CommonValues:
+def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
     """Count the values of rows. group: of each row; those of one group may be copies of one another."""
     held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(group, rows.lengths))
     groups = np.flatnonzero(np.diff(held, prepend=-1))
@@ -91,10 +91,14 @@ def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> Co
     values = held[groups] >> 31
     starts = np.flatnonzero(np.diff(values, prepend=-1))
     counts = np.add.reduceat(weights, starts).round(_PLACES) if len(starts) else weights
-    common = counts > constants.handful
+    frequency_table = counts > constants.handful
     documents = round(float(np.sqrt(np.bincount(group)).sum()), _PLACES)
-    return CommonValues(
-        documents, values[starts[common]].astype(np.int32), counts[common], recipe.id, constants.handful
+    return FrequencyTable(
+        documents,
+        values[starts[frequency_table]].astype(np.int32),
+        counts[frequency_table],
+        recipe.id,
+        constants.handful,
     )
 
 

@@ -27,7 +27,7 @@ _SEVERAL = -1  # values have these low bits
 
 
 @dataclass(frozen=True, eq=False)
-class CommonValues:
+class FrequencyTable:
     """The sketch values that more than a handful of documents of an index hold: its frames, templates and phrases.
 
     documents: how many documents were counted, at least 0; of copies fewer than there are (see census).
@@ -46,7 +46,7 @@ class CommonValues:
     handful: int = HANDFUL
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CommonValues):
+        if not isinstance(other, FrequencyTable):
             return NotImplemented
         return self._key == other._key
 
@@ -57,7 +57,7 @@ class CommonValues:
     def _key(self) -> tuple[str, str, int]:
         return self.digest, self.recipe, self.handful
 
-    def rareness(self, values: npt.ArrayLike) -> Shares:
+    def idf(self, values: npt.ArrayLike) -> Shares:
         """How rare each value is: 1 for one that at most a handful of documents hold, falling to 0 for one in all.
 
         That is ln(N / df) as a share of ln(N / handful). Same shape as values.
@@ -65,7 +65,7 @@ class CommonValues:
         wanted = np.asarray(values)
         rare = np.ones(wanted.shape)
         at, which = self.find(wanted)
-        rare.ravel()[at] = self._own_rareness[which]
+        rare.ravel()[at] = self._own_idf[which]
         return rare
 
     def find(self, values: npt.NDArray[np.integer[Any]]) -> tuple[Places, Places]:
@@ -86,7 +86,7 @@ class CommonValues:
     @cached_property
     def weights(self) -> npt.NDArray[np.int64]:
         """How common each value is, 0 for a rare one to UNIT for one in all of them; whole, so that sums are exact."""
-        return np.round((1 - self._own_rareness) * UNIT).astype(np.int64)
+        return np.round((1 - self._own_idf) * UNIT).astype(np.int64)
 
     @cached_property
     def shares(self) -> Shares:
@@ -99,7 +99,7 @@ class CommonValues:
         return native.core.common_table(self.values, self.weights) if native.core else None
 
     @cached_property
-    def _own_rareness(self) -> Shares:
+    def _own_idf(self) -> Shares:
         """How rare each value of the table is."""
         if not self.telling:
             return np.ones(len(self.values))

@@ -23,10 +23,12 @@ def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: i
     """
     if isinstance(min_similarity, str) or not 0 < min_similarity <= 1:
         raise ValueError(f"min_similarity must be above 0 and at most 1, got {min_similarity!r}")
-    return lead(sketches, k, Decision(min_similarity, 0))[0].copy()  # the core's is read-only
+    return assign_leaders(sketches, k, Decision(min_similarity, 0))[0].copy()  # the core's is read-only
 
 
-def lead(sketches: Sequence[npt.ArrayLike], k: int, decision: Decision) -> tuple[Ranks, npt.NDArray[np.float64]]:
+def assign_leaders(
+    sketches: Sequence[npt.ArrayLike], k: int, decision: Decision
+) -> tuple[Ranks, npt.NDArray[np.float64]]:
     """The leader of each hit and the similarity to it (1.0 for leaders), by any decision; otherwise as `leaders`."""
     if (found := leaders_of(sketches, k, decision)) is not None:
         return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ndd_search.matching.decision import Overlaps
-from ndd_search.matching.frequency_table import CommonValues, Places, Shares
+from ndd_search.matching.frequency_table import FrequencyTable, Places, Shares
 from ndd_search.matching.pairs import Rows
 from ndd_search.sketching.estimates import estimated_shingles
 from ndd_search.sketching.sketches import VALUES
@@ -52,25 +52,25 @@ def shared_sums(rows: Rows, first: Places, second: Places, weight: Shares | None
     return sums
 
 
-def overlaps(rows: Rows, first: Places, second: Places, common: CommonValues | None) -> Overlaps:
+def overlaps(rows: Rows, first: Places, second: Places, frequency_table: FrequencyTable | None) -> Overlaps:
     """What a decision asks about given pairs; the same numbers as `pairs.overlapping_pairs` finds for a page."""
     limits = np.where(rows.lengths == rows.k, rows.largest, VALUES)
     limit = np.minimum(limits[first], limits[second])
     keys = np.repeat(np.arange(len(rows.lengths)), rows.lengths) * (VALUES + 1) + rows.values
     ends = [np.searchsorted(keys, one * (VALUES + 1) + limit, side="right") for one in (first, second)]
-    rare = np.ones(len(rows.values)) if common is None else common.rareness(rows.values)
+    rare = np.ones(len(rows.values)) if frequency_table is None else frequency_table.idf(rows.values)
     sums = np.concatenate(([0.0], np.cumsum(rare)))
     sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
-    number, rareness = np.zeros(len(first), np.int64), np.zeros(len(first))
+    number, idf = np.zeros(len(first), np.int64), np.zeros(len(first))
     for shared in shared_values(rows, first, second):
         number += np.bincount(shared.pair, minlength=len(first))
-        rareness += np.bincount(shared.pair, rare[shared.left], len(first))
+        idf += np.bincount(shared.pair, rare[shared.left], len(first))
     return Overlaps(
         number,
         ends[0] - rows.offsets[first],
         ends[1] - rows.offsets[second],
         np.minimum(sizes[first], sizes[second]),
-        rareness,
+        idf,
         sums[ends[0]] - sums[rows.offsets[first]],
         sums[ends[1]] - sums[rows.offsets[second]],
     )

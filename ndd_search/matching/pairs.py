@@ -19,7 +19,7 @@ from ndd_search import native
 from ndd_search.errors import InvalidSketch
 from ndd_search.matching import shared_values as counting
 from ndd_search.matching.decision import Decision, Overlaps, Rule
-from ndd_search.matching.frequency_table import CommonValues, Shares
+from ndd_search.matching.frequency_table import FrequencyTable, Shares
 from ndd_search.matching.shared_values import Counts, Ranks, Table
 from ndd_search.sketching.estimates import check_sketch, estimated_shingles
 from ndd_search.sketching.sketches import VALUES, Sketch, Sketches
@@ -119,9 +119,9 @@ def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
         return Pairs(*found)
     counts = counting.count_shared(rows.table, decision.floor)
     pairs = _pairs(counts)
-    if not len(pairs) or not decision.common:  # one bar for all, the floor
+    if not len(pairs) or not decision.frequency_table:  # one bar for all, the floor
         return pairs
-    return pairs.where(_accepted(rows, counts, pairs.similarity, decision, decision.common))
+    return pairs.where(_accepted(rows, counts, pairs.similarity, decision, decision.frequency_table))
 
 
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
@@ -130,41 +130,43 @@ def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None
     if found := _native_pairs(rows, (least, 0.0, 1.0, 1.0, 0.0, 0.0), decision, brief=False):
         return Pairs(*found[:3]), Overlaps(*found[3:])
     counts = counting.count_shared(rows.table, least)
-    return _pairs(counts), _overlaps(rows, counts, decision.common)
+    return _pairs(counts), _overlaps(rows, counts, decision.frequency_table)
 
 
 def _accepted(
-    rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, common: CommonValues
+    rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, frequency_table: FrequencyTable
 ) -> npt.NDArray[np.bool_]:
     """Which pairs a decision accepts; those that bounds cannot tell are weighed."""
     accepted = np.zeros(len(resemblance), dtype=bool)
     if 2 * np.count_nonzero(resemblance >= _ALIKE) >= len(accepted):
-        accepted = _surely_accepted(rows, counts, resemblance, decision, common)
+        accepted = _surely_accepted(rows, counts, resemblance, decision, frequency_table)
         if accepted.all():
             return accepted
         unsure = np.flatnonzero(~accepted)
     elif len(accepted) > _FEW:
-        unsure = np.flatnonzero(~_surely_refused(rows, counts, decision, common))
+        unsure = np.flatnonzero(~_surely_refused(rows, counts, decision, frequency_table))
     else:
-        return decision.accepts(_overlaps(rows, counts, common))
+        return decision.accepts(_overlaps(rows, counts, frequency_table))
     rest = Counts(*(column.take(unsure) for column in counts))
-    accepted[unsure] = decision.accepts(_overlaps(rows, rest, common))
+    accepted[unsure] = decision.accepts(_overlaps(rows, rest, frequency_table))
     return accepted
 
 
 def _surely_accepted(
-    rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, common: CommonValues
+    rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, frequency_table: FrequencyTable
 ) -> npt.NDArray[np.bool_]:
     """Which pairs count whichever of the values that one of them holds are shared: nearly all copies."""
-    most = counting.most_common(rows.table, counts, common)
+    most = counting.most_common(rows.table, counts, frequency_table)
     specificity = np.maximum(1 - most / counts.shared, 0)
     shortest = _sizes(rows).take(np.concatenate((counts.first, counts.second))).min()
     return decision.surely_accepts(resemblance, specificity, float(shortest))
 
 
-def _surely_refused(rows: Rows, counts: Counts, decision: Decision, common: CommonValues) -> npt.NDArray[np.bool_]:
+def _surely_refused(
+    rows: Rows, counts: Counts, decision: Decision, frequency_table: FrequencyTable
+) -> npt.NDArray[np.bool_]:
     """Which pairs do not count wherever the common values of both stand: nearly all texts in one frame."""
-    weights = counting.commonness(rows.table, counts, common, limited=False)
+    weights = counting.commonness(rows.table, counts, frequency_table, limited=False)
     if weights is None:
         return np.zeros(len(counts.first), dtype=bool)
     shared, left, right = numbers = np.array(counts[2:], np.float64)
@@ -179,12 +181,12 @@ def _sizes(rows: Rows) -> Shares:
     return estimated_shingles(rows.lengths, rows.table[:, -1], rows.k)  # of a short row what fills it up is never read
 
 
-def _overlaps(rows: Rows, counts: Counts, common: CommonValues | None) -> Overlaps:
+def _overlaps(rows: Rows, counts: Counts, frequency_table: FrequencyTable | None) -> Overlaps:
     """What a decision asks about the pairs that were counted."""
     numbers = counts.shared, counts.left, counts.right
     sizes = _sizes(rows) if len(counts.first) else np.ones(len(rows.lengths))
     shorter = np.minimum(sizes.take(counts.first), sizes.take(counts.second))
-    weights = counting.commonness(rows.table, counts, common) if common and len(shorter) else None
+    weights = counting.commonness(rows.table, counts, frequency_table) if frequency_table and len(shorter) else None
     rare = np.array(numbers, np.float64) if weights is None else np.array(numbers) - weights
     return Overlaps(*numbers, shorter, *rare)
 
@@ -199,7 +201,7 @@ def _native_pairs(rows: Rows, rule: Rule, decision: Decision, *, brief: bool) ->
 
 def _weights(decision: Decision) -> bytes | None:
     """The table of common values as the native core takes it; of one that it did not make, what it refuses."""
-    return (decision.common.native_table or b"") if decision.common else None
+    return (decision.frequency_table.native_table or b"") if decision.frequency_table else None
 
 
 def _pairs(counts: Counts) -> Pairs:

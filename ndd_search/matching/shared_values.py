@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.matching.frequency_table import CommonValues, Shares
+from ndd_search.matching.frequency_table import FrequencyTable, Shares
 from ndd_search.sketching.sketches import VALUES, Sketch
 
 Ranks = npt.NDArray[np.int64]
@@ -85,20 +85,20 @@ def count_shared(table: Table, floor: float) -> Counts:
     return compare(table, codes, floor)
 
 
-def commonness(table: Table, pairs: Counts, common: CommonValues, *, limited: bool = True) -> Shares | None:
-    """How common the values of pairs are, 0..1 each (see CommonValues.shares), summed; None when no value is.
+def commonness(table: Table, pairs: Counts, frequency_table: FrequencyTable, *, limited: bool = True) -> Shares | None:
+    """How common the values of pairs are, 0..1 each (see FrequencyTable.shares), summed; None when no value is.
 
     Of those that both hold, and of those of either up to the limit, or of all of either; shape (3, len(pairs.first)).
     """
     hits, place = _mentioned(len(table), pairs.first, pairs.second)
-    at, which = common.find(table.take(hits, axis=0).view(np.int32))
+    at, which = frequency_table.find(table.take(hits, axis=0).view(np.int32))
     if not len(at):
         return None
-    width, shares = table.shape[1], common.shares
+    width, shares = table.shape[1], frequency_table.shares
     by_place = np.zeros((len(hits), width))
     by_place.ravel()[at] = shares.take(which)
     sums: Shares = by_place.cumsum(axis=1) if limited else by_place.sum(axis=1)
-    different, column = _mentioned(len(common.values), which)
+    different, column = _mentioned(len(frequency_table.values), which)
     holds = np.zeros((len(hits), len(different)))
     holds.ravel()[at // width * len(different) + column.take(which)] = 1
     first, second = place.take(pairs.first), place.take(pairs.second)
@@ -109,12 +109,14 @@ def commonness(table: Table, pairs: Counts, common: CommonValues, *, limited: bo
     return found
 
 
-def most_common(table: Table, pairs: Counts, common: CommonValues) -> Shares:
+def most_common(table: Table, pairs: Counts, frequency_table: FrequencyTable) -> Shares:
     """How common the values that both rows of each pair hold are at most, summed: as much as all that one row holds."""
     few = len(pairs.first) < len(table)
     rows = table.take(pairs.first, axis=0) if few else table
-    at, which = common.find(rows.view(np.int32))
-    sums = np.bincount(at // table.shape[1], common.shares.take(which), len(rows)).astype(np.float64, copy=False)
+    at, which = frequency_table.find(rows.view(np.int32))
+    sums = np.bincount(at // table.shape[1], frequency_table.shares.take(which), len(rows)).astype(
+        np.float64, copy=False
+    )
     return sums if few else np.minimum(sums.take(pairs.first), sums.take(pairs.second))
 
 

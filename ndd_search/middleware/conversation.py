@@ -16,11 +16,11 @@ from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, Strategy, collapse_options
 from ndd_search.matching.document_frequency import count_in_list
-from ndd_search.matching.frequency_table import CommonValues
-from ndd_search.middleware.learned import Known, KnownToCaller
+from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.middleware.learned import LearnedOfCaller, LearnedOfTarget
 from ndd_search.middleware.page_memory import Moment
-from ndd_search.middleware.round_trips import Trips, Waiting, trouble
-from ndd_search.middleware.sampling import LISTED, count_common, table_of
+from ndd_search.middleware.round_trips import RoundTrips, Waiting, trouble
+from ndd_search.middleware.sampling import LISTED, sample_frequency_table, table_of
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.strategies import (
@@ -36,7 +36,7 @@ from ndd_search.middleware.strategies import (
 from ndd_search.middleware.unsketched import has_sketches, look_for_sketches, peeked, saw_a_sketch
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of
-from ndd_search.paging.page import Fetch, Page, cut, next_fetch
+from ndd_search.paging.page import Fetch, Page, next_fetch, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import (
     Answer,
@@ -59,7 +59,7 @@ from ndd_search.rest.request import (
     widened,
 )
 from ndd_search.rest.response import block_of, hits_of, total_of
-from ndd_search.rest.source_filter import Hider
+from ndd_search.rest.source_filter import SketchFilter
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch
 
@@ -99,7 +99,7 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     if not search.is_collapsed(options):
         return None
     wanted, limit = search.start + search.size, settings.known.about(search.target).window_limit
-    if wanted > limit or settings.clock() < settings.known.of_caller(search.target_of_caller).plain_until:
+    if wanted > limit or settings.clock() < settings.known.of_caller(search.target_of_caller).bypass_until:
         return None  # so deep that the engine itself has to say what it can do; or without a sketch to compare
     most = min(options.max_window, limit, max(search.limit or limit, wanted))
     if search.one_window:
@@ -114,10 +114,10 @@ class Conversation:
 
     def __init__(self, search: Search, options: CollapseOptions, settings: Settings, remember: bool) -> None:
         self.search, self.options, self.settings = search, options, settings
-        self._trips = Trips(settings.time_budget)
+        self._round_trips = RoundTrips(settings.time_budget)
         self._remember = remember and settings.cache is not None
         self._weighs = options.min_similarity == "auto" and settings.recipe.measure == "kmv"
-        self._common: CommonValues | None = None
+        self._common: FrequencyTable | None = None
         self._is_new = True
         self.key: bytes | None = None
         if self._remember and not any(map(callable, options.keep)):
@@ -149,16 +149,18 @@ class Conversation:
 
     def wait(self, flight: Future[None], most: float) -> Waiting:
         """Until somebody else has made the same page: as long as our own budget allows, and `most` seconds."""
-        return self._trips.wait(flight, most)
+        return self._round_trips.wait(flight, most)
 
     def flow(self) -> Flow:
         """Ask for hits until the page is full; the generator's value is the answer for the caller."""
         self._choose()
         if self._is_new:
             self._is_new = False
-            if self.settings.clock() < self._known_to_caller.plain_until:  # learnt while this search waited for another
+            if (
+                self.settings.clock() < self._known_to_caller.bypass_until
+            ):  # learnt while this search waited for another
                 return (yield self.search.request)
-            page = yield from peeked(self.search, self.settings, self._sketch_reading, self._trips)
+            page = yield from peeked(self.search, self.settings, self._sketch_reading, self._round_trips)
             if page is not None:
                 return replace(page, body=self._filtered(page.body)) if page.has_hits else page
             self.settings.known.came_back(self.search.target, self.search.target_of_caller)
@@ -170,14 +172,14 @@ class Conversation:
         except DoesNotFit:
             self.strategy = "one_phase"
             if known is None:  # else it is just older than the index
-                self._learn(whole_until=self.settings.clock() + self.settings.plain_for)
+                self._learn(whole_until=self.settings.clock() + self.settings.bypass_seconds)
         return (yield from self._page(State()))
 
     def _page(self, known: State) -> Flow:
         state = yield from self._filled(known)
         if isinstance(state, Answer):
             return state
-        page = cut(state.stream, self.search.start, self.search.size, self._reader(), self.options)
+        page = slice_page(state.stream, self.search.start, self.search.size, self._reader(), self.options)
         gap = page.ranks - state.documents.keys()
         if state is not known and self.strategy == "one_trip":
             self._learn_from(state, bool(gap))
@@ -205,7 +207,7 @@ class Conversation:
 
     def _first(self, wish: Fetch) -> Rounds:
         refusals = _REFUSED_MSEARCH if self.strategy == "one_trip" or self.search.limits.apart else _REFUSED
-        answers = yield from self._trips.first(self._requests(wish, first=True), refusals)
+        answers = yield from self._round_trips.first(self._requests(wish, first=True), refusals)
         if isinstance(answers, Answer):
             return answers
         if self.strategy != "one_phase" and trouble(answers, like=answers[0]):
@@ -219,8 +221,8 @@ class Conversation:
             return instead
         self._hide_sketches(answers)
         sketched = any(self._field.sketch in (hit.get("fields") or {}) for hit in answers[-1].hits)
-        if sketched and self._weighs and self.settings.counts_common:
-            yield from count_common(self.search, self.settings, self._sketch_reading, self._trips)
+        if sketched and self._weighs and self.settings.counts_document_frequency:
+            yield from sample_frequency_table(self.search, self.settings, self._sketch_reading, self._round_trips)
         state = self._extended(State(table=self._current_table()), answers, wish)
         if {"missing"}.issuperset(state.stream.lacking):
             return (yield from self._without_sketches(state))
@@ -232,7 +234,7 @@ class Conversation:
     def _next(self, state: State, wish: Fetch) -> Rounds:
         if state.partial:  # the ranks of another answer, a whole one perhaps, are not its ranks
             return replace(state, stopped=_PARTIAL)
-        answers = yield from self._trips.later(self._requests(wish, first=False))
+        answers = yield from self._round_trips.later(self._requests(wish, first=False))
         reason = trouble(answers, like=Answer(state.envelope))
         if not reason:
             self._hide_sketches(answers)
@@ -245,11 +247,11 @@ class Conversation:
         return replace(state, stopped=reason, lasting=False)
 
     @property
-    def _known(self) -> Known:
+    def _known(self) -> LearnedOfTarget:
         return self.settings.known.about(self.search.target)
 
     @property
-    def _known_to_caller(self) -> KnownToCaller:
+    def _known_to_caller(self) -> LearnedOfCaller:
         return self.settings.known.of_caller(self.search.target_of_caller)
 
     def _learn(self, **changes: Any) -> None:
@@ -274,8 +276,8 @@ class Conversation:
         return [widened(self.search, own.start, own.size, self._field, self._sketch_reading), sketches]
 
     @cached_property
-    def _hider(self) -> Hider:
-        return Hider(self.search.body, self.search.request.params, self._field)
+    def _hider(self) -> SketchFilter:
+        return SketchFilter(self.search.body, self.search.request.params, self._field)
 
     def _hide_sketches(self, answers: Sequence[Answer]) -> None:
         unasked = [name for name in self._reading.fields if name in (*self._sketch_fields, *self._not_asked_for)]
@@ -287,19 +289,19 @@ class Conversation:
 
     def _current_table(self) -> str:
         """The table by which a stream that begins now is decided, as in State.table."""
-        given = self.settings.common
+        given = self.settings.frequency_table
         if not self._weighs or given is False:
             return ""
-        table = given.digest if isinstance(given, CommonValues) else table_of(self.search, self.settings)
+        table = given.digest if isinstance(given, FrequencyTable) else table_of(self.search, self.settings)
         return table if self._decides_by(table) else LISTED  # another search may have pushed it out of memory just now
 
     def _decides_by(self, table: str) -> bool:
         """Whether hits can be decided by a table, which they are from now on. table: as in State.table."""
-        given, counted = self.settings.common, self.settings.known.table(self.search.target, table)
-        self._common = given if isinstance(given, CommonValues) else counted.common if counted else None
+        given, counted = self.settings.frequency_table, self.settings.known.table(self.search.target, table)
+        self._common = given if isinstance(given, FrequencyTable) else counted.frequency_table if counted else None
         return table in ("", LISTED) or (self._common is not None and self._common.digest == table)
 
-    def _count_in_list(self, stream: Stream, found: Sequence[Sketch | str]) -> CommonValues:
+    def _count_in_list(self, stream: Stream, found: Sequence[Sketch | str]) -> FrequencyTable:
         """The table of a stream's first window, always the same. found: the sketches that come after the stream."""
         window = self.options.window
         first = stream.sketches[: stream.examined(window)] if stream.fetched else found[:window]
@@ -325,7 +327,7 @@ class Conversation:
             return (yield from self.flow())
         if self._is_about_text(answer.complaint):
             return (yield from self._with_text())
-        (own,) = yield from self._trips.later([self.search.request])
+        (own,) = yield from self._round_trips.later([self.search.request])
         if not own.has_hits or len(own.refusals) >= len(answer.refusals):
             return None
         return self._degraded(own, _WIDER + answer.refusals[0])
@@ -372,7 +374,7 @@ class Conversation:
         partial = any(one.partial for one in answers)
         asked = len(hits) if partial else wish.size  # fewer do not mean that there are no more
         total = answers[0].total
-        stream = state.stream.extend(hits, asked, reader, self.options, total=total, find=self.settings.pairs)
+        stream = state.stream.extend(hits, asked, reader, self.options, total=total)
         documents = {} if apart else dict(enumerate(hits, wish.start))
         if apart and len(answers) > 1:
             within = max(0, wish.size - self.search.start)  # max_window may end before the page does
@@ -399,7 +401,7 @@ class Conversation:
         wishes = stretches(ranks - state.documents.keys())
         read = self._sketch_reading
         asked = [widened(self.search, wish.start, wish.size, self._field, read, first=False) for wish in wishes]
-        answers = yield from self._trips.later(asked)
+        answers = yield from self._round_trips.later(asked)
         if reason := trouble(answers, like=Answer(state.envelope)):
             return replace(state, stopped=reason, lasting=False)
         self._hide_sketches(answers)
@@ -422,7 +424,7 @@ class Conversation:
         kilobytes = len(str(next(iter(state.documents.values()), ""))) / 1000
         now, seen = self.settings.clock(), self._known_to_caller.seen
         before = seen if now < seen.until else Seen()
-        after = before.after(state.took, kilobytes, gap, now + self.settings.plain_for)
+        after = before.after(state.took, kilobytes, gap, now + self.settings.bypass_seconds)
         self.settings.known.learn_of_caller(self.search.target_of_caller, seen=after)
 
     def _response(self, state: State, page: Page, cache: str) -> dict[str, Any]:
@@ -431,7 +433,9 @@ class Conversation:
         degraded = state.stopped or state.degraded
         if degraded:
             self.settings.degrade(self.search.request.path, degraded)
-        page = replace(page, info=replace(page.info, took=self._trips.own_seconds, cache=cache, degraded=degraded))
+        page = replace(
+            page, info=replace(page.info, took=self._round_trips.own_seconds, cache=cache, degraded=degraded)
+        )
         body = dict(state.envelope or {})
         body["hits"] = {**body["hits"], "hits": hits_of(page, self._plain)}
         if "total" in body["hits"]:
@@ -451,7 +455,7 @@ class Conversation:
         """
         empty = not state.stream.fetched
         if not (empty and has_sketches(self.search, self.settings)):
-            yield from look_for_sketches(self.search, self.settings, self._trips)
+            yield from look_for_sketches(self.search, self.settings, self._round_trips)
         if empty and has_sketches(self.search, self.settings):
             return state
         if self._reading.sketched and not has_sketches(self.search, self.settings):

@@ -19,7 +19,7 @@ from ndd_search.middleware.page_memory import indexes_written
 from ndd_search.middleware.round_trips import Wait
 from ndd_search.middleware.scope import surrounding
 from ndd_search.middleware.settings import Settings, WrapSettings, settings_of
-from ndd_search.paging.cache import Flights
+from ndd_search.paging.cache import SingleFlight
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request, is_write, stripped
 
@@ -46,15 +46,15 @@ def _anything(body: Any) -> bool:
     return True
 
 
-class Hook:
+class Driver:
     """What a wrapped client asks before each request."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._flights, self._async_flights = Flights(), Flights()
+        self._flights, self._async_flights = SingleFlight(), SingleFlight()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Hook, (replace(self.settings),)  # a copy starts with what it was told, and learns for itself
+        return Driver, (replace(self.settings),)  # a copy starts with what it was told, and learns for itself
 
     def handle(
         self, request: Request, send: Send, is_writable: Writable = _anything, timeout: float | None = None
@@ -95,19 +95,19 @@ class Hook:
         finally:
             self._after(request, answer)
 
-    def _flow(self, talk: Conversation | MultiConversation, flights: Flights, timeout: float | None) -> Flow:
+    def _flow(self, talk: Conversation | MultiConversation, flights: SingleFlight, timeout: float | None) -> Flow:
         """What it takes to answer a search: requests to send, and flights to wait for."""
         if (known := talk.remembered()) is not None:
             return known
         if isinstance(talk, MultiConversation) or talk.key is None:
             return (yield from talk.flow())
-        if (other := flights.board(talk.key)) is not None:
+        if (other := flights.acquire(talk.key)) is not None:
             yield from talk.wait(other, _WAIT if timeout is None else min(_WAIT, timeout))
             return talk.remembered() or (yield from talk.flow())
         try:
             return (yield from talk.flow())
         finally:
-            flights.land(talk.key)
+            flights.release(talk.key)
 
     def _conversation(self, request: Request) -> Conversation | MultiConversation | None:
         changes = surrounding()
@@ -166,13 +166,13 @@ def _next_step(flow: Flow, answer: Answer | None = None, error: Exception | None
         raise
 
 
-class Hooked:
+class DriverMixin:
     """What our transport classes add to a client's own. ndd: None once the client is unwrapped."""
 
     _settings: Mapping[str, Any] = {}
 
     def __init__(self, *arguments: Any, **others: Any) -> None:
-        self.ndd: Hook | None = Hook(settings_of(**self._settings))
+        self.ndd: Driver | None = Driver(settings_of(**self._settings))
         super().__init__(*arguments, **others)  # after that: with sniff_on_start it sends a request
 
     @classmethod

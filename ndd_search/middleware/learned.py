@@ -13,7 +13,7 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.strategies import Seen
 from ndd_search.paging.cache import cache_key
 
@@ -49,18 +49,18 @@ class View:
 class Counted:
     """A table of common values. view: the documents it was counted in. until: when it is to be counted again."""
 
-    common: CommonValues
+    frequency_table: FrequencyTable
     view: View
     until: float
 
     @property
     def bytes(self) -> int:
         """About what the table takes in memory."""
-        return _OVERHEAD + _PER_VALUE * len(self.common.values)
+        return _OVERHEAD + _PER_VALUE * len(self.frequency_table.values)
 
 
 @dataclass(frozen=True)
-class Known:
+class LearnedOfTarget:
     """What every caller of a client may know of a target. Times are of the client's clock.
 
     whole_until:    until when the target is searched in one phase: taking a search apart did not work out.
@@ -88,10 +88,10 @@ class Known:
 
 
 @dataclass(frozen=True)
-class KnownToCaller:
+class LearnedOfCaller:
     """What one caller of a client knows of a target.
 
-    plain_until: until when the target is searched as if the client were not wrapped: this caller found no sketch.
+    bypass_until: until when the target is searched as if the client were not wrapped: this caller found no sketch.
     count_again: when this caller may next count common values, after a failure.
     table:       digest of this caller's table of common values, "" for none.
     met:         whether a search of this caller wanted a table before.
@@ -99,7 +99,7 @@ class KnownToCaller:
     seen:        what the caller's last searches were like.
     """
 
-    plain_until: float = 0.0
+    bypass_until: float = 0.0
     count_again: float = 0.0
     table: str = ""
     met: bool = False
@@ -107,37 +107,39 @@ class KnownToCaller:
     seen: Seen = field(default_factory=Seen)
 
 
-class Knowledge:
+class Learned:
     """Known by target and by caller, bounded: what was not used for longest is forgotten first. Safe for threads."""
 
     def __init__(self) -> None:
-        self._targets: LRUCache[bytes, Known] = LRUCache(_TARGETS)
-        self._callers: LRUCache[bytes, KnownToCaller] = LRUCache(_CALLERS)
+        self._targets: LRUCache[bytes, LearnedOfTarget] = LRUCache(_TARGETS)
+        self._callers: LRUCache[bytes, LearnedOfCaller] = LRUCache(_CALLERS)
         self._tables: LRUCache[tuple[bytes, str], Counted] = LRUCache(_BYTES, getsizeof=lambda counted: counted.bytes)
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Knowledge, ()  # a copy, or what another process gets, learns for itself
+        return Learned, ()  # a copy, or what another process gets, learns for itself
 
-    def about(self, target: bytes) -> Known:
+    def about(self, target: bytes) -> LearnedOfTarget:
         """What every caller may know of a target, the defaults where that is nothing."""
         with self._lock:
-            return self._targets.get(target) or Known()
+            return self._targets.get(target) or LearnedOfTarget()
 
     def learn(self, target: bytes, **changes: Any) -> None:
         """Replace some of it."""
         with self._lock:
-            self._targets[target] = replace(self._targets.get(target) or Known(), **changes)
+            self._targets[target] = replace(self._targets.get(target) or LearnedOfTarget(), **changes)
 
-    def of_caller(self, target_of_caller: bytes) -> KnownToCaller:
+    def of_caller(self, target_of_caller: bytes) -> LearnedOfCaller:
         """What one caller knows of a target, the defaults where that is nothing."""
         with self._lock:
-            return self._callers.get(target_of_caller) or KnownToCaller()
+            return self._callers.get(target_of_caller) or LearnedOfCaller()
 
     def learn_of_caller(self, target_of_caller: bytes, **changes: Any) -> None:
         """Replace some of it."""
         with self._lock:
-            self._callers[target_of_caller] = replace(self._callers.get(target_of_caller) or KnownToCaller(), **changes)
+            self._callers[target_of_caller] = replace(
+                self._callers.get(target_of_caller) or LearnedOfCaller(), **changes
+            )
 
     def table(self, target: bytes, digest: str) -> Counted | None:
         """A table of a target, None where it is not remembered."""
@@ -146,9 +148,9 @@ class Knowledge:
 
     def add_table(self, target: bytes, counted: Counted) -> str:
         """Remember a table for those who see about the same documents. Returns its digest."""
-        digest = counted.common.digest
+        digest = counted.frequency_table.digest
         with self._lock:
-            known = self._targets.get(target) or Known()
+            known = self._targets.get(target) or LearnedOfTarget()
             others = tuple(one for one in known.tables if one != digest)
             self._targets[target] = replace(known, tables=(digest, *others)[:_VIEWS])
             if counted.bytes <= self._tables.maxsize:
@@ -158,7 +160,7 @@ class Knowledge:
     def may_probe(self, target: bytes, now: float, again: float) -> bool:
         """Whether a caller may ask now if a target holds any sketch; nobody else may until `again`."""
         with self._lock:
-            known = self._targets.get(target) or Known()
+            known = self._targets.get(target) or LearnedOfTarget()
             if now < known.probe_again:
                 return False
             self._targets[target] = replace(known, probe_again=again)
@@ -171,8 +173,8 @@ class Knowledge:
         before came just once: where every request brings another identity (a fresh token), none would ever come back.
         """
         with self._lock:
-            known = self._targets.get(target) or Known()
-            caller = self._callers.get(target_of_caller) or KnownToCaller()
+            known = self._targets.get(target) or LearnedOfTarget()
+            caller = self._callers.get(target_of_caller) or LearnedOfCaller()
             allowed = now >= known.counting_until and (caller.met or known.strangers < _STRANGERS)
             charged = allowed and not caller.met
             self._callers[target_of_caller] = replace(caller, met=True, charged=caller.charged or charged)

@@ -30,7 +30,7 @@ class Wait:
 Waiting = Generator[Wait, None, None]
 
 
-class Trips:
+class RoundTrips:
     """budget: seconds after which no later trip begins, and to which one that is on its way is held; None: no limit."""
 
     def __init__(self, budget: float | None) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Generator
 from http import HTTPStatus
 from typing import Any
 
-from ndd_search.matching.document_frequency import count_common_values
+from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.middleware.learned import Counted, View
-from ndd_search.middleware.round_trips import LATE, Trips, trouble
+from ndd_search.middleware.round_trips import LATE, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.rest.answers import Answer, window_limit
 from ndd_search.rest.request import SAMPLE, Reading, Request, Search, sample, sample_head
@@ -33,7 +33,7 @@ def table_of(search: Search, settings: Settings) -> str:
     return digest if settings.known.table(search.target, digest) else LISTED
 
 
-def count_common(search: Search, settings: Settings, reading: Reading, trips: Trips) -> Asked:
+def sample_frequency_table(search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips) -> Asked:
     """Get the caller a table of common values, unless he has one, or it is not his turn, or there is no time left.
 
     What fails is tried again soon; until then the caller's former table serves, if there is one.
@@ -45,7 +45,7 @@ def count_common(search: Search, settings: Settings, reading: Reading, trips: Tr
         return
     if known.may_count(search.target, search.target_of_caller, now):
         try:
-            yield from _Count(search, settings, reading, trips).take_over_or_count()
+            yield from _Count(search, settings, reading, round_trips).take_over_or_count()
         finally:
             known.has_counted(search.target)
 
@@ -53,8 +53,8 @@ def count_common(search: Search, settings: Settings, reading: Reading, trips: Tr
 class _Count:
     """One caller's way to a table."""
 
-    def __init__(self, search: Search, settings: Settings, reading: Reading, trips: Trips) -> None:
-        self._search, self._settings, self._reading, self._trips = search, settings, reading, trips
+    def __init__(self, search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips) -> None:
+        self._search, self._settings, self._reading, self._round_trips = search, settings, reading, round_trips
         self._target, self._known = search.target, settings.known
 
     def take_over_or_count(self) -> Asked:
@@ -68,13 +68,13 @@ class _Count:
                 return self._try_again_soon(head)
             view = _view(head)
             if (like := next((one for one in fresh if one.view.is_about(view)), None)) is not None:
-                return self._use(like.common.digest)
+                return self._use(like.frequency_table.digest)
         sampled = yield from self._asked(lambda size: sample(self._search, field, recipe, self._reading, size), SAMPLE)
         if not sampled.whole:
             return self._try_again_soon(sampled)
         sketches = field.decode([hit.get("fields") or {} for hit in sampled.hits], recipe)
-        common = count_common_values([one for one in sketches if not isinstance(one, str)], recipe)
-        self._use(self._known.add_table(self._target, Counted(common, _view(sampled), now + _AGAIN)))
+        frequency_table = count_document_frequency([one for one in sketches if not isinstance(one, str)], recipe)
+        self._use(self._known.add_table(self._target, Counted(frequency_table, _view(sampled), now + _AGAIN)))
 
     def _asked(self, request: Callable[[int], Request], size: int) -> Generator[Request, Answer, Answer]:
         """The answer to a request for so many documents, fewer where an index gives no more."""
@@ -86,7 +86,7 @@ class _Count:
         return answer
 
     def _sent(self, request: Request) -> Generator[Request, Answer, Answer]:
-        (answer,) = yield from self._trips.later([request])
+        (answer,) = yield from self._round_trips.later([request])
         return answer if is_readable(answer) else Answer("not the answer to a search", HTTPStatus.BAD_GATEWAY)
 
     def _use(self, digest: str) -> None:

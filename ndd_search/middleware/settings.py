@@ -10,10 +10,10 @@ from time import monotonic
 from typing import Any
 
 from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
-from ndd_search.matching.frequency_table import CommonValues
-from ndd_search.middleware.learned import Knowledge, Said
+from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.middleware.learned import Learned, Said
 from ndd_search.middleware.page_memory import Memory
-from ndd_search.paging.cache import Cache, MemoryCache, PairCache
+from ndd_search.paging.cache import Cache, MemoryCache
 from ndd_search.recipe import Recipe
 from ndd_search.settings_file import StoredSettings, read_settings
 from ndd_search.sketching.field import SketchField
@@ -30,11 +30,10 @@ class Settings:
     recipe:      whose sketches are compared. sketch_field: where in a document they are.
     cache:       where finished pages and streams are remembered, None for nowhere.
     time_budget: seconds after which a search asks for no more hits, None for no limit.
-    plain_for:   seconds during which an index without sketches is searched as if the client were not wrapped, by the
+    bypass_seconds: seconds during which an index without sketches is searched as if the client were not wrapped, by the
                  callers that found none; and seconds until an index is asked again whether it holds any.
-    common:      the values that many documents hold, for min_similarity="auto": a table, or True to count them in a
-                 sample of each index, once an hour and for callers who may read other documents, with a request of
-                 our own, and in the list of hits until then; False to decide without.
+    frequency_table: for min_similarity="auto": a table; True to count one in a sample of each index, once an hour
+                 and for callers who may read other documents, and in the hits until then; False for no table.
     writes:      puts sketches into documents that are written through the client.
     clock:       seconds that never go back.
     """
@@ -44,27 +43,26 @@ class Settings:
     sketch_field: SketchField = field(default_factory=SketchField)
     cache: Cache | None = field(default_factory=MemoryCache)
     time_budget: float | None = None
-    plain_for: float = 60.0
-    common: CommonValues | bool = True
+    bypass_seconds: float = 60.0
+    frequency_table: FrequencyTable | bool = True
     writes: SketchedWrites = field(default_factory=SketchedWrites)
     clock: Callable[[], float] = monotonic
 
     def __post_init__(self) -> None:
-        self.pairs = PairCache()
-        self.known = Knowledge()
+        self.known = Learned()
         self._said = Said()
         self.memory = Memory(self.cache)
 
     @property
     def key(self) -> tuple[str, ...]:
         """What tells the answers of these settings, but for the options, from those of others."""
-        table = str(self.common) if isinstance(self.common, bool) else self.common.digest
+        table = str(self.frequency_table) if isinstance(self.frequency_table, bool) else self.frequency_table.digest
         return self.memory.caller, self.recipe.id, self.sketch_field.name, table
 
     @property
-    def counts_common(self) -> bool:
+    def counts_document_frequency(self) -> bool:
         """Whether common values are counted by a request of our own; only "kmv" weighs them."""
-        return self.common is True and self.recipe.measure == "kmv"
+        return self.frequency_table is True and self.recipe.measure == "kmv"
 
     def degrade(self, path: str, reason: str) -> str:
         """Log a reason once for each target. Returns it."""
@@ -82,8 +80,8 @@ class WrapSettings(CollapseChanges, total=False):
     field: str
     cache: Cache | bool
     time_budget: float | None
-    plain_for: float
-    common: CommonValues | bool
+    bypass_seconds: float
+    frequency_table: FrequencyTable | bool
     sketch: Mapping[str, Any] | None
     settings: str | os.PathLike[str] | None
     options: CollapseOptions | None
@@ -95,8 +93,8 @@ def settings_of(  # noqa: PLR0913 - one call says all there is to say about a cl
     field: str = "ndd",
     cache: Cache | bool = True,
     time_budget: float | None = None,
-    plain_for: float = 60.0,
-    common: CommonValues | bool = True,
+    bypass_seconds: float = 60.0,
+    frequency_table: FrequencyTable | bool = True,
     settings: str | os.PathLike[str] | None = None,
     sketch: Mapping[str, Any] | None = None,
     options: CollapseOptions | None = None,
@@ -105,8 +103,8 @@ def settings_of(  # noqa: PLR0913 - one call says all there is to say about a cl
     """The settings of `ndd_search.wrap`, as described there. Raises TypeError and ValueError for what cannot be."""
     if time_budget is not None and not time_budget > 0:
         raise ValueError(f"time_budget must be above 0 seconds, got {time_budget}")
-    if not plain_for >= 0:
-        raise ValueError(f"plain_for must be at least 0 seconds, got {plain_for}")
+    if not bypass_seconds >= 0:
+        raise ValueError(f"bypass_seconds must be at least 0 seconds, got {bypass_seconds}")
     recipe = None if recipe is None else Recipe.of(recipe)
     stored = StoredSettings() if settings is None else read_settings(settings, recipe)
     recipe = recipe or Recipe.of(stored.recipe)
@@ -116,7 +114,7 @@ def settings_of(  # noqa: PLR0913 - one call says all there is to say about a cl
         sketch_field=SketchField(field),
         cache=MemoryCache() if cache is True else cache or None,
         time_budget=time_budget,
-        plain_for=plain_for,
-        common=common,
+        bypass_seconds=bypass_seconds,
+        frequency_table=frequency_table,
         writes=SketchedWrites.of(sketch, field, recipe),
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from http import HTTPStatus
 
-from ndd_search.middleware.round_trips import Trips
+from ndd_search.middleware.round_trips import RoundTrips
 from ndd_search.middleware.sampling import is_readable
 from ndd_search.middleware.settings import Settings
 from ndd_search.rest.answers import Answer
@@ -19,7 +19,7 @@ from ndd_search.rest.request import Reading, Request, Search, any_sketch, peek
 from ndd_search.sketching.field import SketchField
 
 _RELIED_ON = 3600.0  # seconds for which a target in which a sketch was seen counts as one that has sketches
-_LEAST = 1.0  # seconds between two requests that ask for any sketch, however small `plain_for` is
+_LEAST = 1.0  # seconds between two requests that ask for any sketch, however small `bypass_seconds` is
 
 
 def has_sketches(search: Search, settings: Settings) -> bool:
@@ -34,25 +34,25 @@ def saw_a_sketch(search: Search, settings: Settings) -> None:
         settings.known.learn(search.target, sketched_until=until, bare_until=0.0)
 
 
-def look_for_sketches(search: Search, settings: Settings, trips: Trips) -> Generator[Request, Answer, None]:
+def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrips) -> Generator[Request, Answer, None]:
     """Ask whether the caller sees any sketch in the target, unless somebody has asked lately."""
     now = settings.clock()
-    if not settings.known.may_probe(search.target, now, now + max(settings.plain_for, _LEAST)):
+    if not settings.known.may_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
         return
-    (found,) = yield from trips.later([any_sketch(search, settings.sketch_field)])
+    (found,) = yield from round_trips.later([any_sketch(search, settings.sketch_field)])
     if not is_readable(found) or not found.whole:
         return
     if found.hits:
         saw_a_sketch(search, settings)
         return
-    until = settings.clock() + settings.plain_for
-    settings.known.learn_of_caller(search.target_of_caller, plain_until=until)
+    until = settings.clock() + settings.bypass_seconds
+    settings.known.learn_of_caller(search.target_of_caller, bypass_until=until)
     if not has_sketches(search, settings):
         settings.known.learn(search.target, bare_until=until)
 
 
 def peeked(
-    search: Search, settings: Settings, reading: Reading, trips: Trips
+    search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips
 ) -> Generator[Request, Answer, Answer | None]:
     """The caller's own first page, where another caller found no sketch in the target and this page has none either.
 
@@ -60,7 +60,7 @@ def peeked(
     """
     if search.start or settings.clock() >= settings.known.about(search.target).bare_until:
         return None
-    answers = yield from trips.first([peek(search, reading)], {HTTPStatus.BAD_REQUEST})
+    answers = yield from round_trips.first([peek(search, reading)], {HTTPStatus.BAD_REQUEST})
     answer = answers[0] if isinstance(answers, list) else answers
     if answer.status == HTTPStatus.BAD_REQUEST or (answer.has_hits and answer.refusals):
         return None

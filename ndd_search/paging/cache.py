@@ -11,17 +11,13 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, Protocol
 
-from cachetools import LRUCache, TLRUCache
-
-from ndd_search.matching.decision import Decision
-from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.pairs import Pairs, Rows
+from cachetools import TLRUCache
 
 log = logging.getLogger("ndd_search")
 
@@ -148,7 +144,7 @@ class FailureGuard:
                 log.warning("searches go on without the cache, which failed: %r", error)
 
 
-class Flights:
+class SingleFlight:
     """Lets one caller at a time compute a key, in threads and in coroutines alike.
 
         if (other := flights.board(key)) is None:
@@ -165,7 +161,7 @@ class Flights:
         self._flying: dict[bytes, Future[None]] = {}
         self._lock = Lock()
 
-    def board(self, key: bytes) -> Future[None] | None:
+    def acquire(self, key: bytes) -> Future[None] | None:
         """None: the caller computes now and calls land(). Otherwise what is done when the other one has landed."""
         with self._lock:
             if (other := self._flying.get(key)) is not None:
@@ -173,38 +169,11 @@ class Flights:
             self._flying[key] = Future()
             return None
 
-    def land(self, key: bytes) -> None:
+    def release(self, key: bytes) -> None:
         """Let those who wait go on; called however the computation ended."""
         with self._lock:
             flight = self._flying.pop(key)
         flight.set_result(None)
-
-
-class PairCache:
-    """similar_pairs with a memory: a page of the same sketches, whatever query produced it, is not checked again.
-
-    max_bytes: least recently used pages go first; a page with no pairs costs 200 bytes, each pair 24 more.
-    """
-
-    def __init__(self, max_bytes: int = 4 * 2**20) -> None:
-        self._max_bytes = max_bytes
-        self._known: LRUCache[bytes, Pairs] = LRUCache(max_bytes, getsizeof=lambda pairs: 24 * len(pairs) + _OVERHEAD)
-        self._lock = Lock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return PairCache, (self._max_bytes,)  # as with MemoryCache
-
-    def __call__(self, rows: Rows, decision: Decision) -> Pairs:
-        """The pairs, see similar_pairs."""
-        key = blake2b(rows.values.tobytes(), digest_size=16)
-        key.update(rows.offsets.tobytes() + repr((rows.k, decision.key)).encode())
-        with self._lock:
-            found = self._known.get(key.digest())
-        if found is None:
-            found = similar_pairs(rows, decision)
-            with self._lock, suppress(ValueError):  # larger than the whole cache
-                self._known[key.digest()] = found
-        return found
 
 
 def cache_key(*parts: Any) -> bytes:

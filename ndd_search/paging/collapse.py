@@ -15,13 +15,13 @@ from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collap
 from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument, InvalidSketch
 from ndd_search.matching.document_frequency import count_in_list
-from ndd_search.matching.frequency_table import CommonValues
-from ndd_search.paging.page import Fetch, Fetched, Page, cut, fill, run
+from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.paging.page import Fetch, Fetched, Page, fetch_until_full, run, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import checked_sketch
 from ndd_search.sketching.sketches import Sketch, sketch_many
-from ndd_search.text.numbers import numbers_value
+from ndd_search.text.numbers import number_signature
 
 Text = str | Sequence[str] | Callable[[Any], str | None]
 
@@ -34,7 +34,7 @@ def collapse(
     text: Text | None = None,
     sketches: Sequence[npt.ArrayLike] | None = None,
     recipe: Recipe | str | None = None,
-    common: CommonValues | bool = True,
+    frequency_table: FrequencyTable | bool = True,
     options: CollapseOptions | None = None,
     **changes: Unpack[CollapseChanges],
 ) -> Page:
@@ -46,9 +46,8 @@ def collapse(
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
     sketches: of the hits, where they are at hand already; `text` is read then only for numbers_must_match.
     recipe:   how texts are sketched, or how `sketches` were made; or its id, as for every recipe.
-    common:   for min_similarity="auto": which sketch values many documents hold, a table of the whole collection where
-              there is one (census.count_common_values); True counts them in the list itself, in at most `window` hits
-              that lie evenly in it; False decides without.
+    frequency_table: for min_similarity="auto": a table of the whole collection (document_frequency makes one); True
+              counts one in the list itself, in at most `window` hits that lie evenly in it; False decides without.
     options, changes: CollapseOptions, or single options of it by name (min_similarity=0.8).
     Raises InvalidDocument when no hit at all has the text, ValueError or TypeError for a setting that cannot be.
     """
@@ -60,15 +59,17 @@ def collapse(
     options = replace(options, max_window=max(options.max_window, len(ranked)))  # all of them are there already
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
-    reader = _ListReader(Recipe.of(recipe), text, sketches, None if isinstance(common, bool) else common)
+    reader = _ListReader(
+        Recipe.of(recipe), text, sketches, None if isinstance(frequency_table, bool) else frequency_table
+    )
 
     def fetch(wish: Fetch) -> Fetched:
         return Fetched(ranked[wish.start : wish.start + wish.size], len(ranked))
 
     try:
-        if common is True and options.min_similarity == "auto" and reader.recipe.measure == "kmv":
+        if frequency_table is True and options.min_similarity == "auto" and reader.recipe.measure == "kmv":
             reader = reader.counted(ranked, options.window)
-        stream = run(fill(Stream(), from_, size, reader, options), fetch)
+        stream = run(fetch_until_full(Stream(), from_, size, reader, options), fetch)
         stream = replace(stream, exhausted=stream.fetched == len(ranked))
     except InvalidSketch:  # which names a place among those that were looked at together
         _check(() if sketches is None else sketches, reader.recipe.k)
@@ -77,7 +78,7 @@ def collapse(
         raise InvalidDocument(
             f"none of {len(ranked)} hits", f"no text under {text!r}", "say where it is: text='FIELD' or a callable"
         )
-    page = cut(stream, from_, size, reader, options)
+    page = slice_page(stream, from_, size, reader, options)
     return replace(page, info=replace(page.info, took=perf_counter() - began))
 
 
@@ -92,15 +93,15 @@ class _ListReader:
     recipe: Recipe
     text: Text | None
     given: Sequence[npt.ArrayLike] | None
-    common: CommonValues | None
+    frequency_table: FrequencyTable | None
     known: Mapping[int, Sketch | str] = field(default_factory=dict)  # by rank, made already
 
     def counted(self, hits: Sequence[Any], most: int) -> _ListReader:
         """With a table of its own, counted in at most so many of the hits."""
         ranks = evenly(len(hits), most)
         found = self.sketches([hits[rank] for rank in ranks], ranks)
-        common = count_in_list([one for one in found if not isinstance(one, str)], self.recipe)
-        return replace(self, common=common, known=dict(zip(ranks, found, strict=True)))
+        frequency_table = count_in_list([one for one in found if not isinstance(one, str)], self.recipe)
+        return replace(self, frequency_table=frequency_table, known=dict(zip(ranks, found, strict=True)))
 
     def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | str]:
         fresh = [(hit, rank) for hit, rank in zip(hits, ranks, strict=True) if rank not in self.known]
@@ -122,7 +123,7 @@ class _ListReader:
 
     def numbers(self, hit: Any) -> int | None:
         text = self._text(hit)
-        return None if text is None else numbers_value(text, self.recipe)
+        return None if text is None else number_signature(text, self.recipe)
 
     def has_text(self, hit: Any) -> bool:
         """Whether there is anything to sketch."""

@@ -67,7 +67,7 @@ def _verdict(
     stream: Stream, first: int, second: int, reader: Reader, options: CollapseOptions
 ) -> tuple[float, float, str]:
     """What was held against the bar, the bar, and the guards that keep the two apart."""
-    decision = Decision.of(options.min_similarity, reader.recipe, reader.common)
+    decision = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table)
     rows = rows_of([stream.sketches[first], stream.sketches[second]], reader.recipe.k)
     pairs, held, bars = judged_pairs(rows, decision, least=0.0)
     if not len(pairs):

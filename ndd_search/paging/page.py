@@ -23,10 +23,9 @@ import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import telling_shingles
-from ndd_search.matching.measures import similar_pairs
 from ndd_search.paging.explain import Explanation, explain
 from ndd_search.paging.keep import fields_of, order_of_preference
-from ndd_search.paging.stream import Find, Reader, Stream
+from ndd_search.paging.stream import Reader, Stream
 from ndd_search.sketching.estimates import estimated_shingles
 
 log = logging.getLogger("ndd_search")
@@ -192,16 +191,13 @@ class Page:
         return explain(self._stream, rank, self._reader, self._options)
 
 
-def fill(
-    stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions, find: Find = similar_pairs
+def fetch_until_full(
+    stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions
 ) -> Generator[Fetch, Fetched, Stream]:
-    """Ask for hits until the page [start, start + size) of the stream is full, the engine runs out, or max_window.
-
-    find: similar_pairs, or a PairCache.
-    """
+    """Ask for hits until the page [start, start + size) of the stream is full, the engine runs out, or max_window."""
     while (wish := next_fetch(stream, start, size, options)) is not None:
         fetched = yield wish
-        stream = stream.extend(fetched.hits, wish.size, reader, options, total=fetched.total, find=find)
+        stream = stream.extend(fetched.hits, wish.size, reader, options, total=fetched.total)
     return stream
 
 
@@ -211,7 +207,7 @@ def next_fetch(stream: Stream, start: int, size: int, options: CollapseOptions) 
     return None if stream.exhausted or asked <= 0 else Fetch(stream.fetched, asked)
 
 
-def cut(stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions) -> Page:
+def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions) -> Page:
     """The page [start, start + size) of a stream that `fill` has made long enough; a shorter one gives what it has."""
     began = perf_counter()
     window = min(_window(stream, start + size, options), stream.fetched)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,17 +12,16 @@ import numpy.typing as npt
 from ndd_search import native
 from ndd_search.collapse_options import CollapseOptions, check_fit
 from ndd_search.matching.decision import Decision
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.guards import Reader as FieldReader
 from ndd_search.matching.guards import allowed, reads_hits
 from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.pairs import Pairs, Rows, leaders_of, rows_of
+from ndd_search.matching.pairs import leaders_of, rows_of
 from ndd_search.matching.shared_values import Ranks
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketch
 
-Find = Callable[[Rows, Decision], Pairs]
 _NONE = np.empty(0, np.int32)
 _PIECE = 500  # hits that are compared with one another at first, where all their pairs are listed
 _FEW_PAIRS = 2**18  # of a piece, up to which the next one is twice as long; four times as many take some 30 MB
@@ -36,7 +35,7 @@ class Reader(FieldReader, Protocol):
         """The recipe whose sketches are compared."""
 
     @property
-    def common(self) -> CommonValues | None:
+    def frequency_table(self) -> FrequencyTable | None:
         """The table of values that many documents of the index hold, if there is one."""
 
     def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Sketch | str]:
@@ -93,12 +92,8 @@ class Stream:
         options: CollapseOptions,
         *,
         total: int | None = None,
-        find: Find = similar_pairs,
     ) -> Stream:
-        """The stream with the next hits of the engine; fewer than `asked` means it has no more.
-
-        find: similar_pairs, or a PairCache.
-        """
+        """The stream with the next hits of the engine; fewer than `asked` means it has no more."""
         seen = {reader.identity(hit, rank) for hit, rank in zip(self.hits, self.ranks.tolist(), strict=True)}
         fresh: list[Any] = []
         ranks: list[int] = []
@@ -110,7 +105,7 @@ class Stream:
                 ranks.append(rank)
         found = reader.sketches(fresh, ranks)
         sketches = tuple(_NONE if isinstance(one, str) else one for one in found)
-        leader, similarity = self._lead(fresh, sketches, reader, options, find)
+        leader, similarity = self._assign_leaders(fresh, sketches, reader, options)
         return Stream(
             hits=(*self.hits, *fresh),
             sketches=(*self.sketches, *sketches),
@@ -123,12 +118,12 @@ class Stream:
             total=self.total if total is None else total,
         )
 
-    def _lead(
-        self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions, find: Find
+    def _assign_leaders(
+        self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
     ) -> tuple[Ranks, npt.NDArray[np.float64]]:
         """The leader of each old and each new hit and the similarity to it; new hits may lead those after them."""
         check_fit(options, reader.recipe)
-        decision, k = Decision.of(options.min_similarity, reader.recipe, reader.common), reader.recipe.k
+        decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
         hits, sketches = (*self.hits, *fresh), (*self.sketches, *sketches)
         leader, similarity = np.arange(len(hits)), np.ones(len(hits))
         leader[: len(self.hits)], similarity[: len(self.hits)] = self.leader, self.similarity
@@ -146,7 +141,7 @@ class Stream:
                 continue
             if found is None:
                 rows = rows_of(page, k)
-                pairs = find(rows, decision)
+                pairs = similar_pairs(rows, decision)
                 pairs = pairs.where(pairs.second >= len(old))
                 verdicts = allowed(pairs, rows, [hits[i] for i in members], reader, options)
                 found = choose_leaders(len(where), pairs.where(np.logical_and.reduce(list(verdicts.values()))))

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from ndd_search.documents import value_of
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch
@@ -105,7 +105,7 @@ class HitReader:
 
     recipe: Recipe
     field: SketchField
-    common: CommonValues | None
+    frequency_table: FrequencyTable | None
     found: Sequence[Sketch | str] = ()
     start: int = 0
 

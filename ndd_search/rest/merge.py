@@ -22,15 +22,15 @@ from ndd_search.checks import check_page
 from ndd_search.collapse_options import CollapseChanges, collapse_options
 from ndd_search.documents import text_of
 from ndd_search.matching.document_frequency import count_in_list
-from ndd_search.matching.frequency_table import CommonValues
-from ndd_search.paging.page import Page, cut
+from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import value_in
 from ndd_search.rest.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch, sketch_many
-from ndd_search.text.numbers import numbers_value
+from ndd_search.text.numbers import number_signature
 
 By = Literal["score", "reciprocal_rank", "round_robin"]
 Hit = dict[str, Any]
@@ -52,7 +52,7 @@ def merge(
     text: Text | None = None,
     recipe: Recipe | str | None = None,
     field: str = "ndd",
-    common: CommonValues | bool = True,
+    frequency_table: FrequencyTable | bool = True,
     **changes: Unpack[CollapseChanges],
 ) -> dict[str, Any]:
     """Merge the hits of several responses, collapse their near-duplicates and cut one page out of what is left.
@@ -82,13 +82,15 @@ def merge(
         raise ValueError(f"by must be one of score, reciprocal_rank, round_robin, got {by!r}")
     check_page(size, from_)
     chosen = collapse_options(**changes)
-    reader = _Reader(Recipe.of(recipe), None if isinstance(common, bool) else common, SketchField(field), text)
+    reader = _Reader(
+        Recipe.of(recipe), None if isinstance(frequency_table, bool) else frequency_table, SketchField(field), text
+    )
     hits = _ranked(list(_placed(answers)), by)
-    if common is True and chosen.min_similarity == "auto":
+    if frequency_table is True and chosen.min_similarity == "auto":
         reader = reader.counted(hits)
     stream = Stream().extend(hits, len(hits) + 1, reader, chosen)
     every = replace(chosen, window=max(len(hits), 1), max_window=max(len(hits), 1))  # all of them are there already
-    page = cut(stream, from_, size, reader, every)
+    page = slice_page(stream, from_, size, reader, every)
     degraded = _NO_SKETCH if hits and set(stream.lacking) == {"missing"} else ""
     page = replace(page, info=replace(page.info, took=perf_counter() - began, degraded=degraded))
     return _response(page, answers, reader)
@@ -140,14 +142,14 @@ class _Reader:
     """Hits as the engines give them. text: what is sketched of a hit that brings no sketch."""
 
     recipe: Recipe
-    common: CommonValues | None
+    frequency_table: FrequencyTable | None
     field: SketchField
     text: Text | None
 
     def counted(self, hits: Sequence[Hit]) -> _Reader:
         """With a table of its own, counted in the hits."""
         sketches = [one for one in self.sketches(hits, range(len(hits))) if not isinstance(one, str)]
-        return replace(self, common=count_in_list(sketches, self.recipe))
+        return replace(self, frequency_table=count_in_list(sketches, self.recipe))
 
     def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | str]:
         found = self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)
@@ -167,7 +169,7 @@ class _Reader:
     def numbers(self, hit: Hit) -> int | None:
         stored = self.field.numbers_in(hit.get("fields") or {})
         text = self._text(hit) if stored is None else None
-        return stored if text is None else numbers_value(text, self.recipe)
+        return stored if text is None else number_signature(text, self.recipe)
 
     def plain(self, hit: Hit) -> Hit:
         """A new dict: the hit without the sketch."""

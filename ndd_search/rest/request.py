@@ -17,7 +17,7 @@ from ndd_search.paging.cache import cache_key
 from ndd_search.recipe import Recipe
 from ndd_search.rest.candidate_limits import Limits, limits_of, raised
 from ndd_search.rest.intent import asks_for_ids, nests_too_deep, ranks
-from ndd_search.rest.source_filter import hide_sketch, is_named, listed, names_of
+from ndd_search.rest.source_filter import exclude_sketch, is_named, listed, names_of
 from ndd_search.sketching.field import SketchField
 
 INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path: no index has a name with an underscore in front
@@ -212,7 +212,7 @@ def widened(
     if reading.fields:
         body["fields"] = _completed(body.get("fields", []), reading.fields)
     if reading.sketched:
-        hide_sketch(body, params, field)
+        exclude_sketch(body, params, field)
     body.update(search.raised(start + size)[0])
     if not first:
         for key in _FIRST_ROUND_ONLY:

@@ -23,7 +23,7 @@ _STORED = {"sketch", "recipe", "numbers", "duplicate_of"}
 _KEY = re.compile(r"[0-9a-f]{8}")
 
 
-def hide_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
+def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
     """Change a search so that the engine leaves the values of sketches out of every `_source` that it brings back.
 
     body, params: ours to change, but for what is inside them.
@@ -39,7 +39,7 @@ def hide_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField
 
 
 @dataclass(frozen=True)
-class Hider:
+class SketchFilter:
     """Takes sketches out of the answers to one search, of the hits and of whatever else lists documents."""
 
     body: Mapping[str, Any]

@@ -36,7 +36,7 @@ def numbers_of(text: str, recipe: Recipe) -> set[str]:
     return {_plainly(written) for written in _NUMBER.findall(normalise(text, recipe))}
 
 
-def numbers_value(text: str, recipe: Recipe) -> int:
+def number_signature(text: str, recipe: Recipe) -> int:
     """The numbers of a text as one, 0..2**31-1; texts with other numbers have another one, but for one in 2**31."""
     whole = blake2b(" ".join(sorted(numbers_of(text, recipe))).encode(), digest_size=4).digest()
     return int.from_bytes(whole, "big") >> 1

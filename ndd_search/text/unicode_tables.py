@@ -138,7 +138,7 @@ def _folded() -> tuple[str, list[str]]:
     return chars, folded
 
 
-class Known(NamedTuple):
+class LearnedOfTarget(NamedTuple):
     """The scanned code points that are assigned.
 
     points: int64. kinds: uint8, the first letter of the category of each.
@@ -150,13 +150,13 @@ class Known(NamedTuple):
 
 
 @cache
-def _known() -> Known:
+def _known() -> LearnedOfTarget:
     scanned = _scanned()
     categories = np.frombuffer("".join(map(unicodedata.category, scanned)).encode(), "S2")
     assigned = categories != b"Cn"
     points = code_points(scanned)[assigned]
     chars = points.tobytes().decode("utf-32-le")
-    return Known(chars, points.astype(np.int64), categories[assigned].astype("S1").view(np.uint8))
+    return LearnedOfTarget(chars, points.astype(np.int64), categories[assigned].astype("S1").view(np.uint8))
 
 
 def _scanned() -> str:

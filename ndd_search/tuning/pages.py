@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.documents import value_of
 from ndd_search.matching.decision import ROUNDING, Decision, Setting
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.guards import allowed
 from ndd_search.matching.measures import judged_pairs
@@ -137,13 +137,13 @@ class _Reader:
 
 
 def look_at(
-    pages: Sequence[ResultPage], recipe: Recipe, common: CommonValues | None, options: CollapseOptions
+    pages: Sequence[ResultPage], recipe: Recipe, frequency_table: FrequencyTable | None, options: CollapseOptions
 ) -> Pages:
     """Compare the hits of each page with each other.
 
-    common: the table of the index, for "auto". options: their guards hold for every setting; the rest is not used.
+    frequency_table: of the index, for "auto". options: their guards hold for every setting; the rest is not used.
     """
-    decision = Decision.of("auto", recipe, common)
+    decision = Decision.of("auto", recipe, frequency_table)
     found: dict[str, Pair] = {}
     hidden = [np.empty((len(SETTINGS), 0), bool)]
     for page in pages:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
-from ndd_search.matching.document_frequency import count_common_values
-from ndd_search.matching.frequency_table import CommonValues
+from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import window_limit
 from ndd_search.rest.request import SAMPLE, sample_body
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import sketch_many
-from ndd_search.text.numbers import numbers_value
+from ndd_search.text.numbers import number_signature
 from ndd_search.tuning.pages import FoundHit, ResultPage
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Source(Protocol):
     """An index to search.
 
     name: for people, without credentials. recipe: of its sketches.
-    common: its table of common values, None without one.
+    frequency_table: its table of common values, None without one.
     """
 
     @property
@@ -45,7 +45,7 @@ class Source(Protocol):
     def recipe(self) -> Recipe: ...
 
     @property
-    def common(self) -> CommonValues | None: ...
+    def frequency_table(self) -> FrequencyTable | None: ...
 
     def search(self, query: Query, window: int) -> ResultPage:
         """The first `window` hits, as the engine ranks them."""
@@ -92,8 +92,8 @@ class FolderSource:
         return self.index.recipe
 
     @property
-    def common(self) -> CommonValues | None:
-        return self.index.common
+    def frequency_table(self) -> FrequencyTable | None:
+        return self.index.frequency_table
 
     def search(self, query: Query, window: int) -> ResultPage:
         """Raises InvalidDocument for a search body: a folder is searched for words."""
@@ -104,7 +104,7 @@ class FolderSource:
         documents = [hit["_source"] for hit in found["hits"]["hits"]]
         texts = [text_of(document, self.index.meta.text) or "" for document in documents]
         sketches = sketch_many(texts, self.recipe)
-        numbers = (partial(numbers_value, text, self.recipe) for text in texts)
+        numbers = (partial(number_signature, text, self.recipe) for text in texts)
         hits = zip(found["hits"]["hits"], sketches, texts, documents, numbers, strict=True)
         return ResultPage(query, [FoundHit(hit["_id"], *others) for hit, *others in hits])
 
@@ -121,7 +121,7 @@ class ServerSource:
     fields: Sequence[str] = ()
 
     @property
-    def common(self) -> CommonValues | None:
+    def frequency_table(self) -> FrequencyTable | None:
         """Counted as a wrapped client counts it."""
         try:
             found = self._sample(SAMPLE)
@@ -130,7 +130,7 @@ class ServerSource:
                 raise
             found = self._sample(most)
         sketches = self._decoded(found["hits"]["hits"])
-        return count_common_values([one for one in sketches if not isinstance(one, str)], self.recipe)
+        return count_document_frequency([one for one in sketches if not isinstance(one, str)], self.recipe)
 
     def search(self, query: Query, window: int) -> ResultPage:
         with options(enabled=False):

@@ -14,7 +14,7 @@ from ndd_search.errors import InvalidDocument
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField, are_keys, is_sketch_object
 from ndd_search.sketching.sketches import Sketch, sketch
-from ndd_search.text.numbers import numbers_value
+from ndd_search.text.numbers import number_signature
 from ndd_search.writing.actions import Action, touches
 
 logger = logging.getLogger("ndd_search")
@@ -130,7 +130,7 @@ class Sketcher:
 
     def _parts(self, where: SketchField, text: str, found: Sketch) -> dict[str, Any]:
         self.report.sketched += 1
-        numbers = numbers_value(text, self.recipe) if self.numbers else None
+        numbers = number_signature(text, self.recipe) if self.numbers else None
         return where.parts(found, self.recipe, self.keys, numbers)
 
     def _drop(self, document: dict[str, Any], where: SketchField) -> None:

@@ -124,14 +124,14 @@ def cluster(release: Release, nodes: int = 3, heap: str = "512m") -> Iterator[li
     names = [f"n{i + 1}" for i in range(nodes)]
     ports = free_ports(nodes)
     managers = "cluster_manager" if release.family == "opensearch" else "master"
-    common = {
+    frequency_table = {
         "discovery.seed_hosts": ",".join(f"127.0.0.1:{port}" for port in ports),
         f"cluster.initial_{managers}_nodes": ",".join(names),
     }
     with contextlib.ExitStack() as stack:
         servers = [
             stack.enter_context(
-                Server(release, heap=heap, **common, **{"node.name": name, "transport.port": str(port)})
+                Server(release, heap=heap, **frequency_table, **{"node.name": name, "transport.port": str(port)})
             )
             for name, port in zip(names, ports, strict=True)
         ]

@@ -177,7 +177,7 @@ def test_a_wrapped_client_is_copied_and_pickled_as_far_as_the_client_itself(
 def test_threads_share_a_client_and_one_of_them_does_the_work(library: Library, proxy: Proxy, engine: Engine) -> None:
     at_proxy = Engine(**{**engine.__dict__, "url": proxy.url})
     with at_proxy.client() as plain, ThreadPoolExecutor(8) as pool:
-        client = ndd.wrap(plain, min_similarity=BAR, common=False, strategy="one_phase")
+        client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False, strategy="one_phase")
         proxy.reset(lambda _, __: Harm(delay=0.1))
         answers = list(pool.map(lambda _: body_of(client.search(index=library.news, body=PAGE)), range(8)))
         assert len({tuple(ids(one)) for one in answers}) == 1
@@ -195,7 +195,7 @@ def test_coroutines_share_a_client_and_one_of_them_does_the_work(
 
     async def run() -> None:
         async with at_proxy.async_client() as plain:
-            client = ndd.wrap(plain, min_similarity=BAR, common=False, strategy="one_phase")
+            client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False, strategy="one_phase")
             answers = await asyncio.gather(*(client.search(index=library.news, body=PAGE) for _ in range(8)))
             assert len({tuple(ids(one)) for one in answers}) == 1
             assert len(proxy.searches) == 1
@@ -209,7 +209,7 @@ def test_a_cancelled_task_holds_nobody_up(library: Library, proxy: Proxy, engine
 
     async def run() -> None:
         async with at_proxy.async_client() as plain:
-            client = ndd.wrap(plain, min_similarity=BAR, common=False)
+            client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False)
             first = asyncio.create_task(client.search(index=library.news, body=PAGE))
             await asyncio.sleep(0.1)
             others = [asyncio.create_task(client.search(index=library.news, body=PAGE)) for _ in range(3)]
@@ -236,7 +236,7 @@ def test_a_thread_waits_for_another_no_longer_than_its_own_timeout(
 ) -> None:
     at_proxy, go_on = Engine(**{**engine.__dict__, "url": proxy.url}), threading.Event()
     with at_proxy.client() as plain, ThreadPoolExecutor(1) as pool:
-        client = ndd.wrap(plain, min_similarity=BAR, common=False, strategy="one_phase")
+        client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False, strategy="one_phase")
         proxy.reset(lambda number, _: None if number else go_on.wait(20) and None)
         slow = pool.submit(client.search, index=library.news, body=PAGE)
         while not proxy.passed:
@@ -258,7 +258,7 @@ def test_a_task_waits_for_another_no_longer_than_its_own_timeout(
 
     async def run() -> None:
         async with at_proxy.async_client() as plain:
-            client = ndd.wrap(plain, min_similarity=BAR, common=False, strategy="one_phase")
+            client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False, strategy="one_phase")
             slow = asyncio.create_task(client.search(index=library.news, body=PAGE))
             while not proxy.passed:
                 await asyncio.sleep(0.01)
@@ -313,7 +313,7 @@ def test_an_index_without_sketches_is_asked_again_after_a_while(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:
     now = [0.0]
-    caller = connect(proxy.url, cache=False, plain_for=30, strategy="one_phase")
+    caller = connect(proxy.url, cache=False, bypass_seconds=30, strategy="one_phase")
     settings_of(caller).clock = lambda: now[0]
     for seconds, sent in ((0, 2), (29, 1), (31, 2), (60, 1)):
         now[0] = seconds

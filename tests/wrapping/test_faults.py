@@ -57,8 +57,8 @@ def test_a_later_round_that_fails_gives_what_the_first_one_gave(
     name: str, library: Library, connect: Connect, proxy: Proxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "ndd_search")
-    caller = connect(proxy.url, common=False)
-    healthy = connect(common=False, max_window=80, cache=False).search(index=library.news, body=LONG)
+    caller = connect(proxy.url, frequency_table=False)
+    healthy = connect(frequency_table=False, max_window=80, cache=False).search(index=library.news, body=LONG)
     for _ in range(2):  # it is not remembered either
         proxy.reset(after_the_first(LATER[name]))
         answer = caller.search(index=library.news, body=LONG)
@@ -73,7 +73,7 @@ def test_a_later_round_that_fails_gives_what_the_first_one_gave(
 
 
 def test_a_time_budget_ends_the_search_for_more(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, time_budget=0.5, common=False)
+    caller = connect(proxy.url, time_budget=0.5, frequency_table=False)
     proxy.reset(after_the_first(Harm(delay=3.0)))
     began = time.perf_counter()
     answer = caller.search(index=library.news, body=LONG)
@@ -107,7 +107,7 @@ def test_common_values_are_counted_later_where_the_first_search_took_all_the_tim
 
 
 def test_msearch_fails_open_for_each_search(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, common=False, strategy="one_phase")
+    caller = connect(proxy.url, frequency_table=False, strategy="one_phase")
     lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}, {"index": library.news}, LONG]
     for harm in (Harm(cut=True), Harm(status=503), Harm(status=200, body=GARBAGE), Harm(status=200, body=NO_RESULT)):
         proxy.reset(after_the_first(harm))
@@ -125,7 +125,7 @@ def test_msearch_gives_what_it_has_where_one_search_gets_nothing_at_all(
     with engine.client() as client:
         client.indices.create(index=index, body=made)  # refuses to read sketches, so its search needs a second round
         bulk(engine, client, actions(index, engine))
-    caller = connect(proxy.url, common=False, strategy="one_phase", client={"max_retries": 0})
+    caller = connect(proxy.url, frequency_table=False, strategy="one_phase", client={"max_retries": 0})
     lines: list[Any] = [{"index": library.news}, {"query": MATCH, "size": 5}, {"index": index}, {"query": MATCH}]
     for harm in (Harm(cut=True), Harm(status=503), Harm(status=200, body=b'"upstream connect error"')):
         proxy.reset(after_the_first(harm))
@@ -219,7 +219,7 @@ def test_a_first_answer_that_is_partial_is_not_mixed_with_a_later_one(
         hits = {**partial["hits"], "hits": partial["hits"]["hits"][: 20 - number]}  # and one that is short as well
         body = json.dumps({**partial, **said, "hits": hits}).encode()
         proxy.reset(lambda number, _, body=body: None if number else Harm(status=200, body=body))  # type: ignore[misc]
-        answer = connect(proxy.url, strategy="one_phase", common=False).search(index=library.news, body=LONG)
+        answer = connect(proxy.url, strategy="one_phase", frequency_table=False).search(index=library.news, body=LONG)
         assert len(proxy.searches) == 1
         assert answer["ndd"]["examined"] == 20 - number
         assert answer["ndd"]["degraded"] == "the engine's answer is partial, the page is made of it"
@@ -235,7 +235,7 @@ def test_a_round_that_another_cluster_answers_is_not_mixed_with_the_first(
     clusters = {"total": 2, "successful": 2, "skipped": 0, "details": {"far": {"took": 3}}}
     body = json.dumps({**both, "_clusters": clusters}).encode()
     proxy.reset(lambda number, _: None if number else Harm(status=200, body=body))
-    answer = connect(proxy.url, strategy="one_phase", common=False).search(index=library.news, body=LONG)
+    answer = connect(proxy.url, strategy="one_phase", frequency_table=False).search(index=library.news, body=LONG)
     assert answer["_clusters"] == clusters
     assert answer["ndd"]["degraded"] == "a later round failed, the page is made of the first hits"
     assert answer["ndd"]["examined"] == 80
@@ -256,7 +256,7 @@ def test_a_limit_on_the_documents_looked_at_is_no_trouble(library: Library, conn
 def test_a_timeout_of_ones_own_is_kept_to_beside_a_time_budget(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:
-    caller = connect(proxy.url, time_budget=5.0, common=False, strategy="one_phase", cache=False)
+    caller = connect(proxy.url, time_budget=5.0, frequency_table=False, strategy="one_phase", cache=False)
     for said in (0.5, 20.0):
         if library.engine.family == "elasticsearch":
             caller = caller.with_client(caller.client.options(request_timeout=said))

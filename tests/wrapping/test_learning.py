@@ -11,8 +11,8 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.indexing.templates import properties
-from ndd_search.matching.frequency_table import CommonValues
-from ndd_search.middleware.learned import Counted, Knowledge, Known, KnownToCaller, View
+from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.middleware.learned import Counted, Learned, LearnedOfCaller, LearnedOfTarget, View
 from ndd_search.paging.cache import cache_key
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, Library, bulk, settings_of
@@ -79,7 +79,7 @@ def client_like(client: Any) -> Any:
 
 def test_who_sees_no_sketch_switches_nothing_off_for_others(library: Library, connect: Connect, proxy: Proxy) -> None:
     """As with field-level security: the blind one's hits have no doc values, and nothing exists for him."""
-    caller = connect(proxy.url, cache=False, common=False, strategy="one_phase")
+    caller = connect(proxy.url, cache=False, frequency_table=False, strategy="one_phase")
     plain = connect(wrapped=False)
     seen = plain.search(index=library.news, body={"query": MATCH, "size": 20, "_source": False})
 
@@ -160,7 +160,7 @@ def test_an_index_that_refuses_what_we_read_loses_no_hit_beside_others(
 
 def test_what_is_known_of_many_targets_stays_within_bounds() -> None:
     values = np.arange(20_000, dtype=np.int32)
-    knowledge, table = Knowledge(), CommonValues(5000, values, values, "w3-k64-v1")
+    knowledge, table = Learned(), FrequencyTable(5000, values, values, "w3-k64-v1")
     counted = Counted(table, View(frozenset(), 0), until=1.0)
     for number in range(200):
         assert knowledge.add_table(cache_key(number), counted) == table.digest
@@ -171,15 +171,15 @@ def test_what_is_known_of_many_targets_stays_within_bounds() -> None:
     assert knowledge.about(cache_key(199)).window_limit == 70
     for number in range(100_000):
         knowledge.learn(cache_key("index", number), whole_until=1.0)
-        knowledge.learn_of_caller(cache_key("caller", number), plain_until=1.0)
-    assert knowledge.about(cache_key("index", 0)) == Known()
-    assert knowledge.of_caller(cache_key("caller", 0)) == KnownToCaller()
-    assert knowledge.of_caller(cache_key("caller", 99_999)).plain_until == 1.0
+        knowledge.learn_of_caller(cache_key("caller", number), bypass_until=1.0)
+    assert knowledge.about(cache_key("index", 0)) == LearnedOfTarget()
+    assert knowledge.of_caller(cache_key("caller", 0)) == LearnedOfCaller()
+    assert knowledge.of_caller(cache_key("caller", 99_999)).bypass_until == 1.0
 
 
 def test_a_count_that_never_ends_is_not_waited_for_for_ever() -> None:
     """As in the copy of a process that was made while another thread counted."""
-    knowledge, target, caller = Knowledge(), cache_key("index"), cache_key("caller")
+    knowledge, target, caller = Learned(), cache_key("index"), cache_key("caller")
     assert knowledge.may_count(target, caller, now=0.0)
     assert not knowledge.may_count(target, caller, now=30.0)
     assert knowledge.may_count(target, caller, now=90.0)

@@ -265,7 +265,7 @@ def test_common_values_are_counted_in_as_many_documents_as_the_index_gives(
     target, known = cache_key(f"/{index}/_search"), settings_of(caller).known
     counted = known.table(target, known.about(target).tables[0])
     assert counted is not None
-    assert 20 < counted.common.documents <= 70  # copies count as fewer
+    assert 20 < counted.frequency_table.documents <= 70  # copies count as fewer
     assert known.about(target).window_limit == 70
 
 

@@ -77,35 +77,35 @@ def bodies(one: Passed) -> list[dict[str, Any]]:
 def test_what_is_sent(library: Library, connect: Connect, proxy: Proxy) -> None:
     """Two trips at most, sketches of the window once, aggregations once, few documents."""
     asked = {**PAGE, "aggs": {"mean": {"avg": {"field": "price"}}}, "highlight": {"fields": {"body": {}}}}
-    trips = {}
+    round_trips = {}
     for strategy in STRATEGIES:
-        caller = connect(proxy.url, window=100, cache=False, common=False, strategy=strategy)
+        caller = connect(proxy.url, window=100, cache=False, frequency_table=False, strategy=strategy)
         proxy.reset()
         answer = caller.search(index=library.news, body=asked)
         assert all("body" in hit["highlight"] for hit in answer["hits"]["hits"])
-        trips[strategy] = [bodies(one) for one in proxy.searches]
-        sent = [body for trip in trips[strategy] for body in trip]
+        round_trips[strategy] = [bodies(one) for one in proxy.searches]
+        sent = [body for trip in round_trips[strategy] for body in trip]
         assert len([body for body in sent if "aggs" in body]) == 1
         assert "mean" in answer["aggregations"]
         if strategy != "one_phase":
             (sketches,) = [body for body in sent if body.get("_source") is False]
             assert (sketches["from"], sketches["size"], sketches["stored_fields"]) == (0, 100, "_none_")
             assert "highlight" not in sketches
-    assert [len(trips[strategy]) for strategy in STRATEGIES] == [1, 2, 2]
-    assert len(trips["one_trip"][0]) == 2
-    own = trips["one_trip"][0][0]
+    assert [len(round_trips[strategy]) for strategy in STRATEGIES] == [1, 2, 2]
+    assert len(round_trips["one_trip"][0]) == 2
+    own = round_trips["one_trip"][0][0]
     assert (own["from"], own["size"]) == (0, 18)
 
 
 def test_one_trip_is_enough_where_copies_stand_close(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, window=100, cache=False, common=False, strategy="one_trip", mode="drop")
+    caller = connect(proxy.url, window=100, cache=False, frequency_table=False, strategy="one_trip", mode="drop")
     caller.search(index=library.news, body={"query": MATCH, "size": 5})
     (sent,) = proxy.searches
     assert "/_msearch" in sent.target
 
 
 def test_the_next_page_asks_for_documents_only(library: Library, connect: Connect, proxy: Proxy) -> None:
-    caller = connect(proxy.url, window=100, common=False)
+    caller = connect(proxy.url, window=100, frequency_table=False)
     plain = connect(window=100, cache=False, strategy="one_phase")
     first = caller.search(index=library.news, body=PAGE)
     proxy.reset()
@@ -124,7 +124,7 @@ def test_the_next_page_asks_for_documents_only(library: Library, connect: Connec
 def test_one_trip_gives_the_page_where_the_list_ends_before_it_does(
     start: int, library: Library, connect: Connect
 ) -> None:
-    caller = connect(window=20, max_window=20, cache=False, common=False, mode="annotate")
+    caller = connect(window=20, max_window=20, cache=False, frequency_table=False, mode="annotate")
     body = {"query": MATCH, "from": start, "size": 10}
     whole = caller.search(index=library.news, body={**body, "ndd": {"strategy": "one_phase"}})
     answer = caller.search(index=library.news, body={**body, "ndd": {"strategy": "one_trip"}})
@@ -136,7 +136,7 @@ def test_one_trip_gives_the_page_where_the_list_ends_before_it_does(
 def test_a_keep_of_your_own_is_given_documents_though_sketches_are_remembered(
     library: Library, connect: Connect
 ) -> None:
-    caller = connect(window=100, common=False)
+    caller = connect(window=100, frequency_table=False)
     assert caller.search(index=library.news, body=PAGE)["ndd"]["strategy"] == "one_trip"
     with ndd.options(keep=[lambda hit: hit["_source"]["published"]]):
         answer = caller.search(index=library.news, body=PAGE)
@@ -149,7 +149,7 @@ def test_a_second_trip_of_one_trip_that_fails_gives_what_the_first_gave(
     name: str, library: Library, connect: Connect, proxy: Proxy
 ) -> None:
     healthy = connect(window=100, cache=False, strategy="one_phase").search(index=library.news, body=PAGE)
-    caller = connect(proxy.url, window=100, common=False, strategy="one_trip", client={"max_retries": 0})
+    caller = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip", client={"max_retries": 0})
     for _ in range(2):  # it is not remembered
         proxy.reset(after_the_first(LATER[name]))
         answer = caller.search(index=library.news, body=PAGE)
@@ -171,7 +171,7 @@ def test_documents_that_cannot_be_had_in_two_phases_give_the_page_of_the_engine(
     name: str, library: Library, connect: Connect, proxy: Proxy
 ) -> None:
     plain = connect(wrapped=False).search(index=library.news, body={**PAGE, "_source": {"excludes": ["ndd"]}})
-    caller = connect(proxy.url, window=100, common=False, strategy="two_phase", client={"max_retries": 0})
+    caller = connect(proxy.url, window=100, frequency_table=False, strategy="two_phase", client={"max_retries": 0})
     seen: list[Passed] = []
 
     def only_the_second(_: int, request: Passed) -> Harm | None:
@@ -191,7 +191,7 @@ def test_documents_that_cannot_be_had_in_two_phases_give_the_page_of_the_engine(
 
 def test_out_of_time_between_the_trips(library: Library, connect: Connect, proxy: Proxy) -> None:
     proxy.reset(lambda number, _: Harm(delay=0.6) if number == 0 else None)
-    caller = connect(proxy.url, window=100, common=False, strategy="one_trip", time_budget=0.5)
+    caller = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip", time_budget=0.5)
     answer = caller.search(index=library.news, body=PAGE)
     assert answer["ndd"]["degraded"] == "out of time, the page is made of the first hits"
     assert 5 <= len(ids(answer)) <= 10
@@ -204,7 +204,7 @@ def test_a_later_trip_that_is_refused_is_not_tried_again_beyond_the_time(
     if library.engine.family != "elasticsearch":
         pytest.skip("opensearch-py cannot be told for a single request")
     proxy.reset(lambda number, _: Harm(status=503, delay=0.3) if number else None)
-    caller = connect(proxy.url, window=100, common=False, strategy="one_trip", time_budget=1.0)
+    caller = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip", time_budget=1.0)
     assert caller.search(index=library.news, body=PAGE)["ndd"]["degraded"]
     assert len(proxy.searches) == 2  # the client on its own would have asked three times more
 
@@ -215,13 +215,13 @@ def test_an_engine_that_lets_nobody_msearch_is_asked_in_one_phase(
 ) -> None:
     body = b'{"error": {"type": "x", "reason": "no", "root_cause": []}, "status": %d}' % status
     proxy.reset(lambda _, request: Harm(status=status, body=body) if "_msearch" in request.target else None)
-    caller = connect(proxy.url, window=100, cache=False, common=False)
+    caller = connect(proxy.url, window=100, cache=False, frequency_table=False)
     healthy = connect(window=100, cache=False, strategy="one_phase").search(index=library.news, body=PAGE)
-    for trips in (2, 3):  # the second search does not try again
+    for round_trips in (2, 3):  # the second search does not try again
         answer = caller.search(index=library.news, body=PAGE)
         assert answer["hits"] == healthy["hits"]
         assert (answer["ndd"]["strategy"], answer["ndd"]["degraded"]) == ("one_phase", None)
-        assert len(proxy.searches) == trips
+        assert len(proxy.searches) == round_trips
 
 
 @pytest.mark.parametrize("strategy", ["two_phase", "one_trip"])
@@ -238,7 +238,7 @@ def test_an_index_that_changes_between_the_trips_is_asked_again_in_one_phase(
                 client.delete(index=index, id=best, refresh=True)
             return None
 
-        caller = connect(proxy.url, window=100, cache=False, common=False, strategy=strategy)
+        caller = connect(proxy.url, window=100, cache=False, frequency_table=False, strategy=strategy)
         proxy.reset(change)
         answer = caller.search(index=index, body=PAGE)
         assert len(proxy.searches) == 3
@@ -264,7 +264,7 @@ def test_a_remembered_stream_that_is_older_than_the_index_is_fetched_again(
     with engine.client() as client:
         client.indices.create(index=index, body=mapping(engine))
         bulk(engine, client, actions(index, engine))
-        caller = connect(proxy.url, window=100, common=False)
+        caller = connect(proxy.url, window=100, frequency_table=False)
         first = caller.search(index=index, body=PAGE)
         for one in ids(first)[:3]:
             client.delete(index=index, id=one, refresh=True)
@@ -292,7 +292,9 @@ def test_scores_are_those_that_the_sketches_came_with(
 
     proxy.reset(a_little_later)
     healthy = connect(window=100, cache=False, strategy="one_phase").search(index=library.news, body=PAGE)
-    answer = connect(proxy.url, window=100, common=False, strategy=strategy).search(index=library.news, body=PAGE)
+    answer = connect(proxy.url, window=100, frequency_table=False, strategy=strategy).search(
+        index=library.news, body=PAGE
+    )
     assert len(proxy.searches) == 2
     assert answer["ndd"]["degraded"] is None
     assert answer["hits"] == healthy["hits"]

@@ -196,7 +196,7 @@ def test_threads_that_write_and_search_lose_nothing(engine: Engine, index: str) 
     ledger = Ledger()
     create(engine, index)
     with engine.client() as plain, ThreadPoolExecutor(WORKERS) as pool:
-        client = ndd.wrap(plain, min_similarity=BAR, plain_for=0.0)
+        client = ndd.wrap(plain, min_similarity=BAR, bypass_seconds=0.0)
         done = [pool.submit(run, Worker(number, index, ledger), client) for number in range(WORKERS)]
         for one in done:
             one.result()
@@ -210,7 +210,7 @@ def test_tasks_that_write_and_search_lose_nothing(engine: Engine, index: str) ->
 
     async def soak() -> None:
         async with engine.async_client() as plain:
-            client = ndd.wrap(plain, min_similarity=BAR, plain_for=0.0)
+            client = ndd.wrap(plain, min_similarity=BAR, bypass_seconds=0.0)
             await asyncio.gather(*(run_async(Worker(number, index, ledger), client) for number in range(WORKERS)))
 
     asyncio.run(soak())

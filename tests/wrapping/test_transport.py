@@ -130,7 +130,7 @@ def test_a_client_that_shares_the_transport_is_not_wrapped_with_it(pair: Pair) -
     assert b"ndd.sketch" not in pair.outcome(lambda: other.search(**SEARCH)).received[0].body
     for one, window in ((client, 20), (third, 30), (sharing(client), 20)):
         assert one.transport.ndd.settings.options.window == window
-        one.transport.ndd.settings.plain_for = 0.0
+        one.transport.ndd.settings.bypass_seconds = 0.0
         assert b"ndd.sketch" in pair.outcome(lambda one=one: one.search(**SEARCH)).received[0].body
     assert ndd.unwrap(client).transport is transport
     assert b"ndd.sketch" not in pair.outcome(lambda: client.search(**SEARCH)).received[0].body
