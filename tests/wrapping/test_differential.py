@@ -108,7 +108,7 @@ def test_every_method_does_through_a_wrapped_client_what_it_does_without(pair: P
         assert wrapped == plain, call
         compared += 1
         sent += bool(plain.received)
-    assert compared > 400
+    assert compared > 250
     assert sent > compared / 2
 
 
@@ -174,7 +174,7 @@ def test_helpers_do_what_they_do_without(pair: Pair) -> None:
 def document_class(pair: Pair) -> Any:
     """A class of documents of the client's own DSL, with fields of our names."""
     if pair.family == "elasticsearch":
-        module: Any = importlib.import_module("elasticsearch.dsl")
+        module: Any = pytest.importorskip("elasticsearch.dsl", reason="elasticsearch-py has it from release 8.18 on")
     else:
         module = importlib.import_module(
             "opensearchpy._async.helpers.document" if pair.asynchronous else "opensearchpy"
