@@ -71,9 +71,7 @@ def test_a_document_with_numbers_that_an_update_would_change_is_left_alone_and_t
     numbers(engine, index)
     before = {key: source(engine, index, key) for key in [f"c{i}" for i in range(len(CHANGED))]}
     done = run(engine.url, "backfill", index, "--fields", "text", "--slices", 1, code=3)
-    assert (
-        "left as they were: 5 documents (c0, c1, c2, c3, c4): a number has more digits than the engine" in done.stderr
-    )
+    assert "not changed: 5 documents (c0, c1, c2, c3, c4): a number has more digits than the engine" in done.stderr
     assert f"{len(KEPT)} documents written" in done.stdout
     assert {key: source(engine, index, key) for key in before} == before
     for i, number in enumerate(KEPT):
@@ -91,7 +89,7 @@ def test_removing_sketches_leaves_such_documents_alone_too(engine: Engine, index
     put(engine, index, {"c0": f'{{"ndd": {made}, "data": {CHANGED[0]}}}', "k0": f'{{"ndd": {made}, "data": 0.5}}'})
     before = source(engine, index, "c0")
     done = run(engine.url, "backfill", index, "--remove", "ndd", "--yes", code=3)
-    assert "left as they were: 1 document (c0): a number has more digits" in done.stderr
+    assert "not changed: 1 document (c0): a number has more digits" in done.stderr
     assert source(engine, index, "c0") == before
     assert json.loads(source(engine, index, "k0")).get("ndd") is None
 
@@ -134,7 +132,7 @@ def test_only_objects_that_hold_a_sketch_are_removed(engine: Engine, index: str)
         client.indices.create(index=index, body={"mappings": {"properties": mapping}})
         fill(client, index, documents)
         done = run(engine.url, "backfill", index, "--remove", "food", "--yes", code=3)
-        assert "left as they were: 1 document (theirs): its field food is not a sketch" in done.stderr
+        assert "not changed: 1 document (theirs): its field food is not a sketch" in done.stderr
         kept = {
             key: {k: v for k, v in hit["_source"].items() if v is not None}
             for key, hit in stored(client, index).items()
@@ -152,7 +150,7 @@ def test_removing_asks_first_and_is_refused_where_there_is_nobody_to_ask(engine:
         fill(client, index, [{"id": "1", "text": TEXT}])
         backfill(client, index, ["text"])
         done = run(engine.url, "backfill", index, "--remove", "ndd", code=2)
-        assert f"1 document of {index} would lose ndd: say --yes" in done.stderr
+        assert f"1 document of {index} would lose ndd: add --yes" in done.stderr
         assert "ndd" in stored(client, index)["1"]["_source"]
         for answer, code in (("n", 1), ("", 1), ("y", 0)):
             assert stored(client, index)["1"]["_source"].get("ndd")
@@ -162,7 +160,7 @@ def test_removing_asks_first_and_is_refused_where_there_is_nobody_to_ask(engine:
                 keyboard.flush()
                 words = command(engine.url, "backfill", index, "--remove", "ndd")
                 asked = subprocess.run(words, stdin=terminal, capture_output=True, text=True, check=False, timeout=120)
-            assert f"1 document of {index} would lose ndd. Go on? [y/N]" in asked.stderr
+            assert f"1 document of {index} would lose ndd. Continue? [y/N]" in asked.stderr
             assert asked.returncode == code
         assert not stored(client, index)["1"]["_source"].get("ndd")
 

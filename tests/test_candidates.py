@@ -167,11 +167,11 @@ def test_the_command_line_says_when_there_are_more_and_leaves_nothing_open(engin
         store(client, index, ndd.with_sketches(copies, "body", keys=8))
         client.indices.refresh(index=index)
         done = run(engine.url, "duplicates", index, "--size", 1)
-        assert "there are more: --size shows them" in done.stdout
+        assert "there are more: --size shows more" in done.stdout
         assert done.stderr == ""
         assert "there are more" not in run(engine.url, "duplicates", index, "--size", 10).stdout
         done = run(engine.url, "duplicates", index, "--of", "again0", "--size", 3)
-        assert "there are more: --size shows them" in done.stdout
+        assert "there are more: --size shows more" in done.stdout
         assert done.stderr == ""
         assert "there are more" not in run(engine.url, "duplicates", index, "--of", "again0", "--size", 4).stdout
         done = run(engine.url, "duplicates", index, "--of", "again0", "--size", 1, "--json")
@@ -242,7 +242,7 @@ def test_as_many_duplicates_of_a_document_are_found_as_are_asked_for(
         assert len(told.out.splitlines()) in (99, 100)  # the document itself is one of those, or is not
         assert "documents that share most keys with it were compared: there may be more" in told.err
         assert main(words) == 0
-        assert "there are more: --size shows them" in capsys.readouterr().out
+        assert "there are more: --size shows more" in capsys.readouterr().out
 
 
 def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index: str) -> None:

@@ -286,18 +286,18 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
     ("words", "sentence"),
     [
         (["search", "{tmp}/nowhere", "x"], "there is no index here; make it: ndd-search index FILE"),
-        (["search", "{tmp}", "x", "--settings", "{tmp}/absent"], "it is no index"),
+        (["search", "{tmp}", "x", "--settings", "{tmp}/absent"], "it is not an index"),
         (["tune", "{tmp}/nowhere", "--queries", "{tmp}/articles.jsonl"], "there is no index here; make it"),
         (["tune", "{tmp}/nowhere", "--queries", "{tmp}/absent"], "{tmp}/absent: No such file or directory"),
         (["tune", "{tmp}", "--queries", "{tmp}/absent", "--save", "{tmp}/no/x.toml"], "there is no folder {tmp}/no"),
         (["dedupe", "--text", "a,,b"], "expected NAME or NAME,NAME"),
         (["compare", "-", "-"], "standard input can be read once"),
-        (["doctor", "http://localhost:99999999", "news"], "is no address of a cluster"),
-        (["doctor", "http://[::1", "news"], "is no address of a cluster"),
+        (["doctor", "http://localhost:99999999", "news"], "is not an address of a cluster"),
+        (["doctor", "http://[::1", "news"], "is not an address of a cluster"),
         (["doctor", "https://localhost:1", "news", "--ca-certs", "{tmp}/absent"], "--ca-certs {tmp}/absent: No such"),
-        (["search", "{tmp}", "x"], "it is no index of ndd-search"),
+        (["search", "{tmp}", "x"], "it is not an index of ndd-search"),
         (["index", "{tmp}/absent.jsonl", "{tmp}/idx"], "there is no such file"),
-        (["index", "{tmp}/articles.jsonl", "{tmp}/articles.jsonl"], "it is no index of ndd-search"),
+        (["index", "{tmp}/articles.jsonl", "{tmp}/articles.jsonl"], "it is not an index of ndd-search"),
         (["index", "{tmp}/photo.jpg", "{tmp}/idx"], "expected .jsonl, .ndjson, .json, .csv"),
         (["index", "{tmp}/list.json", "{tmp}/idx"], "it holds no document that can be indexed"),
         (["compare", "{tmp}/photo.jpg", "{tmp}/photo.jpg"], "it is not UTF-8 text"),
@@ -404,7 +404,7 @@ def test_a_page_of_a_ranked_list_says_when_there_is_more() -> None:
     lines = [f"line {i} is about {i * 7919} things of its own" for i in range(25)]
     done = ndd("dedupe", stdin="\n".join(lines))
     assert done.stdout.splitlines() == lines[:10]
-    assert "the page ends here: --size shows more, --from 10 goes on" in done.stderr
+    assert "the page ends here: --size shows more, --from 10 shows the next page" in done.stderr
     assert ndd("dedupe", "--from", "20", stdin="\n".join(lines)).stderr == ""
 
 

@@ -173,5 +173,5 @@ def _show(arguments: argparse.Namespace, facts: dict[str, int], text: tuple[str,
     deleted = f", {facts['deleted']:,} others deleted from it" if arguments.replace else ""
     say(
         f"{many(facts['added'], 'document')} added to {arguments.folder}{replaced}{deleted}, "
-        f"which holds {facts['documents']:,} now; text: {', '.join(text)}"
+        f"which now holds {facts['documents']:,}; text: {', '.join(text)}"
     )

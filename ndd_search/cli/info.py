@@ -1,4 +1,4 @@
-"""Say what an index folder holds: its documents, fields and settings.
+"""Show the number of documents, the fields and the settings of an index folder.
 
 examples:
   ndd-search info news.idx

@@ -1,4 +1,4 @@
-"""Print the sketches of texts: a file each, or the lines of standard input.
+"""Print the sketches of texts: of each file, or of each line of standard input.
 
 examples:
   ndd-search sketch old.txt new.txt
@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="texts in UTF-8, .html without its markup; without any, each line of standard input",
+        help="texts in UTF-8, or .html, read without its markup; without files, each line of standard input",
     )
     add_recipe(parser)
     add_json(parser)
