@@ -423,5 +423,5 @@ def test_the_policy_says_what_it_needs() -> None:
     with pytest.raises(ValueError, match="action must be"):
         DuplicatePolicy("drop", client=None)  # type: ignore[arg-type]
     actions = ndd.with_sketches(DOCUMENTS, "body", keys=8, duplicates=DuplicatePolicy("mark", client=NoSearch()))
-    with pytest.raises(ValueError, match=r"names no _index: say in DuplicatePolicy\(index="):
+    with pytest.raises(ValueError, match=r"names no _index: name the index to search in DuplicatePolicy\(index="):
         list(actions)

@@ -285,13 +285,13 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["search", "{tmp}/nowhere", "x"], "there is no index here; make it: ndd-search index FILE"),
+        (["search", "{tmp}/nowhere", "x"], "there is no index here; create it: ndd-search index FILE"),
         (["search", "{tmp}", "x", "--settings", "{tmp}/absent"], "it is not an index"),
-        (["tune", "{tmp}/nowhere", "--queries", "{tmp}/articles.jsonl"], "there is no index here; make it"),
+        (["tune", "{tmp}/nowhere", "--queries", "{tmp}/articles.jsonl"], "there is no index here; create it"),
         (["tune", "{tmp}/nowhere", "--queries", "{tmp}/absent"], "{tmp}/absent: No such file or directory"),
         (["tune", "{tmp}", "--queries", "{tmp}/absent", "--save", "{tmp}/no/x.toml"], "there is no folder {tmp}/no"),
         (["dedupe", "--text", "a,,b"], "expected NAME or NAME,NAME"),
-        (["compare", "-", "-"], "standard input can be read once"),
+        (["compare", "-", "-"], "standard input can be read only once"),
         (["doctor", "http://localhost:99999999", "news"], "is not an address of a cluster"),
         (["doctor", "http://[::1", "news"], "is not an address of a cluster"),
         (["doctor", "https://localhost:1", "news", "--ca-certs", "{tmp}/absent"], "--ca-certs {tmp}/absent: No such"),

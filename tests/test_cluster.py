@@ -78,7 +78,7 @@ OLD = {"version": {"number": "7.10.2"}, "tagline": "The OpenSearch Project: http
 @pytest.mark.parametrize(
     ("status", "body", "words"),
     [
-        (401, b"{}", "it answers 401 Unauthorized; check the user, or NDD_SEARCH_API_KEY"),
+        (401, b"{}", "it answers 401 Unauthorized; check user and password, or NDD_SEARCH_API_KEY"),
         (200, b"<html>", "not a search engine"),
         (200, b'{"version": {"number": "1"}}', "its answer does not name the engine; name it with --engine"),
     ],

@@ -151,8 +151,10 @@ def test_short_texts_of_one_template_are_told(engine: Engine, index: str) -> Non
     assert diagnosis.figures is not None
     assert diagnosis.figures.templated == 2
     notes = "\n".join(told(diagnosis, "note"))
-    assert "2 of 2 hits that would be listed under another differ from it in a few words at the same place" in notes
-    assert "set must_match to a field that tells them apart" in notes
+    assert (
+        "2 of 2 hits that would be listed under another differ from it only in a few words at the same place" in notes
+    )
+    assert "set must_match to a field in which they differ" in notes
 
 
 def test_a_template_is_texts_that_differ_at_one_place_each_in_its_own_words() -> None:

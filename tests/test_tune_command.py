@@ -221,9 +221,9 @@ def test_more_queries_than_wanted_are_a_sample(folder: Path, queries: Path) -> N
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ("\n \n", "it holds no query; write one a line"),
-        ('{"query": {"match_all": {}}}', "none of the queries could be answered"),
-        ("nothing has this word", "none of 1 queries finds anything"),
+        ("\n \n", "it holds no query; write one per line"),
+        ('{"query": {"match_all": {}}}', "none of the queries succeeded"),
+        ("nothing has this word", "none of 1 queries finds a hit"),
     ],
 )
 def test_queries_that_say_nothing_are_told(folder: Path, queries: Path, lines: str, told: str) -> None:
@@ -235,7 +235,7 @@ def test_wrong_places_are_told(folder: Path, queries: Path, tmp_path: Path) -> N
     assert "there is no index here" in run("tune", tmp_path / "no", "--queries", queries, code=2).stderr
     assert "No such file" in run("tune", folder, "--queries", tmp_path / "no", code=2).stderr
     assert "is not an address" in run("tune", folder, "news", "--queries", queries, code=2).stderr
-    assert "name the index behind" in run("tune", "http://localhost:1", "--queries", queries, code=2).stderr
+    assert "name the index after" in run("tune", "http://localhost:1", "--queries", queries, code=2).stderr
 
 
 def test_pages_where_nothing_resembles_anything_are_told_so(tmp_path: Path, queries: Path) -> None:
