@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-import ndd_search as ndd
 from ndd_search.cli.cluster import Address
 from ndd_search.errors import IndexUnusable
+from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.templates import component_template, files
 from tests.engines.find import Engine
 from tests.test_backfill import run
@@ -37,7 +37,7 @@ def test_an_address_is_read(url: str, bare: str, user: str) -> None:
 
 @pytest.mark.parametrize("url", ["localhost:9200", "ftp://host", "http://", "", "news"])
 def test_what_is_no_address_is_refused_with_an_example(url: str) -> None:
-    with pytest.raises(ValueError, match="is no address of a cluster; one looks like https://USER:PASSWORD@HOST:9200"):
+    with pytest.raises(ValueError, match="is not an address of a cluster; write it as https://USER:PASSWORD@HOST:9200"):
         Address.parse(url)
 
 
@@ -78,9 +78,9 @@ OLD = {"version": {"number": "7.10.2"}, "tagline": "The OpenSearch Project: http
 @pytest.mark.parametrize(
     ("status", "body", "words"),
     [
-        (401, b"{}", "it answers 401 Unauthorized; check the user, or NDD_SEARCH_API_KEY"),
-        (200, b"<html>", "no search engine"),
-        (200, b'{"version": {"number": "1"}}', "it does not say which engine it is; say so with --engine"),
+        (401, b"{}", "it answers 401 Unauthorized; check user and password, or NDD_SEARCH_API_KEY"),
+        (200, b"<html>", "not a search engine"),
+        (200, b'{"version": {"number": "1"}}', "its answer does not name the engine; name it with --engine"),
     ],
 )
 def test_what_does_not_answer_like_an_engine_is_told(status: int, body: bytes, words: str) -> None:
@@ -103,7 +103,7 @@ def test_credentials_are_never_sent_to_where_a_redirect_points(status: int) -> N
         answering(status, b"", other.replace("://", "://who:hidden@") + "/") as (url, _),
     ):
         address = Address.parse(url, api_key="secret")
-        with pytest.raises(IndexUnusable, match=f"it answers {status} and points to http://…@127") as raised:
+        with pytest.raises(IndexUnusable, match=f"it answers {status} and redirects to http://…@127") as raised:
             address.detect()
         assert "hidden" not in str(raised.value)
         for engine in ("elasticsearch", "opensearch"):
@@ -130,13 +130,13 @@ def test_an_address_shows_no_secret_in_repr_and_str() -> None:
 )
 def test_a_password_is_not_repeated_in_the_message_about_an_address(url: str) -> None:
     """An address that cannot be read is told without its credentials."""
-    with pytest.raises(ValueError, match="is no address of a cluster") as raised:
+    with pytest.raises(ValueError, match="is not an address of a cluster") as raised:
         Address.parse(url)
     assert "hid" not in str(raised.value)
 
 
 def test_nobody_there_is_a_sentence() -> None:
-    with pytest.raises(IndexUnusable, match="nothing answers there"):
+    with pytest.raises(IndexUnusable, match="there is no answer"):
         Address.parse("http://127.0.0.1:1").detect()
 
 
@@ -169,7 +169,7 @@ def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine
             told = template(engine, *put, "--add-to", index, "--index", index).stdout
             assert told.splitlines() == [
                 f"component template {index} is installed",
-                f"index template {index} composes it: indexes made from now on have the fields",
+                f"index template {index} composes it: new indexes will have the fields",
                 f"index {index} has the fields",
             ]
             client.indices.create(index=f"{index}-1")
@@ -197,11 +197,13 @@ def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_change
         put = ["--name", index, "--put", engine.url]
         for words in (["--add-to", index], ["--index", index]):
             done = template(engine, *put, *words, code=2)
-            assert "ndd is a field of type text, not our object; choose another name: --field" in done.stderr
+            assert (
+                "ndd is a field of type text, not an object with sketches; choose another name: --field" in done.stderr
+            )
         after = client.indices.get_index_template(name=index)["index_templates"][0]["index_template"]
         assert not after.get("composed_of")
         assert "index" in template(engine, *put, "--field", "ndd2", "--index", index).stdout
-        document = ndd.sketch_fields({"body": "some text"}, "body", field="ndd2")
+        document = sketch_fields({"body": "some text"}, "body", field="ndd2")
         client.index(index=index, id="1", body=document)
         client.indices.delete_index_template(name=index)
         with suppress(Exception):

@@ -280,4 +280,4 @@ def test_without_labels_the_report_shows_a_histogram_and_pairs_near_the_bar(fold
 
 def test_an_unknown_method_is_named_with_those_that_are_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(folder), "--methods", "auto,minhash"]) == 2
-    assert "no method is called minhash: there are auto, auto-128" in capsys.readouterr().err
+    assert "unknown methods minhash: choose from auto, auto-128" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.errors import IndexUnusable
+from ndd_search.errors import IndexUnusable, RecipeMismatch
 from tests.test_embedded import documents, ids
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
@@ -26,7 +26,7 @@ def index(tmp_path: Path) -> ndd.Index:
 def test_a_second_writer_gets_a_sentence(tmp_path: Path, index: ndd.Index) -> None:
     def slow() -> Any:
         yield {"id": "slow", "body": "x"}
-        with pytest.raises(IndexUnusable, match="another writer is at work"):
+        with pytest.raises(IndexUnusable, match="another process is writing to it"):
             ndd.Index.open(tmp_path / "news").add([{"id": "second", "body": "y"}])
 
     assert index.add(slow()) == 1
@@ -37,15 +37,15 @@ def test_what_is_no_index_of_ours_is_refused(tmp_path: Path, index: ndd.Index) -
         ndd.Index.open(tmp_path / "nowhere")
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
-    with pytest.raises(IndexUnusable, match="it is no index of ndd-search"):
+    with pytest.raises(IndexUnusable, match="it is not an index of ndd-search"):
         ndd.Index.open(tmp_path / "photos", text="body")
-    with pytest.raises(IndexUnusable, match="it is no index of ndd-search"):
+    with pytest.raises(IndexUnusable, match="it is not an index of ndd-search"):
         ndd.Index.open(tmp_path / "photos" / "cat.jpg", text="body")
     with pytest.raises(IndexUnusable, match="it was made with text"):
         ndd.Index.open(tmp_path / "news", text="summary")
     with pytest.raises(IndexUnusable, match="it was made with language 'english'"):
         ndd.Index.open(tmp_path / "news", language="german")
-    with pytest.raises(ndd.RecipeMismatch, match="holds sketches of recipe"):
+    with pytest.raises(RecipeMismatch, match="holds sketches of recipe"):
         ndd.Index.open(tmp_path / "news", recipe=ndd.Recipe.words(size=7))
     with pytest.raises(ValueError, match="language must be one"):
         ndd.Index.open(tmp_path / "other", text="body", language="klingon")
@@ -58,8 +58,8 @@ def test_what_is_no_index_of_ours_is_refused(tmp_path: Path, index: ndd.Index) -
     [
         ({"format": 99}, "written by a version with index format 99.*update ndd-search"),
         ({"recipe": "w3-k64-v9"}, "written by a version with recipe w3-k64-v9.*update ndd-search"),
-        ({"text": None}, "it is no index of ndd-search"),
-        ("[" * 100_000, "it is no index of ndd-search"),
+        ({"text": None}, "it is not an index of ndd-search"),
+        ("[" * 100_000, "it is not an index of ndd-search"),
     ],
 )
 def test_what_another_version_wrote_is_refused(index: ndd.Index, change: dict[str, Any] | str, problem: str) -> None:
@@ -71,7 +71,7 @@ def test_what_another_version_wrote_is_refused(index: ndd.Index, change: dict[st
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("meta.json", "its meta.json is gone"), ("*.store", "engine failed"), ("*.pos", "engine failed")],
+    [("meta.json", "its meta.json is missing"), ("*.store", "engine failed"), ("*.pos", "engine failed")],
 )
 def test_an_index_that_lost_a_file_is_told(index: ndd.Index, name: str, problem: str) -> None:
     for path in index.path.glob(name):
@@ -86,7 +86,7 @@ def test_an_index_with_nonsense_inside_a_file_is_told_whatever_the_engine_raises
     written = bytearray(path.read_bytes())
     written[:-110] = b"\xff" * (len(written) - 110)  # the footer, which is read first, stays whole
     path.write_bytes(written)
-    with pytest.raises(IndexUnusable, match=r"the engine failed.*make the index anew"):
+    with pytest.raises(IndexUnusable, match=r"the engine failed.*create the index again"):
         ndd.Index.open(index.path).search("climate")
 
 
@@ -123,7 +123,7 @@ except ndd.NDDError as error:
     done = subprocess.run(
         [sys.executable, "-c", code, index.path], capture_output=True, text=True, timeout=120, check=False
     )
-    assert "see to the disk" in done.stdout or "no space left" in done.stdout, done.stderr
+    assert "check free space" in done.stdout or "no space left" in done.stdout, done.stderr
     assert len(ndd.Index.open(index.path)) == 120
 
 
@@ -159,7 +159,7 @@ def test_who_may_not_write_searches_and_is_told_when_adding(index: ndd.Index) ->
     let_in(index.path)
     told = told_another_user(index)
     assert len(told) == 1
-    assert "this user may not write there; let this user write there, or copy the folder" in told[0]
+    assert "this user has no write permission; give this user write permission, or copy the folder" in told[0]
 
 
 @pytest.mark.parametrize("closed", ["the folder", "the one above"])
@@ -170,7 +170,7 @@ def test_who_may_not_read_is_told(index: ndd.Index, closed: str) -> None:
     told = told_another_user(index)
     folder.chmod(0o700)  # for who cleans up
     assert len(told) == 2
-    assert all("it cannot be read: Permission denied; see to its owner and mode" in line for line in told)
+    assert all("it cannot be read: Permission denied; check its owner and permissions" in line for line in told)
 
 
 def test_a_folder_that_cannot_be_written_is_told() -> None:
@@ -220,7 +220,7 @@ def test_a_reader_who_may_not_write_sees_what_others_commit(index: ndd.Index) ->
         reader.stdin.write("\n")
         reader.stdin.flush()
         assert sorted(reader.stdout.readline()) == sorted("['one', 'two']\n")
-        assert "this user may not write there" in reader.stdout.readline()
+        assert "this user has no write permission" in reader.stdout.readline()
     assert index.get("mine") is None
 
 

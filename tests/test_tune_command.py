@@ -192,7 +192,7 @@ def test_ctrl_c_loses_nothing_and_the_end_of_the_input_is_quit(folder: Path, que
     words = ["tune", folder, "--queries", queries, "--ask", 9, "--answers", answers]
     code, shown = terminal(words, lambda shown, asked: b"y\n" if asked < 2 else signal.SIGINT)
     assert code == 130
-    assert "the same command goes on from here" in " ".join(shown.split())
+    assert "run the same command to continue" in " ".join(shown.split())
     assert len(answers.read_text().splitlines()) == 2
     code, shown = terminal(words, lambda shown, asked: b"\x04")
     assert (code, "after 2 yes" in shown) == (0, True)
@@ -200,7 +200,7 @@ def test_ctrl_c_loses_nothing_and_the_end_of_the_input_is_quit(folder: Path, que
 
 def test_without_a_terminal_nobody_can_be_asked(folder: Path, queries: Path) -> None:
     done = run("tune", folder, "--queries", queries, "--ask", 5, code=2)
-    assert "--ask needs somebody to answer, and standard input is no terminal" in done.stderr
+    assert "--ask needs a terminal to ask questions, and standard input is not one" in done.stderr
 
 
 def test_queries_that_cannot_be_answered_are_told_and_counted_and_the_others_count(folder: Path, queries: Path) -> None:
@@ -221,9 +221,9 @@ def test_more_queries_than_wanted_are_a_sample(folder: Path, queries: Path) -> N
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ("\n \n", "it holds no query; write one a line"),
-        ('{"query": {"match_all": {}}}', "none of the queries could be answered"),
-        ("nothing has this word", "none of 1 queries finds anything"),
+        ("\n \n", "it holds no query; write one per line"),
+        ('{"query": {"match_all": {}}}', "none of the queries succeeded"),
+        ("nothing has this word", "none of 1 queries finds a hit"),
     ],
 )
 def test_queries_that_say_nothing_are_told(folder: Path, queries: Path, lines: str, told: str) -> None:
@@ -234,8 +234,8 @@ def test_queries_that_say_nothing_are_told(folder: Path, queries: Path, lines: s
 def test_wrong_places_are_told(folder: Path, queries: Path, tmp_path: Path) -> None:
     assert "there is no index here" in run("tune", tmp_path / "no", "--queries", queries, code=2).stderr
     assert "No such file" in run("tune", folder, "--queries", tmp_path / "no", code=2).stderr
-    assert "is no address" in run("tune", folder, "news", "--queries", queries, code=2).stderr
-    assert "name the index behind" in run("tune", "http://localhost:1", "--queries", queries, code=2).stderr
+    assert "is not an address" in run("tune", folder, "news", "--queries", queries, code=2).stderr
+    assert "name the index after" in run("tune", "http://localhost:1", "--queries", queries, code=2).stderr
 
 
 def test_pages_where_nothing_resembles_anything_are_told_so(tmp_path: Path, queries: Path) -> None:
@@ -259,7 +259,7 @@ def test_settings_to_start_from_are_kept_and_what_is_tuned_is_the_bar(
     run("tune", folder, "--queries", queries, "--preset", "products", "--save", saved, code=1)
     assert read_settings(saved).options == ndd.preset("products").options
     told = run("tune", folder, "--queries", queries, "--preset", "messages").stderr
-    assert "the index was made with recipe w3-k64-v1, preset messages has c5-k64-v1-nourls" in told
+    assert "the index was made with recipe w3-k64-v1, preset messages is meant for c5-k64-v1-nourls" in told
 
 
 def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_what_was_saved(

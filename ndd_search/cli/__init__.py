@@ -1,7 +1,7 @@
-"""ndd-search: search results without near-duplicates, from the command line.
+"""The command line program ndd-search.
 
-Each command is a module of this package with a sentence at its head, `configure(parser)` and `run(arguments)`, which
-returns the exit code; only the module of the command that is called is imported.
+Each command is a module of this package with its help in the docstring, `configure(parser)` and `run(arguments)`, which
+returns the exit code. Only the module of the called command is imported.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ndd_search.native import in_use
 DONE, NO, FAILED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS = {
-    "demo": "the same searches on a small collection, without and with ndd_search",
-    "index": "put documents into an index folder",
+    "demo": "run the same searches on a small collection, without and with ndd_search",
+    "index": "add documents to an index folder",
     "search": "search an index folder",
-    "info": "say what an index folder holds",
+    "info": "show what an index folder holds",
     "delete": "delete documents from an index folder",
-    "verify": "say whether the files of an index folder are whole",
+    "verify": "check the files of an index folder for damage",
     "sketch": "print the sketches of texts",
-    "compare": "say how alike two texts are",
-    "dedupe": "read a ranked list, print a page of it without near-duplicates",
-    "evaluate": "compare the methods on labelled pairs",
+    "compare": "show how similar two texts are",
+    "dedupe": "read a ranked list and print a page of it without near-duplicates",
+    "evaluate": "compare all methods on labelled pairs",
     "template": "print or install the index template of Elasticsearch or OpenSearch",
-    "backfill": "give the documents of a live index their sketches",
+    "backfill": "add sketches to the documents of a live index",
     "duplicates": "find near-duplicates in a whole index",
-    "tune": "find the setting that suits an index, by its queries and your answers",
-    "doctor": "say what is wrong with an index, and what to do",
+    "tune": "find the settings that suit an index, from your queries and answers",
+    "doctor": "find problems of an index, with remedies",
 }
 
 _EXAMPLES = """\
@@ -46,8 +46,8 @@ examples:
   ndd-search compare old.txt new.txt
   ndd-search backfill http://localhost:9200 news --fields title,body
 
-exit codes: 0 done; 1 the answer is no (nothing found, not alike); 2 wrong usage or failure; 3 done in part (standard
-error says which lines were left out); 130 interrupted
+exit codes: 0 done; 1 the answer is no (nothing found, not similar); 2 wrong usage or failure; 3 done in part (standard
+error names what was skipped); 130 interrupted
 """
 
 
@@ -58,16 +58,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         from ndd_search.allocator import keep_freed
 
         keep_freed()
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a character that a terminal does not have is no reason to fail
+    if isinstance(sys.stdout, io.TextIOWrapper):  # escape characters that its encoding lacks, instead of failing
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         if words and words[0] in COMMANDS:
             return _run(words[0], words[1:])
-        _overview().parse_args(words or ["--help"])  # ends the program: help, version, or what is wrong
+        _overview().parse_args(words or ["--help"])  # exits with help, version, or an error
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # the reader has enough; nothing more can be written, not even at exit
+    except BrokenPipeError:  # the reader has closed the pipe: discard the rest, also what is flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (NDDError, OSError, ValueError) as error:
         warn(_sentence(error))
@@ -89,7 +89,7 @@ def _run(name: str, words: Sequence[str]) -> int:
     )
     command.configure(parser)
     code: int = command.run(parser.parse_args(words))
-    if sys.stdout:  # there is none where the caller has closed it
+    if sys.stdout:  # there is none if the caller has closed it
         sys.stdout.flush()
     return code
 

@@ -1,4 +1,4 @@
-"""Give the documents of a live index their sketches, or take them away.
+"""Add sketches to the documents of a live index, or remove them.
 
 examples:
   ndd-search backfill http://localhost:9200 news --fields title,body
@@ -6,9 +6,9 @@ examples:
   ndd-search backfill http://localhost:9200 news --fields title,body --field ndd_next --recipe w5-k128-v1
   ndd-search backfill http://localhost:9200 news --remove ndd --yes
 
-The index is searched and written to all the while; a document that somebody changes meanwhile is never overwritten. A
-run that was ended in any way is continued by running it again: the index itself knows what is left. --remove asks
-before it begins. The exit code is 3 when documents are left as they were.
+The index can be searched and written to during the run. A concurrent change of a document is never overwritten. After
+an interruption, run the same command again: it continues with the documents that are left. --remove asks before it
+starts. The exit code is 3 if some documents were not changed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ndd_search.cli.output import (
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 from ndd_search.presets import preset
 from ndd_search.recipe import Recipe
-from ndd_search.tuning.marked import safe
+from ndd_search.text.printable import safe
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,20 +47,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     either = parser.add_mutually_exclusive_group()
     add_recipe(either)
     add_preset(either)
-    parser.add_argument("--keys", type=int, default=0, help="keys to store for whole-index candidates (none)")
-    parser.add_argument("--numbers", action="store_true", help="store numbers for the guard numbers_must_match, too")
-    parser.add_argument("--remove", metavar="FIELD", help="take away the sketches of this object instead")
+    parser.add_argument(
+        "--keys", type=int, default=0, help="number of keys to store, by which `duplicates` finds candidates (none)"
+    )
+    parser.add_argument("--numbers", action="store_true", help="also store numbers, for the guard numbers_must_match")
+    parser.add_argument("--remove", metavar="FIELD", help="instead remove the sketches stored in this object")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
-    parser.add_argument("--query", type=_query, help="only documents that match: JSON, as in a search request")
-    parser.add_argument("--rate", type=float, help="documents a second (as many as the server takes)")
-    parser.add_argument("--slices", type=int, default=2, help="threads side by side (2)")
+    parser.add_argument(
+        "--query", type=_query, help="process only documents that match this query: JSON, as in a search request"
+    )
+    parser.add_argument("--rate", type=float, help="documents per second (no limit)")
+    parser.add_argument("--slices", type=int, default=2, help="number of threads (2)")
     parser.add_argument(
         "--recheck",
         "--resume",
         action="store_true",
-        help="also compare sketches that are there with their texts: after a run that was killed while others wrote",
+        help="also compare existing sketches with their texts: for use after a run that was killed while others wrote",
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what there is to do")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done, without changes")
     add_json(parser)
 
 
@@ -85,13 +89,13 @@ def run(arguments: argparse.Namespace) -> int:
         if settings.remove and not arguments.yes and not _agreed(settings.plan(client), settings.field):
             print("nothing was changed")
             return NO
-        told = 0
+        reported = 0
         with progress("backfill", None, arguments.json) as move:
 
             def on_progress(done: int, total: int) -> None:
-                nonlocal told
-                move(done - told, total)
-                told = done
+                nonlocal reported
+                move(done - reported, total)
+                reported = done
 
             report = settings.run(client, on_progress)
     return _report(report, arguments.json)
@@ -99,24 +103,24 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _plan(work: list[Work], as_json: bool) -> int:
     if as_json:
-        print_json([_work(one) for one in work])
+        print_json([_work(item) for item in work])
         return DONE
     shown = table("index", ">documents", ">to do", "")
-    for one in work:
-        shown.add_row(one.index, f"{one.documents:,}", f"{one.waiting:,}", one.problem)
+    for item in work:
+        shown.add_row(item.index, f"{item.documents:,}", f"{item.waiting:,}", item.problem)
     console().print(shown)
     return DONE
 
 
 def _agreed(work: list[Work], field: str) -> bool:
-    """Ask whether so many documents are to lose what they hold. Raises ValueError when there is nobody to ask."""
-    if not (count := sum(one.waiting for one in work)):
+    """Ask the user to confirm the removal. Raises ValueError if standard input is not a terminal."""
+    if not (count := sum(item.waiting for item in work)):
         return True
-    names = ", ".join(one.index for one in work if one.waiting)
+    names = ", ".join(item.index for item in work if item.waiting)
     what = f"{many(count, 'document')} of {names} would lose {field}"
     if not sys.stdin or not sys.stdin.isatty():
-        raise ValueError(f"{what}: say --yes to remove it without being asked; nothing was changed")
-    print(f"{what}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+        raise ValueError(f"{what}: add --yes to remove it without a question; nothing was changed")
+    print(f"{what}. Continue? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -128,29 +132,29 @@ def _report(report: BackfillReport, as_json: bool) -> int:
         warn(f"the server refused {count} documents: {reason}")
     for reason, left in tally.left.items():
         examples = ", ".join(map(safe, left.examples)) + (", ..." if left.count > len(left.examples) else "")
-        warn(f"left as they were: {many(left.count, 'document')} ({examples}): {reason}")
+        warn(f"not changed: {many(left.count, 'document')} ({examples}): {reason}")
     if as_json:
         facts: dict[str, Any] = {**dataclasses.asdict(tally), "corrected": report.corrected}
-        print_json({"work": [_work(one) for one in report.work], **facts, "remaining": report.remaining})
+        print_json({"work": [_work(item) for item in report.work], **facts, "remaining": report.remaining})
     else:
         print(
             f"{tally.written - tally.noops:,} documents written, {report.corrected:,} of them corrected; "
-            f"{tally.conflicts:,} met again after others had changed them, {tally.gone:,} deleted meanwhile; "
+            f"{tally.conflicts:,} retried after a concurrent change, {tally.gone:,} deleted during the run; "
             f"{report.remaining:,} left"
         )
-    undone = report.remaining or tally.left or tally.refused or any(one.problem for one in report.work)
+    undone = report.remaining or tally.left or tally.refused or any(item.problem for item in report.work)
     return PARTLY if undone else DONE
 
 
-def _work(one: Work) -> dict[str, Any]:
-    return {"index": one.index, "documents": one.documents, "waiting": one.waiting, "problem": one.problem}
+def _work(item: Work) -> dict[str, Any]:
+    return {"index": item.index, "documents": item.documents, "waiting": item.waiting, "problem": item.problem}
 
 
 def _query(text: str) -> dict[str, Any]:
     try:
         query = json.loads(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"no JSON: {error}") from None
+        raise argparse.ArgumentTypeError(f"not JSON: {error}") from None
     if not isinstance(query, dict) or len(query) != 1:
         raise argparse.ArgumentTypeError('expected one query, {"term": {...}}, as under "query" of a search request')
     return dict(query.get("query", query))

@@ -1,4 +1,4 @@
-"""What the commands that talk to a cluster share: its address, the right client for it, its errors in a sentence."""
+"""Connects commands to a cluster: parses its address, creates a client of its engine, translates its errors."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _CLIENTS = {
     "elasticsearch": ("elasticsearch", "Elasticsearch", "request_timeout"),
     "opensearch": ("opensearchpy", "OpenSearch", "timeout"),
 }
-_SECONDS = 120  # for one request: a page of large documents on a busy server takes long
+_SECONDS = 120  # timeout of a request: a page of large documents takes long on a busy server
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a cluster is, and who asks. url: without credentials. ca_certs: a file, "" for the system's own.
+    """The address of a cluster, and credentials. url: without credentials. ca_certs: a file, "" for the system's.
 
-    The password and the API key are left out of `repr`, so that no log and no traceback shows them.
+    `repr` omits the password and the API key, so that no log or traceback shows them.
     """
 
     url: str
@@ -43,16 +43,16 @@ class Address:
 
     @classmethod
     def parse(cls, url: str, *, api_key: str = "", ca_certs: str = "", insecure: bool = False) -> Address:
-        """http[s]://[USER:PASSWORD@]HOST[:PORT][/PREFIX]. Raises ValueError, without a password, for anything else."""
+        """Parse http[s]://[USER:PASSWORD@]HOST[:PORT][/PREFIX]. Raises ValueError, whose message hides a password."""
         wrong = (
-            f"{_without_credentials(url)!r} is no address of a cluster; one looks like https://USER:PASSWORD@HOST:9200"
+            f"{_without_credentials(url)!r} is not an address of a cluster; write it as https://USER:PASSWORD@HOST:9200"
         )
         try:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 9200)
         except ValueError as error:  # a port, or the brackets of an IPv6 address
             reason = str(error)
-            if "@" in url:  # urllib takes what precedes a "/" in a password for a port, and quotes it
+            if "@" in url:  # urllib reads a part of a password with "/" as the port, and quotes it in its message
                 reason = 'write "/", "?", "#" and "@" of a password as %2F, %3F, %23 and %40'
             raise ValueError(f"{wrong} ({reason})") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -64,17 +64,17 @@ class Address:
 
     @property
     def authorization(self) -> dict[str, str]:
-        """The header that says who asks."""
+        """The authorization header."""
         if self.user:
-            told = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
-            return {"authorization": f"Basic {told}"}
+            credentials = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+            return {"authorization": f"Basic {credentials}"}
         return {"authorization": f"ApiKey {self.api_key}"} if self.api_key else {}
 
     def detect(self) -> str:
-        """Ask the cluster what it is: "elasticsearch" or "opensearch"."""
+        """Ask the cluster for its engine: "elasticsearch" or "opensearch"."""
         try:
             context = ssl.create_default_context(cafile=self.ca_certs or None)
-        except OSError as error:  # which does not name the file
+        except OSError as error:  # its message does not name the file
             raise ValueError(f"--ca-certs {self.ca_certs}: {error.strerror or error}") from None
         if self.insecure:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -82,27 +82,29 @@ class Address:
         request = urllib.request.Request(f"{self.url}/", headers={**self.authorization, "accept": "application/json"})
         try:
             with opener.open(request, timeout=30) as answer:
-                told = json.load(answer)
+                info = json.load(answer)
         except urllib.error.HTTPError as error:
             error.close()
             if 300 <= error.code < 400 and (target := error.headers.get("location")):
-                what = f"it answers {error.code} and points to {_without_credentials(target)}"
-                raise IndexUnusable(self.url, what, "give that address if it is the cluster's") from None
-            remedy = f"check the user, or {API_KEY}; with --engine this question is not asked"
+                what = f"it answers {error.code} and redirects to {_without_credentials(target)}"
+                raise IndexUnusable(self.url, what, "give that address if it belongs to the cluster") from None
+            remedy = f"check user and password, or {API_KEY}; with --engine this request is not sent"
             raise IndexUnusable(self.url, f"it answers {error.code} {error.reason}", remedy) from None
         except OSError as error:
             reason = getattr(error, "reason", error)
-            raise IndexUnusable(self.url, f"nothing answers there ({reason})", "is the address right?") from None
+            raise IndexUnusable(self.url, f"there is no answer ({reason})", "check the address") from None
         except ValueError:
-            raise IndexUnusable(self.url, "what answers there is no search engine", "is the address right?") from None
-        if told.get("version", {}).get("distribution") == "opensearch" or "OpenSearch" in told.get("tagline", ""):
+            raise IndexUnusable(
+                self.url, "the server at this address is not a search engine", "check the address"
+            ) from None
+        if info.get("version", {}).get("distribution") == "opensearch" or "OpenSearch" in info.get("tagline", ""):
             return "opensearch"
-        if "You Know, for Search" in told.get("tagline", ""):
+        if "You Know, for Search" in info.get("tagline", ""):
             return "elasticsearch"
-        raise IndexUnusable(self.url, "it does not say which engine it is", "say so with --engine")
+        raise IndexUnusable(self.url, "its answer does not name the engine", "name it with --engine")
 
     def client(self, engine: str) -> Any:
-        """A client of the engine's own library. Raises MissingExtra."""
+        """Create a client of the library of an engine. Raises MissingExtra if it is not installed."""
         package, name, timeout = _CLIENTS[engine]
         with importing(package, f"a cluster of {engine}", package, engine):
             library = import_module(package)
@@ -115,44 +117,44 @@ class Address:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: the credentials would be sent to whatever host the answer names."""
+    """Follows no redirect: it would send the credentials to the host that the response names."""
 
     def redirect_request(self, *_: Any) -> None:
-        """As in urllib: None makes the redirect an HTTPError."""
+        """Return None, which makes urllib raise HTTPError."""
 
 
 def _without_credentials(url: str) -> str:
-    """An address as a message may show it: what stands between "//" and the last "@" becomes "…"."""
+    """Replace the credentials in an address, between "//" and the last "@", by "…"."""
     before, at, host = url.rpartition("@")
     scheme, slashes, _ = before.partition("//")
     return f"{scheme if slashes else ''}{slashes}…@{host}" if at else url
 
 
 def add_cluster(parser: argparse.ArgumentParser, *, positional: bool = True) -> None:
-    """The address and what belongs to it."""
+    """Add the options of an address and its credentials."""
     if positional:
         parser.add_argument("url", metavar="URL", help="http[s]://[USER:PASSWORD@]HOST[:PORT]")
-    parser.add_argument("--engine", choices=ENGINES, help="what runs there (asked of the server itself)")
-    parser.add_argument("--ca-certs", default="", metavar="FILE", help="certificates to trust (the system's)")
-    parser.add_argument("--insecure", action="store_true", help="take any certificate")
+    parser.add_argument("--engine", choices=ENGINES, help="the search engine (detected)")
+    parser.add_argument("--ca-certs", default="", metavar="FILE", help="file of certificates to trust (the system's)")
+    parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
 
 
 @contextmanager
 def connected(arguments: argparse.Namespace, url: str) -> Iterator[Any]:
-    """A client for the block; what the client raises inside becomes a sentence."""
+    """Yield a client. Its errors inside the block become IndexUnusable with the reason that the server gave."""
     key = os.environ.get(API_KEY, "")
     address = Address.parse(url, api_key=key, ca_certs=arguments.ca_certs, insecure=arguments.insecure)
     with address.client(arguments.engine or address.detect()) as client:
         try:
             yield client
         except Exception as error:
-            if (told := told_by_server(error)) is None:
+            if (reason := server_reason(error)) is None:
                 raise
-            raise IndexUnusable(address.url, told, "nothing is lost: the same command may be run again") from error
+            raise IndexUnusable(address.url, reason, "nothing is lost: run the same command again") from error
 
 
-def told_by_server(error: Exception) -> str | None:
-    """The server's own words, without the wrapping; None for an error that is not of a client's library."""
+def server_reason(error: Exception) -> str | None:
+    """The reason that the server gave for an error; None if the error is not of a client library."""
     if type(error).__module__.partition(".")[0] not in ("elasticsearch", "elastic_transport", "opensearchpy"):
         return None
     body = getattr(error, "body", None) or getattr(error, "info", None)

@@ -1,12 +1,12 @@
-"""Say how alike two texts are: resemblance and containment as their sketches tell, and as all shingles tell.
+"""Show how similar two texts are: resemblance and containment, estimated from sketches and from all shingles.
 
 examples:
   ndd-search compare old.txt new.txt
   ndd-search compare - other.txt --recipe c5-k128-v1 < one.txt
   ndd-search compare 4711 4712 --in news.idx
 
-With --in, A and B are ids of documents of an index folder, and it is decided as in a search there, which knows what
-many of its documents have in common. The exit code is 0 for near-duplicates and 1 for others.
+With --in, A and B are ids of documents of an index folder. They are then compared as in a search there, with the
+document frequencies of the index. The exit code is 0 for near-duplicates and 1 for others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from ndd_search.cli.output import (
     table,
 )
 from ndd_search.cli.search import open_index
-from ndd_search.cli.sources import read_text
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.matching.frequency_table import FrequencyTable
@@ -41,6 +40,7 @@ from ndd_search.paging.collapse import collapse
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimate_containment
 from ndd_search.sketching.sketches import sketch_many
+from ndd_search.sources.files import read_text
 from ndd_search.text.shingles import shingle_texts
 
 if TYPE_CHECKING:
@@ -48,12 +48,14 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", metavar="A", help='a text in UTF-8, .html without its markup, "-" for standard input')
-    parser.add_argument("b", metavar="B", help="another one")
+    parser.add_argument(
+        "a", metavar="A", help='a text in UTF-8, or .html, read without its markup; "-" for standard input'
+    )
+    parser.add_argument("b", metavar="B", help="the other text")
     parser.add_argument("--in", type=Path, dest="folder", metavar="FOLDER", help="the index of documents A and B")
     add_min_similarity(parser)
     add_settings(parser)
-    parser.add_argument("--shared", type=int, default=10, help="shared shingles to show (10)")
+    parser.add_argument("--shared", type=int, default=10, help="number of shared shingles to show (10)")
     add_recipe(parser)
     add_json(parser)
 
@@ -68,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
             hits = _stored(index, arguments.a, arguments.b)
         texts = [text_of(hit, fields) or "" for hit in hits]
     elif arguments.a == arguments.b == "-":
-        raise ValueError("standard input can be read once: name a file for one of the two texts")
+        raise ValueError("standard input can be read only once: name a file for one of the two texts")
     else:
         hits = texts = [read_text(name, sys.stdin) for name in (arguments.a, arguments.b)]
         fields = ()
@@ -89,15 +91,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stored(index: Index, *ids: str) -> list[dict[str, Any]]:
-    """Some documents by their ids. Raises InvalidDocument naming the first that is not there."""
+    """Return documents by their ids. Raises InvalidDocument naming the first missing one."""
     documents = [(id, index.get(id)) for id in ids]
     if lacking := [id for id, document in documents if document is None]:
-        raise InvalidDocument(index.path, f"there is no document {lacking[0]!r}", "give ids, as a search shows them")
+        raise InvalidDocument(index.path, f"there is no document {lacking[0]!r}", "give ids as a search shows them")
     return [document for _, document in documents if document is not None]
 
 
 def _figures(texts: Sequence[str], recipe: Recipe, most: int) -> dict[str, Any]:
-    """What the sketches of two texts estimate, and what is true of all their shingles. most: shared ones to list."""
+    """Compare two texts by their sketches and by all their shingles. most: the most shared shingles to list."""
     a, b = sketch_many(texts, recipe)
     alike = estimate(a, b, recipe)
     first, second = (dict.fromkeys(shingle_texts(text, recipe)) for text in texts)

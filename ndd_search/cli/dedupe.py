@@ -1,7 +1,7 @@
 """Read a ranked list from standard input, best first, and print a page of it without near-duplicates.
 
-A line is a text, or, with --text, a JSON object that has its text in these fields. Lines come out as they went in.
-What many of the lines have in common, a frame or a template, counts less.
+Each line is a text, or with --text a JSON object with its text in these fields. Lines are printed unchanged. Shingles
+that many of the lines share, as those of a template, count less.
 
 examples:
   ndd-search dedupe < titles.txt
@@ -22,10 +22,10 @@ from ndd_search.cli.output import (
     comma_list,
     page_settings,
     print_json,
+    print_line,
     stored_options,
     warn,
 )
-from ndd_search.cli.sources import input_lines, json_lines, print_line
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.matching.document_frequency import count_in_list
@@ -33,11 +33,12 @@ from ndd_search.matching.frequency_table import SAMPLE
 from ndd_search.paging.collapse import collapse, evenly
 from ndd_search.paging.page import Info
 from ndd_search.sketching.sketches import sketch_many
+from ndd_search.sources.rows import input_lines, json_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--text", type=comma_list, help="lines are JSON objects with their text in these fields, with commas"
+        "--text", type=comma_list, help="lines are JSON objects with their text in these fields, joined by commas"
     )
     add_page(parser)
     add_recipe(parser)
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     for sentence in left_out:
         warn(sentence)
     if texts and all(text is None for text in texts):
-        raise InvalidDocument("standard input", f"no line has text in {', '.join(fields)}", "see to --text")
+        raise InvalidDocument("standard input", f"no line has text in {', '.join(fields)}", "check the names in --text")
     numbers = list(hits)
     options, recipe = stored_options(arguments)
     sketches = sketch_many((text or "" for text in texts), recipe)
@@ -73,20 +74,20 @@ def run(arguments: argparse.Namespace) -> int:
                 {"line": numbers[copy.rank], "similarity": round(copy.similarity, 4)} for copy in group.duplicates
             ]
             found = {"line": numbers[group.rank], "hit": line.removesuffix("\r"), "duplicates": copies}
-            if group.duplicate_of is not None:  # shown itself, by --mode annotate or demote
+            if group.duplicate_of is not None:  # with --mode annotate or demote it is shown itself
                 found |= {"duplicate_of": numbers[group.duplicate_of], "similarity": round(group.similarity, 4)}
             print_json(found)
         else:
             print_line(line)
     for sentence in page.info.warnings:
         warn(sentence)
-    _tell_of_more(page.info, arguments.from_ + len(page.groups))
+    _note_more(page.info, arguments.from_ + len(page.groups))
     if left_out:
         return PARTLY
     return DONE if page.groups else NO
 
 
-def _tell_of_more(info: Info, end: int) -> None:
-    """A filter that ends with its page looks like one that has come to the end of its input."""
+def _note_more(info: Info, end: int) -> None:
+    """Warn if the page is not the whole list: otherwise its end looks like the end of the input."""
     if end < info.kept or not info.exhausted:
-        warn(f"the page ends here: --size shows more, --from {end} goes on")
+        warn(f"the page ends here: --size shows more, --from {end} shows the next page")

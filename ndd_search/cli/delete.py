@@ -3,7 +3,7 @@
 examples:
   ndd-search delete news.idx 4711 4712
 
-The exit code is 3 when some of the ids are not in the index, and 1 when none of them is.
+The exit code is 3 if some of the ids are not in the index, and 1 if none is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.output import add_json, many, print_json, say, warn
 from ndd_search.cli.search import open_index
-from ndd_search.tuning.marked import safe
+from ndd_search.text.printable import safe
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,14 +25,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     with open_index(arguments.folder) as index:
-        there = [id for id in dict.fromkeys(arguments.ids) if index.get(id) is not None]
-        absent = [id for id in dict.fromkeys(arguments.ids) if id not in there]
-        index.delete(there)
+        present = [id for id in dict.fromkeys(arguments.ids) if index.get(id) is not None]
+        absent = [id for id in dict.fromkeys(arguments.ids) if id not in present]
+        index.delete(present)
         left = len(index)
     if absent:
         warn(f"{arguments.folder} holds no document {', '.join(map(safe, absent))}: give ids as a search shows them")
     if arguments.json:
-        print_json({"deleted": there, "absent": absent, "documents": left})
+        print_json({"deleted": present, "absent": absent, "documents": left})
     else:
-        say(f"{many(len(there), 'document')} deleted from {arguments.folder}, which holds {left:,} now")
-    return DONE if not absent else PARTLY if there else NO
+        say(f"{many(len(present), 'document')} deleted from {arguments.folder}, which now holds {left:,}")
+    return DONE if not absent else PARTLY if present else NO

@@ -1,7 +1,7 @@
-"""Show the same searches on a small collection without and with ndd_search, side by side.
+"""Run the same searches on a small collection without and with ndd_search, side by side.
 
-The collection comes with the package: sections of the CIA World Factbook (public domain), each as it was crawled in
-July and in October 2022. It is indexed into a folder that is removed at the end.
+The collection comes with the package: sections of the CIA World Factbook (public domain), each in its versions of
+July and of October 2022. It is indexed in a temporary folder.
 
 examples:
   ndd-search demo
@@ -44,8 +44,8 @@ _AGAIN = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--query", action="append", help="search for this instead; may be given several times")
-    parser.add_argument("--svg", type=Path, help="write the first search as a picture to this file, too")
+    parser.add_argument("--query", action="append", help="run this query instead; may be given several times")
+    parser.add_argument("--svg", type=Path, help="also write the first result as an SVG picture to this file")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def compare(index: Index, query: str) -> Table:
-    """The first page of a search as the engine gives it and as it is collapsed."""
+    """A table with the first page of a search as the engine ranks it, and collapsed."""
     before = index.search(query, size=SIZE, mode="annotate")
     after = index.search(query, size=SIZE)
     places = {hit["_id"]: place for place, hit in enumerate(before["hits"]["hits"], 1)}
@@ -91,13 +91,13 @@ def compare(index: Index, query: str) -> Table:
 
 
 def show_times(index: Index, queries: tuple[str, ...], screen: Console) -> None:
-    """How long the searches take when they are repeated."""
+    """Print the median time of repeated searches."""
     times = []
     for query in queries * _AGAIN:
         began = perf_counter()
         index.search(query, size=SIZE)
         times.append((perf_counter() - began) * 1000)
-    screen.print(f"each search again, from the cache, the engine's part with it: {median(times):.2f} ms (median)")
+    screen.print(f"each search repeated, answered from the cache: {median(times):.2f} ms (median)")
 
 
 def _before(response: dict[str, Any], place: int, places: dict[str, int]) -> Text:

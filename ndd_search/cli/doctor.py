@@ -1,11 +1,11 @@
-"""Say whether an index is ready for searches without near-duplicates, and what to do when it is not.
+"""Check whether an index is ready for searches without near-duplicates; each problem comes with a remedy.
 
 examples:
   ndd-search doctor http://localhost:9200 news
   ndd-search doctor http://localhost:9200 news --fields title,body --queries queries.txt
   ndd-search doctor https://HOST news-* --json
 
-It changes nothing. The exit code is 1 when something needs doing.
+It changes nothing. The exit code is 1 if there are warnings or errors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
     parser.add_argument("--fields", type=comma_list, default=[], help="the text fields that make the sketch")
     parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
-    parser.add_argument("--queries", type=Path, metavar="FILE", help="queries to try, one a line")
+    parser.add_argument("--queries", type=Path, metavar="FILE", help="sample queries, one per line")
     add_recipe(parser)
     add_json(parser)
 
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(dataclasses.asdict(diagnosis))
     else:
         _show(diagnosis)
-    return NO if any(one.level in ("error", "warning") for one in diagnosis.findings) else DONE
+    return NO if any(finding.level in ("error", "warning") for finding in diagnosis.findings) else DONE
 
 
 def _show(diagnosis: Diagnosis) -> None:
@@ -60,9 +60,9 @@ def _show(diagnosis: Diagnosis) -> None:
         for name, value in _lines(diagnosis.figures).items():
             shown.add_row(name, value)
         out.print(shown)
-    shown = table("", "about", "what was seen", "what to do")
-    for one in diagnosis.findings:
-        shown.add_row(styled((one.level, _COLOURS[one.level])), one.about, one.what, one.remedy)
+    shown = table("", "about", "finding", "remedy")
+    for finding in diagnosis.findings:
+        shown.add_row(styled((finding.level, _COLOURS[finding.level])), finding.about, finding.what, finding.remedy)
     out.print(shown)
 
 
@@ -70,12 +70,12 @@ def _lines(figures: Figures) -> Mapping[str, str]:
     lines = {"computed with": in_use(), "documents": f"{figures.documents:,}"}
     lines["store"] = f"{figures.bytes / 2**20:,.1f} MB"
     if figures.documents:
-        lines["bytes a document"] = f"{figures.bytes / figures.documents:,.0f}"
+        lines["bytes per document"] = f"{figures.bytes / figures.documents:,.0f}"
     lines |= {f"recipe {name}": f"{count:,}" for name, count in figures.recipes.items()}
     if figures.sampled:
         lines["sketch"] = f"{figures.average_length:.1f} values on average, {figures.short:.1%} of the texts too short"
     if figures.wrong is not None:
-        lines["sketches that do not fit"] = f"{figures.wrong:.1%} of {figures.sampled} sampled"
+        lines["sketches of another text"] = f"{figures.wrong:.1%} of {figures.sampled} sampled"
     for bar, share in figures.hidden.items():
         lines[f"hidden at {bar}"] = f"{share:.1%} of {figures.hits:,} hits of {figures.queries} queries"
     return lines

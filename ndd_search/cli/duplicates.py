@@ -1,14 +1,13 @@
-"""Find near-duplicates in a whole index: of one document, of a text, or all pairs there are.
+"""Find near-duplicates in a whole index: of one document, of a text, or all pairs.
 
 examples:
   ndd-search duplicates http://localhost:9200 news --of 4711
   ndd-search duplicates http://localhost:9200 news --text article.txt --min-similarity 0.7
   ndd-search duplicates http://localhost:9200 news --json > pairs.jsonl
 
-All pairs are found by the stored sketches, which are read once and compared here: about 500 bytes of
-memory a document.
---of and --text need keys: with_sketches(..., keys=8), or ndd-search backfill ... --keys 8.
-The exit code is 1 when nothing is found, and 3 when not all documents were compared.
+To find all pairs, the stored sketches are read once and compared on this machine, with about 500 bytes of memory per
+document. --of and --text need stored keys: with_sketches(..., keys=8), or ndd-search backfill ... --keys 8.
+The exit code is 1 if nothing is found, and 3 if not all documents were compared.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from typing import Any
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_json, add_recipe, console, many, print_json, table, warn
-from ndd_search.cli.sources import read_text
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.all_pairs import read_collection
 from ndd_search.indexing.candidates import MOST_EXAMINED, NOT_ALL_COMPARED, Candidate, CandidateSearch, resembling
@@ -30,7 +28,8 @@ from ndd_search.indexing.indexes import look_up
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch, sketch
-from ndd_search.tuning.marked import safe
+from ndd_search.sources.files import read_text
+from ndd_search.text.printable import safe
 
 Pairs = Iterator[tuple[str, Candidate]]
 
@@ -39,14 +38,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--of", metavar="ID", help="of this document")
+    what.add_argument("--of", metavar="ID", help="find the duplicates of the document with this _id")
     what.add_argument(
-        "--text", metavar="FILE", help='of this text in UTF-8, .html without its markup, "-" for standard input'
+        "--text",
+        metavar="FILE",
+        help='find the duplicates of a text: a file in UTF-8, or .html, read without markup; "-" for standard input',
     )
-    parser.add_argument("--min-similarity", type=float, default=0.5, help="the bar (0.5)")
-    parser.add_argument("--keys", type=int, default=8, help="keys to ask for, at most as many as are stored (8)")
+    parser.add_argument("--min-similarity", type=float, default=0.5, help="the least similarity of a pair (0.5)")
+    parser.add_argument(
+        "--keys", type=int, default=8, help="number of keys in the query, at most as many as are stored (8)"
+    )
     parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
-    parser.add_argument("--size", type=int, default=20, help="how many to show (20); with --json all are")
+    parser.add_argument("--size", type=int, default=20, help="number of results to show (20); --json prints all")
     add_recipe(parser)
     add_json(parser)
 
@@ -70,25 +73,25 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_all(client: Any, arguments: argparse.Namespace, search: CandidateSearch) -> tuple[Pairs, str]:
-    """All pairs, and what is to be told of documents that were not compared."""
+    """Find all pairs; also return a warning about documents that were not compared, "" if there are none."""
     indexes = look_up(client, arguments.index)
     collection = read_collection(client, arguments.index, search)
     without = f"no sketch of recipe {search.recipe.id} in {search.field}"
     if not collection.copies and any(facts.documents for facts in indexes):
-        remedy = "run ndd-search backfill, or say which: --recipe ID, --field NAME"
+        remedy = "run ndd-search backfill, or name the stored sketches: --recipe ID, --field NAME"
         raise IndexUnusable(arguments.index, f"its documents have {without}", remedy)
-    told = f"{many(collection.uncompared, 'document')} not compared, with {without}: run ndd-search backfill"
-    return collection.pairs(search), told if collection.uncompared else ""
+    warning = f"{many(collection.uncompared, 'document')} not compared, with {without}: run ndd-search backfill"
+    return collection.pairs(search), warning if collection.uncompared else ""
 
 
 def _of_one(client: Any, arguments: argparse.Namespace, search: CandidateSearch) -> tuple[Pairs, str]:
-    """What resembles one document or text, and what is to be told of documents that were not compared."""
+    """Find the duplicates of one document or text; also return a warning if not all candidates were compared."""
     _check_keys(client, arguments.index, search)
     if arguments.text is not None:
         wanted, where = sketch(read_text(arguments.text, sys.stdin), search.recipe), ""
     else:
         wanted, where = _stored(client, arguments.index, arguments.of, search)
-    # Two more than are shown: the document itself, and one to know whether there are more.
+    # Two more than are shown: the document itself, and one that tells whether there are more.
     size = None if arguments.json else min(arguments.size + 2, MOST_EXAMINED)
     found, to_the_end = resembling(client, arguments.index, wanted, search, size)
     others = [one for one in found if (one.id, one.index) != (arguments.of, where)]
@@ -100,11 +103,11 @@ def _check_keys(client: Any, index: str, search: CandidateSearch) -> None:
     keys = SketchField(search.field).keys
     if not any(keys in facts.mapping.get("properties", {}) for facts in look_up(client, index)):
         remedy = f"store them: ndd-search backfill ... --keys {search.keys}"
-        raise IndexUnusable(index, f"it has no keys ({keys}) to look up", remedy)
+        raise IndexUnusable(index, f"it has no keys ({keys})", remedy)
 
 
 def _stored(client: Any, index: str, identity: str, search: CandidateSearch) -> tuple[Sketch, str]:
-    """The sketch of a document, and which index it is in, where there are several."""
+    """Return the sketch of a document, and the name of its index."""
     where = SketchField(search.field)
     body = {
         "query": {"ids": {"values": [identity]}},
@@ -118,7 +121,7 @@ def _stored(client: Any, index: str, identity: str, search: CandidateSearch) -> 
     (sketch,) = where.decode([hits[0].get("fields", {})], search.recipe)
     if isinstance(sketch, str):
         what = f"document {identity} has no sketch of recipe {search.recipe.id} ({sketch})"
-        raise IndexUnusable(index, what, "run ndd-search backfill, or say which recipe: --recipe ID")
+        raise IndexUnusable(index, what, "run ndd-search backfill, or name the stored recipe: --recipe ID")
     return sketch, str(hits[0]["_index"])
 
 
@@ -139,5 +142,5 @@ def _table(found: Pairs, size: int) -> int:
         return NO
     console().print(shown)
     if next(found, None):
-        print("there are more: --size shows them, --json all")
+        print("there are more: --size shows more, --json shows all")
     return DONE

@@ -1,6 +1,6 @@
-"""Compare every method on labelled pairs, or look at the similar pairs of documents without labels.
+"""Compare all methods on labelled pairs, or show the similar pairs of unlabelled documents.
 
-A FOLDER holds documents.jsonl[.gz] and, where there are any, pairs, clusters and results (see ndd_search.evaluation).
+A FOLDER holds documents.jsonl[.gz] and optionally pairs, clusters and results (see ndd_search.evaluation).
 
 examples:
   ndd-search evaluate labelled/news labelled/shop --report report.html
@@ -21,16 +21,20 @@ from ndd_search.cli.output import warn
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a collection")
-    parser.add_argument("--methods", metavar="NAMES", help="some of them, joined by commas (all)")
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folder of a collection")
+    parser.add_argument("--methods", metavar="NAMES", help="names of methods, joined by commas (all)")
     parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="write tables, curves and samples to this HTML file"
+        "--report", type=Path, metavar="FILE", help="write tables, curves and sample pairs to this HTML file"
     )
-    parser.add_argument("--fields", default="title,text,body,fields", help="fields that hold the text, in this order")
-    parser.add_argument("--presets", action="store_true", help="the presets instead, with the guards of a page")
-    parser.add_argument("--sensitivity", action="store_true", help="the default, with each constant at half and double")
-    parser.add_argument("--no-speed", action="store_true", help="leave out the times, which differ from run to run")
-    parser.add_argument("--quiet", action="store_true", help="do not tell what is being computed")
+    parser.add_argument("--fields", default="title,text,body,fields", help="the fields that hold the text, in order")
+    parser.add_argument("--presets", action="store_true", help="compare the presets instead, with their guards")
+    parser.add_argument(
+        "--sensitivity",
+        action="store_true",
+        help="compare the default with variants whose constants are halved and doubled",
+    )
+    parser.add_argument("--no-speed", action="store_true", help="print no times, which differ from run to run")
+    parser.add_argument("--quiet", action="store_true", help="print no progress")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     names = arguments.methods.split(",") if arguments.methods else list(known)
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ValueError(f"no method is called {', '.join(unknown)}: there are {', '.join(known)}")
+        raise ValueError(f"unknown methods {', '.join(unknown)}: choose from {', '.join(known)}")
     methods = [known[name] for name in names]
     if arguments.presets:
         methods = by_presets()
@@ -64,5 +68,5 @@ def run(arguments: argparse.Namespace) -> int:
     if found.unlabelled:
         names = ", ".join(collection.name for collection in found.unlabelled)
         instead = f"see {arguments.report}" if arguments.report else "write a --report to see"
-        print(f"\n{names}: no labelled pairs, so no method can be measured; {instead} how alike the documents are")
+        print(f"\n{names}: no labelled pairs, so no method can be measured; {instead} how similar the documents are")
     return DONE

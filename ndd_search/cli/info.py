@@ -1,4 +1,4 @@
-"""Say what an index folder holds: its documents, fields and settings.
+"""Show the number of documents, the fields and the settings of an index folder.
 
 examples:
   ndd-search info news.idx
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ndd_search.cli import DONE
 from ndd_search.cli.output import add_json, print_json, say
 from ndd_search.cli.search import open_index
-from ndd_search.tuning.marked import safe
+from ndd_search.text.printable import safe
 
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index

@@ -1,4 +1,4 @@
-"""Search an index folder and show a page without near-duplicates, with what each hit stands for.
+"""Search an index folder and show a page without near-duplicates; the duplicates are listed beside each hit.
 
 examples:
   ndd-search search news.idx "climate summit"
@@ -7,10 +7,10 @@ examples:
   ndd-search search news.idx '"climate summit" +paris -sport'
   ndd-search search shop.idx '+name:shoe +price:[10 TO 50]' --sort price
 
-Documents with any of the words are found. "Words in quotes" stand one after the other, +required, -excluded; AND, OR
-and parentheses; field:word, price:>10, day:[2024-01-01 TO 2024-06-30], field:* for any value, * for every document.
+A query finds documents with any of its words. It may contain "phrases in quotes", +required and -excluded words, AND,
+OR, parentheses, field:word, price:>10, day:[2024-01-01 TO 2024-06-30], field:* for any value, * for every document.
 
-The exit code is 1 when nothing was found.
+The exit code is 1 if nothing was found.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ndd_search.documents import text_of
 from ndd_search.embedded.folder import Meta, read_meta
 from ndd_search.errors import IndexUnusable
 from ndd_search.presets import preset
-from ndd_search.tuning.marked import safe
+from ndd_search.text.printable import safe
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -46,13 +46,15 @@ if TYPE_CHECKING:
     from ndd_search.embedded.index import Index
 
 _JSON_MARKS = ("<em>", "</em>")
-_MARKS = ("\ue000", "\ue001")  # of the private use area: a text that holds them is shown with odd marks, no more
+_MARKS = ("\ue000", "\ue001")  # of the private use area; in a text that contains them, only the marks would be wrong
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help="an index made by ndd-search index")
-    parser.add_argument("query", help="words to search for, with operators as below")
-    parser.add_argument("--sort", metavar="FIELD", help="order by a field, FIELD:desc downwards, instead of by score")
+    parser.add_argument("query", help="words to search for, with the operators explained below")
+    parser.add_argument(
+        "--sort", metavar="FIELD", help="order by a field instead of by score; FIELD:desc for descending order"
+    )
     add_page(parser)
     add_json(parser)
 
@@ -73,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def open_index(folder: Path, **settings: Any) -> Index:
-    """An index that is there already. Raises IndexUnusable."""
+    """Open an existing index. Raises IndexUnusable if there is none."""
     from ndd_search.embedded.index import Index
 
     existing(folder)
@@ -81,24 +83,24 @@ def open_index(folder: Path, **settings: Any) -> Index:
 
 
 def existing(folder: Path) -> Meta:
-    """What an index that is there already says of itself. Raises IndexUnusable."""
+    """Read the metadata of an existing index. Raises IndexUnusable if there is none."""
     if (meta := read_meta(folder)) is None:
-        raise IndexUnusable(folder, "there is no index here", f"make it: ndd-search index FILE {folder}")
+        raise IndexUnusable(folder, "there is no index here", f"create it: ndd-search index FILE {folder}")
     return meta
 
 
 def options_for(index: Index, name: str | None) -> CollapseOptions:
-    """The options of a preset; without one, those that the index was opened with."""
+    """Return the options of a preset; without one, those of the index."""
     if name is None:
         return index.options
     chosen = preset(name)
     if chosen.recipe != index.recipe:
-        warn(f"the index was made with recipe {index.recipe.id}, preset {name} has {chosen.recipe.id}")
+        warn(f"the index was made with recipe {index.recipe.id}, preset {name} is meant for {chosen.recipe.id}")
     return chosen.options
 
 
 def show(response: dict[str, Any], fields: tuple[str, ...], start: int = 0) -> None:
-    """Print a response as a table, and a line that sums it up."""
+    """Print a response as a table, with a summary line."""
     ndd = response["ndd"]
     if not response["hits"]["hits"]:
         print("nothing found" if not ndd["examined"] else f"no hit at place {start + 1}: {_different(ndd)}")
@@ -114,7 +116,7 @@ def show(response: dict[str, Any], fields: tuple[str, ...], start: int = 0) -> N
 
 
 def passage(hit: dict[str, Any], fields: tuple[str, ...]) -> Text:
-    """What a hit says around the words that were found, which are bold, after the beginning of its first text field."""
+    """The passages around the matched words, which are bold, after the beginning of the first text field."""
     found = hit.get("highlight", {})
     if not found:
         return styled(shorten(text_of(hit["_source"], fields) or "", 160))
@@ -130,12 +132,12 @@ def passage(hit: dict[str, Any], fields: tuple[str, ...]) -> Text:
 
 
 def _one_line(text: str) -> str:
-    """The text without what a terminal would act upon, and with a space wherever it begins or ends with one."""
+    """Remove control characters from a text; a space at its start or end is kept."""
     return f"{' ' * text[:1].isspace()}{safe(text)}{' ' * text[-1:].isspace()}" if text.strip() else " " * bool(text)
 
 
 def _linked(hit: dict[str, Any]) -> Text:
-    """The id of a hit; of a file out of a folder, on terminals that can, a link to it."""
+    """The id of a hit; if it is a file, a link to the file on terminals that support links."""
     file = hit["_source"].get("file")
     is_link = isinstance(file, str) and re.fullmatch(r"file:///[\w%/.,~+@=&-]*", file, re.ASCII)
     return styled((safe(hit["_id"]), f"link {file}")) if is_link else styled(safe(hit["_id"]))
@@ -147,7 +149,7 @@ def _different(ndd: dict[str, Any]) -> str:
 
 
 def also(hit: dict[str, Any]) -> list[str]:
-    """What a hit stands for, or whose duplicate it is, a line each."""
+    """The duplicates listed under a hit, or the hit of which it is a duplicate; one line each."""
     fields = hit.get("fields", {})
     if "ndd.duplicate_of" in fields:
         return [f"{fields['ndd.similarity'][0]:.0%} like {safe(fields['ndd.duplicate_of'][0])}"]

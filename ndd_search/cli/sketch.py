@@ -1,4 +1,4 @@
-"""Print the sketches of texts: a file each, or the lines of standard input.
+"""Print the sketches of texts: of each file, or of each line of standard input.
 
 examples:
   ndd-search sketch old.txt new.txt
@@ -12,9 +12,10 @@ import sys
 
 from ndd_search.cli import DONE
 from ndd_search.cli.output import add_json, add_recipe, print_json, say
-from ndd_search.cli.sources import input_lines, read_text
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
+from ndd_search.sources.files import read_text
+from ndd_search.sources.rows import input_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="texts in UTF-8, .html without its markup; without any, each line of standard input",
+        help="texts in UTF-8, or .html, read without its markup; without files, each line of standard input",
     )
     add_recipe(parser)
     add_json(parser)

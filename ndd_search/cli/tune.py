@@ -1,13 +1,13 @@
-"""Find the setting that suits an index: see what each would hide on the pages of your queries, judge some pairs.
+"""Find the settings that suit an index: shows what each would hide for your queries, and asks about pairs.
 
 examples:
   ndd-search tune http://localhost:9200 news --queries queries.txt
   ndd-search tune http://localhost:9200 news --queries queries.txt --ask 40 --save settings.toml --html tuning.html
   ndd-search tune news.idx --queries queries.txt --ask 40
 
-A line of the file is a query in words, or a search body as JSON. Nothing in the index is changed. Answers are kept in a
-file as they are given; the same command goes on where it was. The exit code is 1 when no two hits resemble each other,
-3 when a query failed.
+Each line of the file is a query in words, or a search body as JSON. The index is not changed. Every answer is saved at
+once; after an interruption the same command continues. The exit code is 1 if no two hits resemble each other, 3 if a
+query failed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import DONE, NO, PARTLY
-from ndd_search.cli.cluster import Address, add_cluster, connected, told_by_server
+from ndd_search.cli.cluster import Address, add_cluster, connected, server_reason
 from ndd_search.cli.output import (
     add_json,
     add_recipe,
@@ -36,14 +36,15 @@ from ndd_search.cli.output import (
     warn,
 )
 from ndd_search.cli.search import open_index, options_for
-from ndd_search.cli.sources import open_text
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import IndexUnusable, InvalidDocument
 from ndd_search.settings_file import write_settings
 from ndd_search.sketching.field import SketchField
+from ndd_search.sources.rows import open_text
+from ndd_search.text.printable import safe
 from ndd_search.tuning.answers import AnswerFile, read_answers
 from ndd_search.tuning.belief import Tuning
-from ndd_search.tuning.marked import Piece, safe, side_by_side
+from ndd_search.tuning.marked import Piece, side_by_side
 from ndd_search.tuning.pages import BARS, Pages, Pair, ResultPage, look_at, samples
 from ndd_search.tuning.report import HEADS, cells, described, page
 from ndd_search.tuning.sources import FolderSource, Query, ServerSource, Source, read_queries, shown
@@ -56,20 +57,28 @@ if TYPE_CHECKING:
 _ANSWERS = {"y": True, "yes": True, "n": False, "no": False, "d": None, "don't know": None}
 _ASKING = "near-duplicates, one of them is enough?  [y]es  [n]o  [d]on't know  [b]ack  [q]uit > "
 _SAMPLES = 3
-_MOST_SHOWN = 5  # failures of queries; the rest is counted
-_WIDEST = 40  # characters of a bar of the histogram
+_MOST_SHOWN = 5  # failed queries that are shown one by one; the others are counted
+_WIDEST = 40  # characters of the longest bar of the histogram
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="URL|FOLDER", help="a cluster, or an index made by ndd-search index")
     parser.add_argument("index", metavar="INDEX", nargs="?", help="on the cluster: an index, alias or pattern")
-    parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="queries to try, one a line")
+    parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="sample queries, one per line")
     parser.add_argument(
-        "--most-queries", type=int, default=300, metavar="N", help="of more take so many at random (300)"
+        "--most-queries", type=int, default=300, metavar="N", help="if there are more queries, take N at random (300)"
     )
-    parser.add_argument("--ask", type=int, default=0, metavar="N", help="ask about at most N pairs, until it is sure")
-    parser.add_argument("--answers", type=Path, metavar="FILE", help="where answers are kept (beside --save, or here)")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write the settings there, .toml or .json")
+    parser.add_argument(
+        "--ask",
+        type=int,
+        default=0,
+        metavar="N",
+        help="ask about at most N pairs; stops early when the answer is certain",
+    )
+    parser.add_argument(
+        "--answers", type=Path, metavar="FILE", help="file for your answers (beside --save, or in this folder)"
+    )
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the settings to this file, .toml or .json")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write figures and pairs to this HTML file")
     parser.add_argument("--fields", type=comma_list, default=[], help="fields to search and show, on a cluster (all)")
     parser.add_argument("--field", default="ndd", help="the object that holds the sketch, on a cluster (ndd)")
@@ -81,9 +90,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.ask and not sys.stdin.isatty():
-        raise ValueError("--ask needs somebody to answer, and standard input is no terminal: run it in one")
+        raise ValueError("--ask needs a terminal to ask questions, and standard input is not one")
     for file in filter(None, (arguments.save, arguments.html, arguments.answers)):
-        if not file.parent.is_dir():  # before the work, and before a person answers questions
+        if not file.parent.is_dir():  # checked before the user answers questions
             raise ValueError(f"{file}: there is no folder {file.parent}")
     failures: list[str] = []
     queries = _queries(arguments, failures)
@@ -112,7 +121,9 @@ def _queries(arguments: argparse.Namespace, failures: list[str]) -> Sequence[Que
     with open_text(arguments.queries) as lines:
         queries = read_queries(lines, failures.append)
     if not queries:
-        raise InvalidDocument(arguments.queries, "it holds no query", "write one a line, in words or as a search body")
+        raise InvalidDocument(
+            arguments.queries, "it holds no query", "write one per line, in words or as a search body"
+        )
     if len(queries) <= arguments.most_queries:
         return queries
     return random.Random(0).sample(queries, max(arguments.most_queries, 1))
@@ -124,15 +135,15 @@ def _beside(save: Path | None) -> Path:
 
 @contextmanager
 def _opened(arguments: argparse.Namespace) -> Iterator[tuple[Source, CollapseOptions]]:
-    """The index, and the options to start from."""
+    """Open the index; also return the options to start from."""
     if "://" not in arguments.source:
         if arguments.index is not None:
-            raise ValueError(f"{arguments.source!r} is no address: name one as http://HOST:PORT, or a folder alone")
+            raise ValueError(f"{arguments.source!r} is not an address: write http://HOST:PORT, or name only a folder")
         with open_index(Path(arguments.source), recipe=arguments.recipe, settings=arguments.settings) as index:
             yield FolderSource(index), options_for(index, arguments.preset)
         return
     if arguments.index is None:
-        raise ValueError("name the index behind the address, as in: ndd-search tune URL INDEX --queries FILE")
+        raise ValueError("name the index after the address: ndd-search tune URL INDEX --queries FILE")
     options, recipe = stored_options(arguments)
     where = f"{Address.parse(arguments.source).url} {arguments.index}"
     with connected(arguments, arguments.source) as client:
@@ -143,7 +154,7 @@ def _opened(arguments: argparse.Namespace) -> Iterator[tuple[Source, CollapseOpt
 def _look(
     source: Source, queries: Sequence[Query], options: CollapseOptions, failures: list[str], quiet: bool
 ) -> Pages:
-    """The pages of the queries that can be answered; what failed is told."""
+    """Run the queries and return their pages; failed queries are reported."""
     frequency_table = source.frequency_table
     pages: list[ResultPage] = []
     with progress("searching", len(queries), quiet) as advance:
@@ -151,35 +162,37 @@ def _look(
             try:
                 pages.append(source.search(query, options.window))
             except Exception as error:
-                told = "; ".join(error.args[1:]) if isinstance(error, InvalidDocument) else told_by_server(error)
-                if told is None:
+                reason = "; ".join(error.args[1:]) if isinstance(error, InvalidDocument) else server_reason(error)
+                if reason is None:
                     raise
-                failures.append(f"query {shown(query)[:200]} failed: {told}")
+                failures.append(f"query {shown(query)[:200]} failed: {reason}")
             advance(1)
     for failure in failures[:_MOST_SHOWN]:
         warn(safe(failure))
     if len(failures) > _MOST_SHOWN:
-        warn(f"{len(failures)} queries failed in all, the others count")
+        warn(f"{len(failures)} queries failed in total; the others were used")
     if not pages:
-        raise IndexUnusable(source.name, "none of the queries could be answered", "correct them, or the fields")
+        raise IndexUnusable(source.name, "none of the queries succeeded", "correct the queries, or --fields")
     _check_sketches(source, pages)
     return look_at(pages, source.recipe, frequency_table, options)
 
 
 def _check_sketches(source: Source, pages: Sequence[ResultPage]) -> None:
-    hits = [hit for one in pages for hit in one.hits]
+    hits = [hit for result in pages for hit in result.hits]
     lacking = [hit for hit in hits if isinstance(hit.sketch, str) and hit.sketch != "empty"]
     if not hits:
-        raise IndexUnusable(source.name, f"none of {len(pages)} queries finds anything", "give others, or --fields")
+        raise IndexUnusable(source.name, f"none of {len(pages)} queries finds a hit", "try other queries, or --fields")
     if len(lacking) == len(hits):
         what = f"none of {len(hits)} hits has a sketch of recipe {source.recipe.id}"
-        raise IndexUnusable(source.name, what, "run ndd-search backfill, or say which recipe: --recipe ID")
+        raise IndexUnusable(source.name, what, "run ndd-search backfill, or name the stored recipe: --recipe ID")
     if lacking:
-        warn(f"{len(lacking):,} of {len(hits):,} hits have no sketch of recipe {source.recipe.id}: they stand alone")
+        warn(
+            f"{len(lacking):,} of {len(hits):,} hits have no sketch of recipe {source.recipe.id}: they are not compared"
+        )
 
 
 def _interview(tuning: Tuning, most: int, answers: AnswerFile, out: Console) -> Tuning:
-    """Ask until it is sure, or enough, or the person has enough."""
+    """Ask until the result is certain, the limit is reached, or the user quits."""
     said: list[Pair] = []
     try:
         while len(said) < most and (pair := tuning.question()) is not None:
@@ -197,14 +210,14 @@ def _interview(tuning: Tuning, most: int, answers: AnswerFile, out: Console) -> 
                     tuning = tuning.answered(pair.key, _ANSWERS[word])
                     said.append(pair)
     except KeyboardInterrupt:
-        # Not through the console: interrupted while it prints, it keeps to itself what it gets from then on.
-        print(f"\nThe answers are in {answers.path}; the same command goes on from here.", file=out.file)
+        # Not through the console: after an interrupted print it may buffer all further output.
+        print(f"\nThe answers are in {answers.path}; run the same command to continue.", file=out.file)
         raise
     return tuning
 
 
 def _ask(out: Console) -> str:
-    """One of the keys of _ANSWERS, "b" or "q"; the end of the input is "q"."""
+    """Read one of the keys of _ANSWERS, "b" or "q"; the end of the input counts as "q"."""
     while True:
         try:
             word = out.input(_ASKING, markup=False).strip().casefold()
@@ -229,7 +242,7 @@ def _show_figures(tuning: Tuning, out: Console) -> None:
 
 
 def _histogram(pages: Pages) -> Any:
-    """How many hits resemble one above them by how much, and how many of these "auto" joins."""
+    """A histogram of the similarity of hits to the nearest hit above, split by whether "auto" groups them."""
     most = pages.nearest.sum(axis=1).max()
     lines = table(">nearest hit above", ">hits", '█ joined by "auto", ░ shown apart')
     for bar, (apart, joined) in zip(BARS.tolist(), pages.nearest.tolist(), strict=True):
@@ -248,7 +261,7 @@ def _show_verdict(tuning: Tuning, arguments: argparse.Namespace) -> None:
 
 
 def _show_pair(pair: Pair, about: str, out: Console) -> None:
-    """Two texts side by side, what only one of them has in colour, or in «» where there is none."""
+    """Print two texts side by side. Words that only one of them has are coloured, or in «» without colour."""
     sides = side_by_side(pair.first.text, pair.second.text)
     plain = not out.is_terminal or out.no_color
     out.print(f"{about}; query: {safe(pair.query)[:100]}", highlight=False, style="bold")
@@ -264,6 +277,6 @@ def _text(pieces: Sequence[Piece], plain: bool) -> Text:
 
     text = Text()
     for piece in pieces:
-        told = f"«{piece.text.rstrip()}»{' ' * piece.text.endswith(' ')}" if piece.own and plain else piece.text
-        text.append(told, "bold yellow" if piece.own and not plain else "")
+        shown_text = f"«{piece.text.rstrip()}»{' ' * piece.text.endswith(' ')}" if piece.own and plain else piece.text
+        text.append(shown_text, "bold yellow" if piece.own and not plain else "")
     return text

@@ -1,10 +1,10 @@
-"""Read an index folder as a whole and say which of its files are damaged.
+"""Check the files of an index folder for damage.
 
 examples:
   ndd-search verify news.idx
 
-Every file of the search engine is compared with the checksum that was written with it. The exit code is 1 when
-something is damaged.
+Reads every file and compares it with the checksum that was stored when it was written. The exit code is 1 if a file is
+damaged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ndd_search.cli import DONE, NO
 from ndd_search.cli.output import add_json, many, print_json, say
 from ndd_search.cli.search import existing
 from ndd_search.embedded.folder import damages
-from ndd_search.tuning.marked import safe
+from ndd_search.text.printable import safe
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,13 +26,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     existing(arguments.folder)
-    found = damages(arguments.folder)
+    problems = damages(arguments.folder)
     if arguments.json:
-        print_json({"damaged": found})
-    elif found:
-        for name, problem in found.items():
+        print_json({"damaged": problems})
+    elif problems:
+        for name, problem in problems.items():
             say(f"{safe(name)}: {problem}")
-        say(f"{many(len(found), 'damaged file')} in {arguments.folder}: index the documents again into another folder")
+        say(f"{many(len(problems), 'damaged file')} in {arguments.folder}: index the documents into another folder")
     else:
-        say(f"{arguments.folder} is whole")
-    return NO if found else DONE
+        say(f"{arguments.folder} is not damaged")
+    return NO if problems else DONE

@@ -1,7 +1,7 @@
-"""The folder of an embedded index: what it says of itself, and what can be wrong with it.
+"""The folder of an embedded index: its metadata, its frequency table, and checks for damage.
 
-ndd.json says how the index was made, common.json holds its table of common values; the rest is tantivy's, which
-replaces meta.json with every commit.
+ndd.json holds the metadata, common.json the frequency table. The other files are tantivy's, which replaces meta.json
+with every commit.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ FORMAT = 2
 
 State = tuple[int, int]
 
-_FRESH = "ndd.json.new"  # left over where making an index was interrupted
+_FRESH = "ndd.json.new"  # left over if the creation of an index was interrupted
 _PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # the files of a segment
-_FOOTER = struct.Struct("<II")  # length of the footer before it, and a number that says that it is one
-_IS_FOOTER = 1337
+_FOOTER = struct.Struct("<II")  # length of the footer before it, and its magic number
+_FOOTER_MAGIC = 1337
 
 
 @dataclass(frozen=True)
 class Meta:
-    """What decides how an index is read; kept in ndd.json."""
+    """The metadata of an index, stored in ndd.json."""
 
     format: int
     text: tuple[str, ...]
@@ -41,82 +41,90 @@ class Meta:
 
 
 def read_meta(folder: Path) -> Meta | None:
-    """What ndd.json says, None when the folder is empty or not there yet.
+    """Read ndd.json; None if the folder is empty or does not exist.
 
-    Raises IndexUnusable for a folder that holds something else, a newer format, a damaged index, or may not be read.
+    Raises IndexUnusable if the folder holds something else, another format or a damaged index, or cannot be read.
     """
     try:
         if not folder.exists() or {path.name for path in folder.iterdir()} <= {_FRESH}:
             return None
-        found = json.loads((folder / "ndd.json").read_text("utf-8"))
-        if isinstance(found["format"], int) and found["format"] < FORMAT:
-            what = f"it is in the older index format {found['format']}, this version reads {FORMAT}"
+        stored = json.loads((folder / "ndd.json").read_text("utf-8"))
+        if isinstance(stored["format"], int) and stored["format"] < FORMAT:
+            what = f"it is in the older index format {stored['format']}, this version reads {FORMAT}"
             raise IndexUnusable(folder, what, "index the documents again into another folder")
-        if found["format"] != FORMAT:
-            raise _written_by_another(folder, f"index format {found['format']}, this one reads {FORMAT}")
-        meta = Meta(FORMAT, tuple(map(str, found["text"])), str(found["language"]), str(found["recipe"]))
+        if stored["format"] != FORMAT:
+            raise _written_by_another(folder, f"index format {stored['format']}, this one reads {FORMAT}")
+        meta = Meta(FORMAT, tuple(map(str, stored["text"])), str(stored["language"]), str(stored["recipe"]))
     except PermissionError as error:
-        raise IndexUnusable(folder, f"it cannot be read: {error.strerror}", "see to its owner and mode") from error
+        raise IndexUnusable(
+            folder, f"it cannot be read: {error.strerror}", "check its owner and permissions"
+        ) from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise IndexUnusable(folder, "it is no index of ndd-search", "name another folder, or an empty one") from None
+        raise IndexUnusable(
+            folder, "it is not an index of ndd-search", "name another folder, or an empty one"
+        ) from None
     try:
         Recipe.parse(meta.recipe)
     except ValueError:
         raise _written_by_another(folder, f"recipe {meta.recipe}, this one makes {Recipe().id}") from None
     if not (folder / "meta.json").exists() and any(folder.glob("*.store")):
-        raise IndexUnusable(folder, "its meta.json is gone", "put it back, or index the documents into another folder")
+        raise IndexUnusable(
+            folder, "its meta.json is missing", "restore it, or index the documents into another folder"
+        )
     return meta
 
 
 def write_meta(folder: Path, meta: Meta) -> None:
-    """Make the folder, if it is not there, and say in it what it is."""
-    with told(folder):
+    """Create the folder if needed, and write its ndd.json."""
+    with engine_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         replace_json(folder / "ndd.json", asdict(meta))
 
 
 def check_meta(folder: Path, meta: Meta) -> None:
-    """Raise IndexUnusable unless the index in a folder is still, or on this machine too, the one that is meant."""
-    found = read_meta(folder)
-    if found is None:
-        raise IndexUnusable(folder, "there is no index here", "this process must see the folder that it was opened in")
-    if found != meta:
-        raise IndexUnusable(folder, "it holds another index than when it was opened", "open it anew with Index.open")
+    """Raise IndexUnusable unless the folder holds the index with this metadata, here and now."""
+    stored = read_meta(folder)
+    if stored is None:
+        raise IndexUnusable(
+            folder, "there is no index here", "this process must have access to the folder in which it was opened"
+        )
+    if stored != meta:
+        raise IndexUnusable(folder, "it holds another index than when it was opened", "open it again with Index.open")
 
 
 def replace_json(path: Path, value: Any) -> None:
-    """Write a file so that a reader, or a crash, meets the old one or the new one."""
+    """Replace a file atomically: a reader, or a restart after a crash, finds the old or the new content."""
     fresh = path.with_name(path.name + ".new")
     fresh.write_text(json.dumps(value), "utf-8")
     fresh.replace(path)
 
 
 def damages(folder: Path) -> dict[str, str]:
-    """What is wrong with the files of an index, by their names; empty when nothing is.
+    """Return the problems of the files of an index by file name; empty if there are none.
 
-    Every file of tantivy ends in a checksum of what stands before it, which is compared with what is there.
+    Every file of tantivy ends with a checksum of the bytes before it, which is compared with the actual bytes.
     """
     while True:
         try:
             state = state_of(folder)
         except FileNotFoundError:
             return {}  # nothing was added yet
-        found = _segment_damages(folder)
-        if not found or state == state_of(folder):  # else a writer has replaced the files meanwhile
+        problems = _segment_damages(folder)
+        if not problems or state == state_of(folder):  # otherwise a writer has replaced the files: check again
             break
     try:
         FrequencyTable.from_dict(json.loads((folder / "common.json").read_text("utf-8")))
     except FileNotFoundError:
         pass
     except _UNREADABLE as error:
-        found["common.json"] = f"it cannot be read, and searches do without it: {error}"
-    return found
+        problems["common.json"] = f"it cannot be read: {error}; searches ignore it"
+    return problems
 
 
 def _segment_damages(folder: Path) -> dict[str, str]:
     try:
         meta = json.loads((folder / "meta.json").read_text("utf-8"))
-        segments = [(str(one["segment_id"]).replace("-", ""), one.get("deletes")) for one in meta["segments"]]
+        segments = [(str(part["segment_id"]).replace("-", ""), part.get("deletes")) for part in meta["segments"]]
         names = [f"{name}.{part}" for name, _ in segments for part in _PARTS]
         names += [f"{name}.{deletes['opstamp']}.del" for name, deletes in segments if deletes]
     except _UNREADABLE as error:
@@ -125,13 +133,13 @@ def _segment_damages(folder: Path) -> dict[str, str]:
 
 
 def _damage(path: Path) -> str | None:
-    """What is wrong with a file of tantivy, None when nothing is."""
+    """The problem of a file of tantivy, None if there is none."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
             file.seek(max(size - _FOOTER.size, 0))
             length, kind = _FOOTER.unpack(file.read())
-            if kind != _IS_FOOTER or length > size - _FOOTER.size:
+            if kind != _FOOTER_MAGIC or length > size - _FOOTER.size:
                 return "its end is damaged"
             body = size - _FOOTER.size - length
             file.seek(body)
@@ -141,56 +149,56 @@ def _damage(path: Path) -> str | None:
             while body and (piece := file.read(min(body, 2**20))):
                 crc, body = zlib.crc32(piece, crc), body - len(piece)
     except FileNotFoundError:
-        return "it is gone"
+        return "it is missing"
     except (*_UNREADABLE, struct.error) as error:
         return f"its end is damaged: {error}"
-    return None if crc == wanted else "its bytes are not those that were written"
+    return None if crc == wanted else "its bytes have changed since it was written"
 
 
 def linked(folder: Path) -> Path:
-    """A new temporary folder of links to the files of an index, for a reader who may not write into the index's own.
+    """Create a temporary folder of links to the files of an index, for a user without write permission to the folder.
 
-    tantivy makes a lock file beside the files that it reads. Raises OSError where no link can be made.
+    tantivy needs it because it creates a lock file beside the files that it reads. Raises OSError if links fail.
     """
-    made = Path(tempfile.mkdtemp(prefix="ndd-search-"))
+    links = Path(tempfile.mkdtemp(prefix="ndd-search-"))
     for path in folder.iterdir():
         if path.suffix != ".lock":
-            (made / path.name).symlink_to(path)
-    return made
+            (links / path.name).symlink_to(path)
+    return links
 
 
 def state_of(folder: Path) -> State:
-    """What tells the present state of an index from the one before its last commit."""
-    found = (folder / "meta.json").stat()
-    return found.st_mtime_ns, found.st_ino
+    """Identify the current state of an index; every commit changes it."""
+    status = (folder / "meta.json").stat()
+    return status.st_mtime_ns, status.st_ino
 
 
-MAY_NOT_WRITE = "this user may not write there", "let this user write there, or copy the folder"
+MAY_NOT_WRITE = "this user has no write permission", "give this user write permission, or copy the folder"
 
-# What reading a file can raise that somebody else wrote, or half of it.
+# Errors from reading a damaged file, a half-written one, or one of another program.
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 class CommonFile:
-    """The table of common values of an index, in common.json; read again when it was replaced."""
+    """The frequency table of an index, in common.json; read again when the file is replaced."""
 
     def __init__(self, folder: Path, recipe: str) -> None:
         self._path, self._recipe = folder / "common.json", recipe
-        self._known: tuple[int, FrequencyTable | None] = 0, None
+        self._cached: tuple[int, FrequencyTable | None] = 0, None
 
     def table(self) -> FrequencyTable | None:
-        """The table, None when there is none of this index's recipe to be read: decide without it."""
+        """The frequency table, None if there is none with the recipe of the index, or it cannot be read."""
         try:
             written = self._path.stat().st_mtime_ns
-            if written != self._known[0]:
+            if written != self._cached[0]:
                 table = FrequencyTable.from_dict(self._read())
-                self._known = written, table if table.recipe == self._recipe else None
+                self._cached = written, table if table.recipe == self._recipe else None
         except _UNREADABLE:
             return None
-        return self._known[1]
+        return self._cached[1]
 
     def documents(self) -> int:
-        """How many documents the index held when the table was made, 0 without one that can be read."""
+        """The number of documents in the index when the table was counted, 0 without a readable table."""
         try:
             return int(self._read()["of"]) if self.table() else 0
         except _UNREADABLE:
@@ -200,43 +208,45 @@ class CommonFile:
         replace_json(self._path, {**table.to_dict(), "of": documents})
 
     def _read(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
-        return found
+        content: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
+        return content
 
 
 @contextmanager
-def told(folder: Path) -> Iterator[None]:
-    """Say in a sentence of ours what the file system or the engine could not do."""
+def engine_errors(folder: Path) -> Iterator[None]:
+    """Translate errors of the file system and of tantivy into IndexUnusable."""
     try:
         yield
     except OSError as error:
-        raise IndexUnusable(folder, f"it cannot be used: {error.strerror or error}", "see to the disk") from error
+        raise IndexUnusable(
+            folder, f"it cannot be used: {error.strerror or error}", "check free space and permissions"
+        ) from error
     except ValueError as error:
         if isinstance(error, NDDError):
             raise
         raise IndexUnusable(folder, *_reason(str(error))) from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # what the engine raises where a file holds nonsense
+        if type(error).__name__ != "PanicException":  # tantivy raises it for damaged files
             raise
         raise IndexUnusable(folder, *_reason(str(error))) from error
 
 
 def unwritable(message: str) -> bool:
-    """Whether the engine says that it may not write."""
+    """Whether a message of tantivy says that write permission is missing."""
     return any(word in message for word in ("PermissionDenied", "ReadOnlyFilesystem", "Permission denied", "Read-only"))
 
 
 def _reason(message: str) -> tuple[str, str]:
-    """What is wrong, and what to do, out of a message of the engine."""
+    """The problem and the remedy for an error message of tantivy."""
     if "LockBusy" in message:
-        return "another writer is at work on it", "wait until it is done"
+        return "another process is writing to it", "wait until it has finished"
     if unwritable(message):
         return MAY_NOT_WRITE
     if "No space left" in message or "StorageFull" in message:
-        return "there is no space left on the disk", "make room; what was committed before is still there"
+        return "there is no space left on the disk", "free some space; what was committed before is still there"
     return (
         f"the engine failed: {message}",
-        "ndd-search verify names damaged files; see to the disk, or make the index anew",
+        "ndd-search verify names damaged files; check free space and permissions, or create the index again",
     )
 
 

@@ -1,7 +1,7 @@
-"""A search index in a folder, for a laptop, a test or a small site: tantivy's BM25 behind the flow of `page`.
+"""A search index in a folder, for a laptop, a test or a small site: BM25 search by tantivy, pages by `paging`.
 
-The folder holds `ndd.json` (format, text fields, language, recipe) and tantivy's own files. Any number of processes may
-read while one writes; what was committed survives a crash.
+The folder holds `ndd.json` (format, text fields, language, recipe) and the files of tantivy. Any number of processes
+may read while one writes. Committed documents survive a crash.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from ndd_search.embedded.folder import (
     Meta,
     State,
     check_meta,
+    engine_errors,
     linked,
     read_meta,
     state_of,
-    told,
     unwritable,
     write_meta,
 )
@@ -66,18 +66,19 @@ from ndd_search.embedded.order import Sort
 from ndd_search.embedded.query import QueryReader, filterable
 from ndd_search.embedded.view import View, sketch_of
 
-COMMIT_EVERY = 10_000  # documents; what a crash can lose of a long add
+COMMIT_EVERY = 10_000  # documents; a crash during a long add loses at most this many
 _BATCH = 512  # documents sketched in one call
-_HEAP = 64 * 2**20  # bytes the writer collects before it writes a segment
-# Words with their marks; one token per character in scripts that are written without spaces.
+_HEAP = 64 * 2**20  # bytes that the writer buffers before it writes a segment
+# A token is a word with its combining marks, or one character in scripts that are written without spaces.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _TOKEN = rf"[{_UNSPACED}]\p{{M}}*|[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]+"
 
 
 class Index:
-    """An index in a folder. Open it with `Index.open`; a context manager, safe for reading from several threads.
+    """An index in a folder. Open it with `Index.open`; it is a context manager, and several threads may use it.
 
-    Pickled, as for another process, it is opened there anew: the same folder, options and cache (one in memory empty).
+    It can be pickled for another process, which opens the same folder with the same options and cache; a cache in
+    memory is empty there.
     """
 
     def __init__(self, path: Path, meta: Meta, cache: Cache, options: CollapseOptions | None = None) -> None:
@@ -86,9 +87,9 @@ class Index:
         self.options = options or CollapseOptions()
         self._analyzer = _analyzer(meta.language)
         self._writing, self._reading = RLock(), RLock()
-        self._remove_links: Callable[[], Any] | None = None  # there are links for a reader who may not write, and
-        self._linked: State | None = None  # the state whose files they lead to
-        with told(path):
+        self._remove_links: Callable[[], Any] | None = None  # set if the user may not write: it reads through links
+        self._linked: State | None = None  # the state whose files the links point to
+        with engine_errors(path):
             self._index = self._engine(path)
         self._cache, self._guarded, self._flights = cache, FailureGuard(), SingleFlight()
         self._common = CommonFile(self.path, self.recipe.id)
@@ -105,15 +106,15 @@ class Index:
         cache: Cache | None = None,
         settings: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Open the index in a folder, or make one there.
+        """Open the index in a folder, or create one there.
 
-        text:     the fields to search and to sketch, needed to make an index; an existing one knows its own.
-        language: whose stemmer searches use, as in "english" (the default) or "german"; "none" does not stem.
-        recipe:   how documents are sketched; the default recipe for a new index.
-        cache:    where streams are remembered; by default 64 MB of memory, ten seconds.
+        text:     the fields to search and to sketch; required for a new index, stored in an existing one.
+        language: the language of the stemmer, as in "english" (the default) or "german"; "none" does not stem.
+        recipe:   how documents are sketched; a new index uses the default recipe if none is given.
+        cache:    the cache of streams; by default 64 MB of memory, entries live ten seconds.
         settings: a file of CollapseOptions for every search, as `ndd-search tune` writes it (see settings_file).
-        Raises IndexUnusable for a folder that holds something else, a newer format, or other fields or language than
-        these; RecipeMismatch for another recipe; InvalidSettings; MissingExtra without tantivy.
+        Raises IndexUnusable if the folder holds something else, another format, or an index with other fields or
+        another language; RecipeMismatch for another recipe; InvalidSettings; MissingExtra without tantivy.
         """
         folder, language = Path(path), language and language.lower()
         fields = None if text is None else (text,) if isinstance(text, str) else tuple(text)
@@ -121,7 +122,9 @@ class Index:
             raise ValueError(f"text must name fields, each of them once, got {text!r}")
         if (meta := read_meta(folder)) is None:
             if not fields:
-                raise IndexUnusable(folder, "there is no index here", 'name its text fields to make one: text=["body"]')
+                raise IndexUnusable(
+                    folder, "there is no index here", 'name the text fields to create one: text=["body"]'
+                )
             meta = Meta(FORMAT, fields, language or "english", Recipe.of(recipe).id)
             _analyzer(meta.language)
             write_meta(folder, meta)
@@ -145,64 +148,64 @@ class Index:
         return type(self), (self.path, self.meta, self._cache, self.options)
 
     def close(self) -> None:
-        """Nothing is left to be written; for symmetry with open."""
+        """Do nothing: every write is committed when it returns. It exists for symmetry with open."""
 
     def __len__(self) -> int:
         return int(self._now()[0].num_docs)
 
     def add(self, documents: Iterable[Mapping[str, Any]]) -> int:
-        """Add documents; one whose id is there already replaces it. Returns how many were added.
+        """Add documents; each replaces one with the same id. Returns how many were added.
 
-        documents: mappings with an id under "id" or "_id" (a text or a whole number) that can be written as JSON; any
-        iterable, read once, in batches. Committed every 10,000 documents and at the end: an error or a crash loses
-        what came after the last commit, never what came before. Raises InvalidDocument naming the document.
+        documents: mappings that can be written as JSON, with an id under "id" or "_id" (a string or an integer); any
+        iterable, read once, in batches. They are committed every 10,000 documents and at the end: an error or a crash
+        loses only documents after the last commit. Raises InvalidDocument naming the document.
         """
         if isinstance(documents, str | bytes | Mapping):
             raise TypeError(f"documents must be a list of mappings, got one {type(documents).__name__}")
-        added, waiting = 0, iter(documents)
+        added, remaining = 0, iter(documents)
         with self._writer() as writer:
-            while batch := [self._read(one, place) for place, one in enumerate(islice(waiting, _BATCH), added)]:
+            while batch := [self._read(document, n) for n, document in enumerate(islice(remaining, _BATCH), added)]:
                 prepared = self._prepared(batch)
                 added += len(batch)
-                with told(self.path):
+                with engine_errors(self.path):
                     for document in prepared:
                         writer.delete_documents_by_term("id", document["id"][0])
                         writer.add_document(tantivy.Document.from_dict(document, self._index.schema))
                     if added % COMMIT_EVERY < _BATCH:
                         writer.commit()
-            with told(self.path):
+            with engine_errors(self.path):
                 writer.commit()
                 self._count_common()
         return added
 
     def delete(self, ids: str | int | Iterable[str | int]) -> None:
-        """Delete documents by their ids; an id that is not there is no error, one that is no text or int TypeError."""
+        """Delete documents by their ids; unknown ids are ignored. Raises TypeError for ids of another type."""
         wanted = [ids] if isinstance(ids, str | int) else list(ids)
-        for one in wanted:
-            check_id(one)
+        for id in wanted:
+            check_id(id)
         with self._writer() as writer:
-            for one in wanted:
-                if possible_id(one):
-                    writer.delete_documents_by_term("id", str(one))
-            with told(self.path):
+            for id in wanted:
+                if possible_id(id):
+                    writer.delete_documents_by_term("id", str(id))
+            with engine_errors(self.path):
                 writer.commit()
 
     def get(self, id: str | int) -> dict[str, Any] | None:
-        """The document with an id, None when there is none. Raises TypeError for what is neither text nor int."""
+        """Return the document with an id, None if there is none. Raises TypeError unless it is a string or integer."""
         check_id(id)
         if not possible_id(id):
             return None
         view = self._view(tantivy.Query.term_query(self._index.schema, "id", str(id)))[0]
-        found = view.fetch(Fetch(0, 1)).hits
-        return view.document(found[0]) if found else None
+        hits = view.fetch(Fetch(0, 1)).hits
+        return view.document(hits[0]) if hits else None
 
     def ids(self) -> list[str]:
-        """The ids of all documents, in no order."""
+        """Return the ids of all documents, in no particular order."""
         view, _ = self._view(tantivy.Query.all_query())
         return [hit.id for hit in view.fetch(Fetch(0, view.searcher.num_docs)).hits]
 
     def sample(self, count: int) -> list[dict[str, Any]]:
-        """Some of the documents, at most `count`."""
+        """Return some of the documents, at most `count`."""
         view, _ = self._view(tantivy.Query.all_query())
         return [view.document(hit) for hit in view.fetch(Fetch(0, count)).hits]
 
@@ -220,28 +223,28 @@ class Index:
         """Search the text fields for any of the words of `query`, best first by BM25, near-duplicates collapsed.
 
         query: words, "a phrase", +required, -excluded, a AND b, (a OR b), field:word, price:[10 TO 20], price:>10,
-          day:[2024-01-01 TO 2024-06-30], field:* (any value), * (every document). A document's field is found by its
-          name, author.name inside an object, up to 1,000 characters of each value. What cannot be read so is taken as
-          words, and response["ndd"]["notes"] says so.
+          day:[2024-01-01 TO 2024-06-30], field:* (any value), * (every document). A field inside an object has a name
+          such as author.name. The first 1,000 characters of each value can be searched. A query with another syntax
+          is read as words, with a note in response["ndd"]["notes"].
         size, from_: the page, as positions in the deduplicated stream.
-        sort: a field, as "price" or "price:desc", to order by instead of the score; documents without it come last.
-          Every document found is read for it.
-        highlight: what to put before and after a word that was found, as ("<em>", "</em>"); each hit then has a
-          passage of its text under "highlight".
-        options, changes: CollapseOptions instead of those of the index, or single options of it by name.
+        sort: a field to order by instead of the score, as "price" or "price:desc"; documents without it come last.
+          It reads every document found.
+        highlight: the marks before and after each matched word, as ("<em>", "</em>"); each hit then has a passage of
+          its text under "highlight".
+        options, changes: CollapseOptions instead of those of the index, or single options by name.
         Returns Elasticsearch's response shape: took (milliseconds), hits.total, hits.hits[]._id/_score/_source with
-        inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing; of one with thousands of
-        different words the first 1,024 count.
+        inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing. Of a longer query, the
+        first 1,024 different words count.
         """
         began = perf_counter()
         check_page(size, from_)
         if not isinstance(query, str):
-            raise TypeError(f"query must be a text, got {type(query).__name__}")
+            raise TypeError(f"query must be a string, got {type(query).__name__}")
         options = collapse_options(options or self.options, **changes)
         notes: list[str] = []
         view, state = self._view(lambda searcher: self._query(query, searcher, notes))
         view.sort = None if sort is None else Sort.parse(sort)
-        stream, known = self._grow(
+        stream, is_cached = self._grow(
             self._key((query, sort), options, state, view.frequency_table),
             lambda stream: next_fetch(stream, from_, size, options) is None,
             lambda stream: run(fetch_until_full(stream, from_, size, view, options), view.fetch),
@@ -252,29 +255,29 @@ class Index:
 
         page = slice_page(stream, from_, size, view, replace(options, keep=wishes_about(plain, options.keep)))
         own = perf_counter() - began - view.seconds
-        page = replace(page, info=replace(page.info, took=own, cache="hit" if known else "miss"))
-        shown = hits_of(page, plain)
+        page = replace(page, info=replace(page.info, took=own, cache="hit" if is_cached else "miss"))
+        hits = hits_of(page, plain)
         if highlight:
-            view.mark(shown, self._index.schema, highlight)
+            view.mark(hits, self._index.schema, highlight)
         return {
             "took": round((perf_counter() - began) * 1000),
             "timed_out": False,
             "hits": {
                 "total": total_of(page, {"value": stream.total or 0, "relation": "eq"}),
                 "max_score": max((hit.score for hit in page.hits), default=None),
-                "hits": shown,
+                "hits": hits,
             },
             "ndd": block_of(page, plain) | ({"notes": notes} if notes else {}),
         }
 
     def _now(self) -> tuple[tantivy.Searcher, State]:
-        """The index as it is, and what tells this state from others: both before or both after a commit."""
-        with told(self.path), self._reading:
+        """Return a searcher and the state that it searches; a commit in between cannot separate the two."""
+        with engine_errors(self.path), self._reading:
             while True:
                 state = state_of(self.path)
                 try:
                     searcher = self._searcher(state)
-                except ValueError:  # a file that was there is gone, where somebody else has written meanwhile
+                except ValueError:  # another process may have committed and removed a file
                     if state == state_of(self.path):
                         raise
                     continue
@@ -288,7 +291,7 @@ class Index:
         return self._index.searcher()
 
     def _engine(self, folder: Path) -> tantivy.Index:
-        """tantivy on a folder; on one that may not be written, on links to its files."""
+        """Open tantivy on a folder; without write permission, on links to its files."""
         try:
             return self._registered(tantivy.Index(_schema(self.meta), str(folder)))
         except ValueError as error:
@@ -297,7 +300,7 @@ class Index:
             return self._engine_of_links()
 
     def _engine_of_links(self) -> tantivy.Index:
-        """tantivy on links to the files as they are now; what was opened before stays readable."""
+        """Open tantivy on links to the current files; searchers opened before stay readable."""
         if self._remove_links is not None:
             self._remove_links()
         links = linked(self.path)
@@ -311,19 +314,19 @@ class Index:
 
     def _view(self, query: tantivy.Query | Callable[[tantivy.Searcher], tantivy.Query]) -> tuple[View, State]:
         searcher, state = self._now()
-        made = query(searcher) if callable(query) else query
-        return View(self.path, searcher, made, self.meta.text, self.recipe, self.frequency_table), state
+        parsed = query(searcher) if callable(query) else query
+        return View(self.path, searcher, parsed, self.meta.text, self.recipe, self.frequency_table), state
 
     def _grow(
         self, key: bytes, enough: Callable[[Stream], bool], grow: Callable[[Stream], Stream]
     ) -> tuple[Stream, bool]:
-        """The stream of a key, long enough, and whether it was remembered; one caller at a time makes it longer."""
-        stream = self._known(key)
+        """Return a stream that is long enough, and whether it was cached. One caller at a time extends it."""
+        stream = self._cached(key)
         if enough(stream):
             return stream, True
         if (other := self._flights.acquire(key)) is not None:
             other.result()
-            stream = self._known(key)
+            stream = self._cached(key)
             return (stream, True) if enough(stream) else (grow(stream), False)
         try:
             stream = grow(stream)
@@ -332,17 +335,18 @@ class Index:
             self._flights.release(key)
         return stream, False
 
-    def _known(self, key: bytes) -> Stream:
+    def _cached(self, key: bytes) -> Stream:
+        """The cached stream of a key, an empty one if there is none."""
         with self._guarded():
             entry = self._cache.get(key)
-            found = None if entry is None else unsealed(key, entry)
-            if found is not None:
-                with suppress(*UNREADABLE):  # somebody else's, under a key and with a checksum of ours
-                    return _stream_of(*found)
+            parts = None if entry is None else unsealed(key, entry)
+            if parts is not None:
+                with suppress(*UNREADABLE):  # not ours, although key and checksum are right
+                    return _stream_of(*parts)
         return Stream()
 
     def _remember(self, key: bytes, stream: Stream) -> None:
-        """Keep a stream; the sketch of a hit is written once."""
+        """Cache a stream. The hits are written without sketches, which the stream holds already."""
         hits = tuple(
             [None if name == "sketch" else value for name, value in hit._asdict().items()] for hit in stream.hits
         )
@@ -357,26 +361,26 @@ class Index:
         state: State,
         frequency_table: FrequencyTable | None,
     ) -> bytes:
-        """Of the stream of a query: everything but `keep`, which changes no stream."""
+        """The cache key of a stream: everything that it depends on, so not `keep`."""
         digest = frequency_table.digest if frequency_table else ""
         return cache_key(str(self.path), state, digest, query, repr(replace(options, keep=("score",))))
 
     @property
     def frequency_table(self) -> FrequencyTable | None:
-        """The values that many documents of the index hold, counted when it was last added to; None for a new index."""
+        """The document frequencies of common values, counted when documents were added; None for a new index."""
         return self._common.table()
 
     def _count_common(self) -> None:
-        """Count them in a sample of the documents, if the index has grown by a fifth since that was done."""
+        """Count the frequency table in a sample, if the index has changed in size by a fifth since the last count."""
         if self.recipe.measure != "kmv":
             return
         view, _ = self._view(tantivy.Query.all_query())
-        count, known = view.searcher.num_docs, self._common.documents()
-        if known * 1.2 >= count >= known * 0.8:
+        count, counted = view.searcher.num_docs, self._common.documents()
+        if counted * 1.2 >= count >= counted * 0.8:
             return
-        found = view.searcher.search(view.query, max(count, 1)).hits
-        chosen = np.random.default_rng(0).permutation(len(found))[:SAMPLE]
-        sketches = [sketch_of(view.stored(*found[place]).sketch) for place in np.sort(chosen).tolist()]
+        hits = view.searcher.search(view.query, max(count, 1)).hits
+        chosen = np.random.default_rng(0).permutation(len(hits))[:SAMPLE]
+        sketches = [sketch_of(view.stored(*hits[place]).sketch) for place in np.sort(chosen).tolist()]
         self._common.write(count_document_frequency(sketches, self.recipe), count)
 
     def _query(self, typed: str, searcher: tantivy.Searcher, notes: list[str]) -> tantivy.Query:
@@ -385,19 +389,19 @@ class Index:
 
     @contextmanager
     def _writer(self) -> Iterator[tantivy.IndexWriter]:
-        """The writer of this folder; what it did not commit is gone when an error comes.
+        """Yield the writer of the folder; after an error, uncommitted changes are rolled back.
 
-        Threads that write to one Index wait for each other.
+        Threads that write through one Index wait for each other.
         """
         with self._writing:
             if self._remove_links is not None:
                 raise IndexUnusable(self.path, *MAY_NOT_WRITE)
-            with told(self.path):
+            with engine_errors(self.path):
                 writer = self._index.writer(_HEAP, 1)
             try:
                 yield writer
             except BaseException:
-                with suppress(ValueError):  # a writer that failed has nothing to roll back
+                with suppress(ValueError):  # tantivy raises it if the writer itself has failed
                     writer.rollback()
                 raise
             finally:
@@ -405,30 +409,30 @@ class Index:
                     writer.wait_merging_threads()
 
     def _read(self, document: Mapping[str, Any], place: int) -> _Read:
-        """All that is stored of a document, at once: the next one may be the same object with other values."""
+        """Copy everything that is stored of a document: the caller may reuse the object for the next one."""
         name = f"document {place}"
         id = id_of(document, name)
         which = f"{name} ({id})"
-        source = source_of(document, which)  # first: it refuses what cannot be read
+        source = source_of(document, which)  # first, because it rejects documents that the other functions cannot read
         return _Read(id, source, texts_of(document, self.meta.text, which), filterable(document, self.meta.text))
 
     def _prepared(self, batch: Sequence[_Read]) -> list[dict[str, Any]]:
-        """The documents of a batch as tantivy stores them."""
-        sketches = sketch_many(("\n".join(filter(None, one.texts)) for one in batch), self.recipe)
+        """Convert the documents of a batch for tantivy."""
+        sketches = sketch_many(("\n".join(filter(None, document.texts)) for document in batch), self.recipe)
         return [
             {
-                "id": [one.id],
-                "source": [one.source],
+                "id": [document.id],
+                "source": [document.source],
                 "sketch": [sketch.astype("<i4").tobytes()],
-                "fields": [one.fields],
-                **{f"text{number}": [searchable(part)] for number, part in enumerate(one.texts)},
+                "fields": [document.fields],
+                **{f"text{number}": [searchable(part)] for number, part in enumerate(document.texts)},
             }
-            for one, sketch in zip(batch, sketches, strict=True)
+            for document, sketch in zip(batch, sketches, strict=True)
         ]
 
 
 class _Read(NamedTuple):
-    """What is stored of a document.
+    """The stored parts of a document.
 
     source: the document as JSON. texts: the text of each text field. fields: the others, by which hits are filtered.
     """
@@ -440,11 +444,11 @@ class _Read(NamedTuple):
 
 
 def _stream_of(plain: dict[str, Any], arrays: memoryview) -> Stream:
-    """The stream that Index._remember wrote. Raises one of UNREADABLE for what cannot be one."""
+    """Restore the stream that Index._remember wrote. Raises one of UNREADABLE for anything else."""
     stream = stream_of(plain, arrays)
     hits = [StoredHit(*hit) for hit in stream.hits]
-    sketches = [one.astype("<i4").tobytes() for one in stream.sketches]
-    return replace(stream, hits=tuple(hit._replace(sketch=one) for hit, one in zip(hits, sketches, strict=True)))
+    sketches = [sketch.astype("<i4").tobytes() for sketch in stream.sketches]
+    return replace(stream, hits=tuple(hit._replace(sketch=raw) for hit, raw in zip(hits, sketches, strict=True)))
 
 
 def _analyzer(language: str) -> tantivy.TextAnalyzer:
@@ -455,7 +459,7 @@ def _analyzer(language: str) -> tantivy.TextAnalyzer:
     try:
         return builder.filter(tantivy.Filter.stemmer(language)).build()
     except ValueError:
-        raise ValueError(f'language must be one that tantivy can stem, or "none", got {language!r}') from None
+        raise ValueError(f'language must be one with a stemmer in tantivy, or "none", got {language!r}') from None
 
 
 def _schema(meta: Meta) -> tantivy.Schema:

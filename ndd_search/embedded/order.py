@@ -1,4 +1,4 @@
-"""Hits of an embedded index in the order of a field, and passages of their texts with what was found marked."""
+"""Sorts hits of an embedded index by a field, and marks the matched words in passages."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Sort:
-    """A field to order by: numbers, and texts that read as one, by size, before other texts by their letters."""
+    """A field to order by: first numbers, and strings that hold one, by value; then other strings alphabetically."""
 
     field: str
     descending: bool = False
 
     @classmethod
-    def parse(cls, given: str) -> Self:
-        """Of "FIELD", "FIELD:asc" or "FIELD:desc". Raises ValueError."""
-        name, _, direction = given.rpartition(":")
+    def parse(cls, text: str) -> Self:
+        """Parse "FIELD", "FIELD:asc" or "FIELD:desc". Raises ValueError for anything else."""
+        name, _, direction = text.rpartition(":")
         if direction not in ("asc", "desc"):
-            name, direction = given, "asc"
+            name, direction = text, "asc"
         if not name:
-            raise ValueError(f'sort must be "FIELD", "FIELD:asc" or "FIELD:desc", got {given!r}')
+            raise ValueError(f'sort must be "FIELD", "FIELD:asc" or "FIELD:desc", got {text!r}')
         return cls(field=name, descending=direction == "desc")
 
     def ordered(self, hits: Sequence[T], values: Iterable[Any]) -> list[T]:
-        """The hits by their values in the field, those without one last; equal ones stay as they were.
+        """Return the hits ordered by their values in the field; hits without a value come last. The sort is stable.
 
-        Raises ValueError where there are hits and none has the field.
+        Raises ValueError if there are hits and none has the field.
         """
         keys = [_key(value) for value in values]
-        there = [place for place, key in enumerate(keys) if key is not None]
-        if hits and not there:
-            raise ValueError(f"no document that was found has a field {self.field!r} to sort by")
-        there.sort(key=lambda place: keys[place] or (0, 0.0, ""), reverse=self.descending)
-        return [hits[place] for place in there] + [hit for hit, key in zip(hits, keys, strict=True) if key is None]
+        present = [place for place, key in enumerate(keys) if key is not None]
+        if hits and not present:
+            raise ValueError(f"none of the documents found has the field {self.field!r} to sort by")
+        present.sort(key=lambda place: keys[place] or (0, 0.0, ""), reverse=self.descending)
+        return [hits[place] for place in present] + [hit for hit, key in zip(hits, keys, strict=True) if key is None]
 
 
 def marked(text: str, ranges: Iterable[tuple[int, int]], marks: tuple[str, str]) -> str:
-    """The text with marks before and after some ranges of it. ranges: ascending, in bytes of UTF-8."""
+    """Insert marks before and after ranges of a text. ranges: ascending, in bytes of UTF-8."""
     raw, pieces, done = text.encode(), [], 0
     for start, end in ranges:
         pieces += [raw[done:start].decode(), marks[0], raw[start:end].decode(), marks[1]]
@@ -52,7 +52,7 @@ def marked(text: str, ranges: Iterable[tuple[int, int]], marks: tuple[str, str])
 
 def _key(value: Any) -> tuple[int, float, str] | None:
     if isinstance(value, list | tuple):
-        value = next((one for one in value if one is not None), None)
+        value = next((item for item in value if item is not None), None)
     if value is None or value == "":
         return None
     number = number_of(value)

@@ -1,6 +1,6 @@
-"""What a user types in a search box as a query of the engine: words, phrases, required and excluded words, fields.
+"""Parses the text of a search box: words, phrases, required and excluded words, fields, ranges.
 
-The syntax is that of tantivy's own parser. What it cannot read is searched for as words, with a note that says so.
+The syntax is that of tantivy's parser. A text that it rejects is searched as plain words, with a note.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ import tantivy
 
 from ndd_search.embedded.stored import searchable
 
-MOST_WORDS = 1024  # different words of a query that count, as in Lucene
-_LONGEST, _DEEPEST = 2000, 50  # characters and parentheses of a query that is parsed: the parser recurses
+MOST_WORDS = 1024  # different words of a query that are searched, as in Lucene
+_LONGEST, _DEEPEST = 2000, 50  # characters and parentheses of a parsed query: the parser recurses
 _OPERATOR = re.compile(r"""["'+\-(){}\[\]:^~*/\\<>]|\b(?:AND|OR|NOT|IN|TO)\b""")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?")
-_YEARS = 1680, 2260  # tantivy counts nanoseconds in 64 bits: dates beyond are texts
-_LONGEST_VALUE = 1000  # characters of a value that can be searched for by its field
-_DEEPEST_FIELD = 20  # levels of objects inside each other
+_YEARS = 1680, 2260  # tantivy counts nanoseconds in 64 bits: other dates are only texts
+_LONGEST_VALUE = 1000  # characters of a field value that can be searched
+_DEEPEST_FIELD = 20  # levels of nested objects
 _SHOULD, _MUST, _MUST_NOT = tantivy.Occur.Should, tantivy.Occur.Must, tantivy.Occur.MustNot
 
 
 class _Unreadable(Exception):
-    """args: (why a query cannot be taken as it is,)."""
+    """The query cannot be parsed. args: (reason,)."""
 
 
 @dataclass
 class QueryReader:
-    """Makes queries of what users type.
+    """Converts the texts that users type to queries.
 
-    text: the text fields, which are fields text0, text1, ... of the schema; all others are in its JSON field `fields`.
-    notes: a sentence for everything that was not taken as it may have been meant.
+    text:  the text fields, which are fields text0, text1, ... of the schema; all others are in its JSON field `fields`.
+    notes: receives a sentence for each part that may not be read as it was meant.
     """
 
     schema: tantivy.Schema
@@ -49,7 +49,7 @@ class QueryReader:
     notes: list[str] = field(default_factory=list)
 
     def read(self, typed: str) -> tantivy.Query:
-        """The query of a text: any text is one."""
+        """Convert a text to a query. Every text gives a query."""
         if not _OPERATOR.search(typed):
             return self.words(typed)
         try:
@@ -62,17 +62,17 @@ class QueryReader:
                 return tantivy.Query.all_query()
             return self._node(tree, strict=False) or tantivy.Query.empty_query()
         except _Unreadable as error:
-            self.notes.append(f"the query was taken as plain words: {error.args[0]}")
+            self.notes.append(f"the query was read as plain words: {error.args[0]}")
             return self.words(typed)
 
     def words(self, typed: str) -> tantivy.Query:
-        """Any of the words, in whichever field it scores best."""
+        """Match any of the words; each scores by its best field."""
         words = islice(dict.fromkeys(self.analyzer.analyze(searchable(typed))), MOST_WORDS)
         found = (self._phrase([word], self._everywhere()) for word in words)
         return tantivy.Query.boolean_query([(_SHOULD, query) for query in found if query is not None])
 
     def _node(self, node: Mapping[str, Any], strict: bool) -> tantivy.Query | None:
-        """The query of a node of the syntax tree; None for one without words. strict: what it says must hold."""
+        """Convert a node of the syntax tree; None if it has no words. strict: the node is required or excluded."""
         made: tantivy.Query | None
         match node["type"]:
             case "bool":
@@ -118,8 +118,8 @@ class QueryReader:
             return self._phrase(self._tokens(typed), [f"text{self.text.index(name)}"], slop, prefix)
         if name in ("id", "_id"):
             return tantivy.Query.term_query(self.schema, "id", typed)
-        if not self._known(name):
-            self.notes.append(f"no document has a field {name!r}: it was taken as a word")
+        if not self._is_field(name):
+            self.notes.append(f"no document has a field {name!r}: the name was read as a word")
             return self._any(self._phrase([word], self._everywhere()) for word in self._tokens(f"{name} {typed}"))
         path, found = _path(name), []
         if tokens := self._tokens(typed):
@@ -131,7 +131,7 @@ class QueryReader:
     def _phrase(
         self, words: Sequence[str], fields: Sequence[str], slop: int = 0, prefix: bool = False
     ) -> tantivy.Query | None:
-        """The words one after the other, in whichever of the fields they score best; None without words."""
+        """Match the words as a phrase; it scores by its best field. None without words."""
         if not words:
             return None
         if len(words) == 1:
@@ -144,7 +144,7 @@ class QueryReader:
 
     def _range(self, node: Mapping[str, Any]) -> tantivy.Query:
         name = node["field"]
-        if name is None or name in self.text or not self._known(name):
+        if name is None or name in self.text or not self._is_field(name):
             raise _Unreadable(f"there is no field {name!r} with numbers or dates" if name else "a range needs a field")
         lower, upper = _bound(node["lower"], upper=False), _bound(node["upper"], upper=True)
         escaped = re.sub(r"([^\w.])", r"\\\1", name)
@@ -154,12 +154,12 @@ class QueryReader:
             raise _Unreadable(str(error)) from None
 
     def _exists(self, name: str) -> tantivy.Query:
-        if not self._known(name):
-            raise _Unreadable(f"there is no field {name!r} to be looked for")
+        if not self._is_field(name):
+            raise _Unreadable(f"there is no field {name!r}")
         return tantivy.Query.const_score_query(tantivy.Query.exists_query(_path(name), True), 1.0)
 
-    def _known(self, name: str) -> bool:
-        """Whether any document has a field, besides the text fields, that can be searched."""
+    def _is_field(self, name: str) -> bool:
+        """Whether a name is that of a searchable field, other than a text field, of some document."""
         if not name or name in self.text:
             return False
         try:
@@ -179,9 +179,10 @@ class QueryReader:
 
 
 def filterable(document: Mapping[str, Any], text: Sequence[str]) -> dict[str, Any]:
-    """The fields of a document that are no text fields, as they can be searched for.
+    """Return the searchable values of a document's fields, except the text fields.
 
-    Every value is there as a text, up to 1,000 characters, and what reads as a number or as a date as that, too.
+    Every value is searchable as a string of up to 1,000 characters. A string that holds a number or a date is
+    searchable as that, too.
     """
     return {
         key: values
@@ -191,14 +192,14 @@ def filterable(document: Mapping[str, Any], text: Sequence[str]) -> dict[str, An
 
 
 def number_of(value: Any) -> float | None:
-    """A number, or a text that reads as one; None for anything else, and what no float can hold."""
+    """Convert a number, or a string that holds one, to float; None for anything else, or if it does not fit."""
     if isinstance(value, bool) or not (isinstance(value, int | float) or _reads_as(_NUMBER, value)):
         return None
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         return None
-    return found if abs(found) < float("inf") else None
+    return number if abs(number) < float("inf") else None
 
 
 def _values(value: Any, levels: int) -> Any:
@@ -226,7 +227,7 @@ def _values(value: Any, levels: int) -> Any:
 
 
 def _key(name: str) -> str:
-    """A name that the engine can take, "" for one that it cannot."""
+    """Normalise a field name for tantivy; "" for one that it does not accept."""
     return searchable(name) if name.isprintable() else ""
 
 
@@ -246,14 +247,14 @@ def _moment(value: Any) -> datetime | None:
 
 
 def _written(moment: datetime) -> str:
-    """A moment as tantivy reads dates, to the second."""
+    """Format a date and time for tantivy, to the second."""
     return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
 def _bound(bound: Mapping[str, Any], upper: bool) -> str:
-    """An end of a range as tantivy reads it, the value itself included: it fails on many values between excluded ones.
+    """Format an end of a range for tantivy, as an inclusive bound: tantivy fails on some ranges with exclusive ones.
 
-    Dates are kept to the second.
+    Dates are rounded to the second.
     """
     if bound["type"] == "unbounded":
         return "*"
@@ -267,12 +268,12 @@ def _bound(bound: Mapping[str, Any], upper: bool) -> str:
             f"a range needs numbers, or dates such as 2024-01-31 of the years 1680 to 2260, got {value!r}"
         )
     try:
-        if len(value.strip()) == len("2024-01-31") and upper == inclusive:  # a day is not over when it begins
+        if len(value.strip()) == len("2024-01-31") and upper == inclusive:  # an upper bound includes the whole day
             moment, inclusive = moment + timedelta(days=1), not inclusive
         if not inclusive:
             moment += timedelta(seconds=-1 if upper else 1)
     except OverflowError:
-        raise _Unreadable(f"no date is beyond {value}") from None
+        raise _Unreadable(f"there is no date beyond {value}") from None
     return _written(moment)
 
 

@@ -1,4 +1,4 @@
-"""A document as an embedded index keeps it: its id, itself as JSON, and its text as the engine can take it."""
+"""The stored form of a document in an embedded index: its id, its JSON, and its normalised text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ndd_search.errors import InvalidDocument
 
 LONGEST_ID = 512  # bytes, as in Elasticsearch
 
-# Combining marks are put into an order, which takes quadratic time: no letter has thirty.
+# Normalisation sorts the combining marks of a letter, in quadratic time. No real letter has thirty.
 _TOO_MANY_MARKS = re.compile(r"([^\w\s]{30})[^\w\s]+")
 
 
 class StoredHit(NamedTuple):
-    """A hit without its document, which is read when it is shown.
+    """A hit without its document, which is read when the hit is shown.
 
-    sketch: little-endian int32. segment, number: where the document is in this state of the index.
+    sketch: little-endian int32. segment, number: the address of the document in this state of the index.
     """
 
     id: str
@@ -31,9 +31,9 @@ class StoredHit(NamedTuple):
 
 
 def id_of(document: Any, which: str) -> str:
-    """The id of a document, under "_id" or "id".
+    """Return the id of a document, from "_id" or "id".
 
-    which: names the document in an error. Raises InvalidDocument for what is no mapping or has no usable id.
+    which: the name of the document in errors. Raises InvalidDocument if it is not a mapping or has no valid id.
     """
     if not isinstance(document, Mapping):
         raise InvalidDocument(which, f"it is {type(document).__name__}, not a mapping", "give dicts")
@@ -41,18 +41,18 @@ def id_of(document: Any, which: str) -> str:
     if id is None:
         id = document.get("id")
     if id is None or id == "":
-        raise InvalidDocument(which, "it has no id", 'give it a text or a whole number under "id"')
+        raise InvalidDocument(which, "it has no id", 'give it a string or an integer under "id"')
     if isinstance(id, bool) or not isinstance(id, str | int):
-        raise InvalidDocument(which, f"its id is {id!r}", 'give it a text or a whole number under "id"')
+        raise InvalidDocument(which, f"its id is {id!r}", 'give it a string or an integer under "id"')
     if not possible_id(id):
         raise InvalidDocument(which, f"its id does not fit in {LONGEST_ID} bytes of UTF-8", "give it another one")
     return str(id)
 
 
 def check_id(id: Any) -> None:
-    """Raise TypeError unless this is a text or a whole number, as every id is."""
+    """Raise TypeError unless an id is a string or an integer."""
     if isinstance(id, bool) or not isinstance(id, str | int):
-        raise TypeError(f"an id is a text or a whole number, got {id!r}")
+        raise TypeError(f"an id must be a string or an integer, got {id!r}")
 
 
 def possible_id(id: str | int) -> bool:
@@ -64,15 +64,15 @@ def possible_id(id: str | int) -> bool:
 
 
 def source_of(document: Mapping[str, Any], which: str) -> bytes:
-    """The document as JSON, UTF-8.
+    """Encode a document as JSON, in UTF-8.
 
-    Raises InvalidDocument for one that cannot be written as JSON, or whose keys JSON would change.
+    Raises InvalidDocument if it cannot be written as JSON, or JSON would change its keys.
     """
     try:
         written = json.dumps(dict(document), ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
-        if (key := _no_text_key(document)) is not None:
-            problem = f"its key {key[0]!r} is {type(key[0]).__name__}, and JSON would make it a text"
-            raise InvalidDocument(which, problem, "make every key a text")
+        if (key := _key_of_other_type(document)) is not None:
+            problem = f"its key {key[0]!r} is {type(key[0]).__name__}, and JSON would make it a string"
+            raise InvalidDocument(which, problem, "make every key a string")
         return written
     except RecursionError:
         raise InvalidDocument(which, "it is nested too deep", "flatten it") from None
@@ -81,7 +81,7 @@ def source_of(document: Mapping[str, Any], which: str) -> bytes:
 
 
 def texts_of(document: Mapping[str, Any], fields: Sequence[str], which: str) -> list[str]:
-    """The text of each field, "" where there is none. Raises InvalidDocument for a field that holds itself."""
+    """Return the text of each field, "" if it has none. Raises InvalidDocument if a value contains itself."""
     try:
         return [text_of(document, [field]) or "" for field in fields]
     except InvalidDocument as error:
@@ -89,29 +89,29 @@ def texts_of(document: Mapping[str, Any], fields: Sequence[str], which: str) -> 
         raise InvalidDocument(which, problem, remedy) from None
 
 
-def _no_text_key(value: Any) -> tuple[Any] | None:
-    """A key that is no text, in a mapping or in what it holds; None when there is none."""
+def _key_of_other_type(value: Any) -> tuple[Any] | None:
+    """Find a key that is not a string, in a value or inside it; returned in a tuple, None if there is none."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):
                 return (key,)
-            if isinstance(inner, Mapping | list | tuple) and (found := _no_text_key(inner)):
+            if isinstance(inner, Mapping | list | tuple) and (found := _key_of_other_type(inner)):
                 return found
     elif isinstance(value, list | tuple):
         for inner in value:
-            if isinstance(inner, Mapping | list | tuple) and (found := _no_text_key(inner)):
+            if isinstance(inner, Mapping | list | tuple) and (found := _key_of_other_type(inner)):
                 return found
     return None
 
 
 def document_of(source: bytes) -> dict[str, Any]:
-    """The document that source_of wrote."""
+    """Decode a document that source_of wrote."""
     document: dict[str, Any] = json.loads(source.decode("utf-8", "surrogatepass"))
     return document
 
 
 def searchable(text: str) -> str:
-    """The text as it is searched: NFKC, so that both ways to write an é are one word; lone surrogates replaced."""
+    """Normalise a text for searches: NFKC, so that both encodings of é are equal; lone surrogates are replaced."""
     if text.isascii():
         return text
     whole = text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""One state of an embedded index, seen through a query: its hits, their documents and what was found in them."""
+"""A query on one state of an embedded index: reads its hits, their documents and matched passages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import tantivy
 
 from ndd_search.documents import text_of, value_of
-from ndd_search.embedded.folder import told
+from ndd_search.embedded.folder import engine_errors
 from ndd_search.embedded.order import Sort, marked
 from ndd_search.embedded.stored import StoredHit, document_of, searchable
 from ndd_search.matching.frequency_table import FrequencyTable
@@ -21,14 +21,14 @@ from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketch
 from ndd_search.text.numbers import number_signature
 
-_PASSAGE = 200  # characters of a text around the words that were found
+_PASSAGE = 200  # characters of a passage around the matched words
 
 
 @dataclass
 class View:
-    """A query on one state of the index: fetches hits, and reads them (see stream.Reader).
+    """A query on one state of the index: fetches hits, and reads their values (see stream.Reader).
 
-    seconds: spent in tantivy so far. sort: what to order by instead of the score.
+    seconds: time spent in tantivy so far. sort: a field to order by instead of the score.
     """
 
     folder: Path
@@ -42,24 +42,24 @@ class View:
     _sorted: list[tuple[float, tantivy.DocAddress]] | None = None
     _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def fetch(self, wish: Fetch) -> Fetched:
+    def fetch(self, request: Fetch) -> Fetched:
         began = perf_counter()
-        every = None if self.sort is None else self._in_order(self.sort)
-        with told(self.folder):
-            if every is not None:
-                found, total = every[wish.start : wish.start + wish.size], len(every)
+        in_order = None if self.sort is None else self._in_order(self.sort)
+        with engine_errors(self.folder):
+            if in_order is not None:
+                found, total = in_order[request.start : request.start + request.size], len(in_order)
             else:
-                result = self.searcher.search(self.query, max(wish.size, 1), offset=wish.start)
-                found = result.hits[: wish.size]
+                result = self.searcher.search(self.query, max(request.size, 1), offset=request.start)
+                found = result.hits[: request.size]
                 total = result.count  # type: ignore[attr-defined]  # missing from the package's stub
-            hits = [self.stored(*one) for one in found]
+            hits = [self.stored(score, address) for score, address in found]
         self.seconds += perf_counter() - began
         return Fetched(hits, total)
 
     def _in_order(self, sort: Sort) -> list[tuple[float, tantivy.DocAddress]]:
-        """Every hit, in the order of a field."""
+        """Return every hit, ordered by a field."""
         if self._sorted is None:
-            with told(self.folder):
+            with engine_errors(self.folder):
                 found = self.searcher.search(self.query, max(self.searcher.num_docs, 1)).hits
                 documents = (document_of(_first(self.searcher.doc(address), "source")) for _, address in found)
                 values = [value_of(document, sort.field) for document in documents]
@@ -67,7 +67,7 @@ class View:
         return self._sorted
 
     def mark(self, hits: Sequence[dict[str, Any]], schema: tantivy.Schema, marks: tuple[str, str]) -> None:
-        """Give each hit, under "highlight", a passage of each text field in which a word was found."""
+        """Add to each hit, under "highlight", a passage of each text field with a matched word."""
         began = perf_counter()
         for number, name in enumerate(self.text):
             generator = tantivy.SnippetGenerator.create(self.searcher, self.query, schema, f"text{number}")
@@ -75,7 +75,7 @@ class View:
             for hit in hits:
                 text = searchable(text_of(hit["_source"], [name]) or "")
                 snippet = generator.snippet_from_doc(tantivy.Document(**{f"text{number}": [text]}))
-                if ranges := [(one.start, one.end) for one in snippet.highlighted()]:
+                if ranges := [(match.start, match.end) for match in snippet.highlighted()]:
                     hit.setdefault("highlight", {})[name] = [marked(snippet.fragment(), ranges, marks)]
         self.seconds += perf_counter() - began
 
@@ -87,7 +87,7 @@ class View:
     def document(self, hit: StoredHit) -> dict[str, Any]:
         if hit.id not in self._documents:
             began = perf_counter()
-            with told(self.folder):
+            with engine_errors(self.folder):
                 fields = self.searcher.doc(tantivy.DocAddress(hit.segment, hit.number))
                 self._documents[hit.id] = document_of(_first(fields, "source"))
             self.seconds += perf_counter() - began
@@ -103,7 +103,7 @@ class View:
         return value_of(self.document(hit), field)
 
     def numbers(self, hit: StoredHit) -> int | None:
-        text = text_of(self.document(hit), self.text)  # it is there: nothing has to be stored for it
+        text = text_of(self.document(hit), self.text)  # the text is stored, so the numbers need not be
         return number_signature(text or "", self.recipe)
 
 
