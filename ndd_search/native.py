@@ -9,11 +9,27 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 VERSION = 7  # of the functions below, as in core/module.c: an older core may lie in a folder that is worked in
 Plan = tuple[bool, int, int, int]  # shingles of words (else of characters), size, seed, k
-Rule = tuple[float, float, float, float, float, float, int]  # Decision.rule, and min_shingles
+
+
+class Rule(NamedTuple):
+    """The numbers a pair is decided by; the core reads them in this order. With j, s, d, m as in `decision`:
+
+        j * min(1, s / d) ** (power * m * min(1, 1 - j + margin / n))  >=  least + asked / max(few, min(n, known))
+
+    n is the number of shingles of the shorter document.
+    """
+
+    least: float  # the bar of the longest texts, 0..1
+    asked: float = 0.0  # at least 0: what a short text adds to the bar, times its number of shingles
+    few: float = 1.0  # shingles, above 0: shorter texts count as this long
+    known: float = 1.0  # shingles, at least `few`: longer texts count as this long
+    power: float = 0.0  # at least 0; 0 leaves the resemblance as it is
+    margin: float = 0.0  # shingles, at least 0
+    min_shingles: int = 0  # a document with fewer values is a near-duplicate only of one with the same values
 
 
 class Core(Protocol):

@@ -35,9 +35,9 @@ import numpy.typing as npt
 
 from ndd_search.errors import RecipeMismatch
 from ndd_search.matching.frequency_table import HANDFUL, FrequencyTable, Shares
+from ndd_search.native import Rule
 from ndd_search.recipe import Measure, Recipe
 
-Rule = tuple[float, float, float, float, float, float]
 Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1
 PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on plain resemblance
 ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the rounding
@@ -161,47 +161,43 @@ class Decision:
 
     @cached_property
     def rule(self) -> Rule:
-        """The numbers that the native core decides by: a pair counts whose similarity, with all that `power` and
-        `margin` (in shingles) make of s / d and m, is at least least + asked / n, n being in few..known.
-        """
+        """The numbers that numpy and the native core decide by."""
         power = self.constants.power if self.frequency_table else 0.0
         margin = self.constants.margin * self.size
         if self.bar is not None:
-            return self.bar, 0.0, 1.0, 1.0, power, margin
+            return Rule(self.bar, power=power, margin=margin)
         few = self.constants.unknown
         known = few + (self.frequency_table.documents if self.frequency_table else 0)
-        return self.constants.least, self.size, few, known, power, margin
+        return Rule(self.constants.least, self.size, few, known, power, margin)
 
     @property
     def floor(self) -> float:
         """The plain resemblance below which no pair can count, above 0."""
-        least, asked, _, known, *_ = self.rule
-        return min(least + asked / known, 1.0)
+        return min(self.rule.least + self.rule.asked / self.rule.known, 1.0)
 
     def similarity(self, pairs: Overlaps) -> Shares:
         """What is held against the bar, 0..1: resemblance, for "auto" less what common values pretend."""
         if self.frequency_table is None:
             return pairs.resemblance
-        *_, power, margin = self.rule
-        resemblance = pairs.resemblance
-        apart = np.minimum(1 - resemblance + margin / np.maximum(pairs.shorter, 1), 1)
-        discounted: Shares = resemblance * pairs.specificity ** (power * apart * pairs.mutuality)
+        rule, resemblance = self.rule, pairs.resemblance
+        apart = np.minimum(1 - resemblance + rule.margin / np.maximum(pairs.shorter, 1), 1)
+        discounted: Shares = resemblance * pairs.specificity ** (rule.power * apart * pairs.mutuality)
         return discounted
 
     def bars(self, pairs: Overlaps) -> Shares:
         """The bar of each pair."""
-        least, asked, few, known, *_ = self.rule
-        return np.minimum(least + asked / np.minimum(np.maximum(pairs.shorter, few), known), 1.0)
+        rule = self.rule
+        return np.minimum(rule.least + rule.asked / np.minimum(np.maximum(pairs.shorter, rule.few), rule.known), 1.0)
 
     def surely_accepts(self, resemblance: Shares, specificity: Shares, shortest: float) -> npt.NDArray[np.bool_]:
         """Whether pairs count that are at least so specific, however mutual the difference is.
 
         shortest: shingles of the shortest document in all of these pairs.
         """
-        least, asked, few, known, power, margin = self.rule
-        bar = min(least + asked / min(max(shortest, few), known), 1.0)
-        apart = np.minimum(1 + margin / shortest - resemblance, 1)
-        sure: npt.NDArray[np.bool_] = resemblance * specificity ** (power * apart) > bar + ROUNDING
+        rule = self.rule
+        bar = min(rule.least + rule.asked / min(max(shortest, rule.few), rule.known), 1.0)
+        apart = np.minimum(1 + rule.margin / shortest - resemblance, 1)
+        sure: npt.NDArray[np.bool_] = resemblance * specificity ** (rule.power * apart) > bar + ROUNDING
         return sure
 
     def surely_refuses(

@@ -21,13 +21,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.matching import shared_values as counting
 from ndd_search.matching.decision import Constants, Decision, telling_shingles
 from ndd_search.matching.frequency_table import FrequencyTable, Places
 from ndd_search.matching.groups import choose_leaders
-from ndd_search.matching.overlaps import overlaps
-from ndd_search.matching.pairs import Pairs, Rows, resembling_pairs, rows_of
-from ndd_search.matching.shared_values import Ranks
+from ndd_search.matching.pairs import Pairs, overlaps, resembling_pairs
+from ndd_search.matching.rows import Ranks, Rows, rows_of
+from ndd_search.matching.shared_values import compare
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimated_shingles
 from ndd_search.sketching.sketches import Sketches
@@ -127,5 +126,5 @@ def _pairs_with_the_first(rows: Rows, floor: float) -> Pairs:
     if not len(codes):
         none = np.empty(0, np.int64)
         return Pairs(none, none, np.empty(0))
-    found = counting.compare(rows.table, codes, floor)
+    found = compare(rows.table, codes, floor)
     return Pairs(found.first, found.second, found.shared / (found.left + found.right - found.shared))

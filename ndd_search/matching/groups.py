@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.matching.decision import Decision
-from ndd_search.matching.pairs import Pairs, leaders_of, resembling_pairs, rows_of
-from ndd_search.matching.shared_values import Ranks
+from ndd_search.matching.pairs import Pairs, leaders_of, resembling_pairs
+from ndd_search.matching.rows import Ranks, rows_of
 
 
 def leaders(sketches: Sequence[npt.ArrayLike], min_similarity: float = 0.5, k: int = 64) -> Ranks:

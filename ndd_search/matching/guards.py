@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.collapse_options import CollapseOptions
-from ndd_search.matching.pairs import Pairs, Rows
+from ndd_search.matching.pairs import Pairs
+from ndd_search.matching.rows import Rows
 from ndd_search.sketching.estimates import estimated_shingles
 
 Value = Callable[[Any, str], Any]

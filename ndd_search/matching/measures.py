@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from ndd_search.matching.decision import ROUNDING, Decision
 from ndd_search.matching.frequency_table import Places, Shares
-from ndd_search.matching.overlaps import overlaps, shared_values
-from ndd_search.matching.pairs import Pairs, Rows, overlapping_pairs, resembling_pairs, rows_of
-from ndd_search.matching.shared_values import Ranks
+from ndd_search.matching.pairs import Pairs, overlapping_pairs, overlaps, resembling_pairs
+from ndd_search.matching.rows import Ranks, Rows, rows_of
+from ndd_search.matching.shared_values import shared_values
 from ndd_search.recipe import Measure, Recipe
 from ndd_search.sketching.estimates import Estimate, estimate_resemblance, standard_error
 from ndd_search.sketching.simhash import BITS, distance, from_sketches
@@ -53,19 +53,19 @@ def similarities(rows: Rows, first: Places, second: Places, measure: Measure) ->
         return np.where(known[first] & known[second], _cosine(distance(prints[first], prints[second])), 0.0)
     if measure == "kmv":
         return overlaps(rows, first, second, None).resemblance
-    frequency_table, counted = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
+    common, counted = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
     for shared in shared_values(rows, first, second):
         numbers = np.bincount(shared.pair, minlength=len(first))
         before = np.arange(len(shared.pair)) - (np.cumsum(numbers) - numbers)[shared.pair]
         left, right = shared.left - rows.offsets[first[shared.pair]], shared.right - rows.offsets[second[shared.pair]]
         within = left + right - before < rows.k  # the place of the value in the union of both
-        frequency_table += numbers
+        common += numbers
         counted += np.bincount(shared.pair[within], minlength=len(first))
     a, b = rows.lengths[first], rows.lengths[second]
     if measure == "broder":
-        broder: Shares = counted / np.maximum(np.minimum(a + b - frequency_table, rows.k), 1)
+        broder: Shares = counted / np.maximum(np.minimum(a + b - common, rows.k), 1)
         return broder
-    overlap: Shares = frequency_table / np.maximum(np.maximum(a, b), 1)
+    overlap: Shares = common / np.maximum(np.maximum(a, b), 1)
     return overlap
 
 

@@ -11,17 +11,18 @@ counted at once, as a list of meetings or as the product of a small 0/1 matrix w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.matching.frequency_table import FrequencyTable, Shares
-from ndd_search.sketching.sketches import VALUES, Sketch
+from ndd_search.matching.frequency_table import FrequencyTable, Places, Shares
+from ndd_search.matching.rows import Ranks, Rows, Table
+from ndd_search.sketching.sketches import VALUES
 
-Ranks = npt.NDArray[np.int64]
-Table = npt.NDArray[np.uint32]
 Keys = npt.NDArray[np.unsignedinteger[Any]]
 Numbers = npt.NDArray[np.integer[Any]]
 
@@ -35,6 +36,7 @@ _MANY_MEETINGS = 2**24  # take half a gigabyte
 _TILE = 2**10  # rows that are counted at once with as many others
 _OFTEN = 16  # times that rows are mentioned, each of them surely is
 _BLOCK = 2**10  # pairs compared at a time: what that takes stays in the cache
+_LOOKED_UP = 4_000_000  # values of given pairs looked up at a time
 _FEW, _MANY = 2**18, 2**25  # multiplications: OpenBLAS starts threads above the first, and they pay above the second
 
 
@@ -50,16 +52,6 @@ class Counts(NamedTuple):
     shared: Ranks
     left: Ranks
     right: Ranks
-
-
-def lay_out(values: Sketch, lengths: Ranks, k: int) -> Table:
-    """The table of the sketches of a page, one after the other in `values`; a row without filling has k values."""
-    if len(values) == len(lengths) * k:  # the most they can be
-        return values.view(np.uint32).reshape(-1, k)
-    width = min(int(lengths.max()) + 1, k)
-    table = np.arange(VALUES, VALUES + len(lengths) * width, dtype=np.uint32).reshape(-1, width)
-    table[np.arange(width) < lengths[:, None]] = values.view(np.uint32)
-    return table
 
 
 def count_shared(table: Table, floor: float) -> Counts:
@@ -118,6 +110,42 @@ def most_common(table: Table, pairs: Counts, frequency_table: FrequencyTable) ->
         np.float64, copy=False
     )
     return sums if few else np.minimum(sums.take(pairs.first), sums.take(pairs.second))
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """The values that pairs share, one entry each: which pair, and where in rows.values each of the two holds it."""
+
+    pair: Places
+    left: Places
+    right: Places
+
+
+def shared_values(rows: Rows, first: Places, second: Places) -> Iterator[Shared]:
+    """Every value of every pair that both of its sets hold, some pairs at a time."""
+    owner = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
+    keys = owner * (VALUES + 1) + rows.values
+    done = 0
+    while done < len(first):
+        sizes = np.cumsum(rows.lengths[first[done:]])
+        stop = done + max(int(np.searchsorted(sizes, _LOOKED_UP)), 1)
+        lengths = rows.lengths[first[done:stop]]
+        pair = np.repeat(np.arange(done, min(stop, len(first))), lengths)
+        within = np.arange(len(pair)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        left = rows.offsets[first[pair]] + within
+        wanted = second[pair] * (VALUES + 1) + rows.values[left]
+        right = np.searchsorted(keys, wanted)
+        there = np.append(keys, -1)[right] == wanted
+        yield Shared(pair[there], left[there], right[there])
+        done = stop
+
+
+def shared_sums(rows: Rows, first: Places, second: Places, weight: Shares | None = None) -> Shares:
+    """For each pair, how many values both hold, or the weights (one for each of rows.values) of them, summed."""
+    sums = np.zeros(len(first))
+    for shared in shared_values(rows, first, second):
+        sums += np.bincount(shared.pair, None if weight is None else weight[shared.left], len(first))
+    return sums
 
 
 def _sums_of_shared(holds: Shares, weights: Shares, first: Ranks, second: Ranks) -> Shares:

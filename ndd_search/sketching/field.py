@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import VALUES, Sketch
+from ndd_search.sketching.sketches import VALUES, Lack, Sketch
 
 STALE = "stale"  # stands where the recipe id does, when the text has changed without the sketch; no recipe has this id
 
@@ -87,30 +87,27 @@ class SketchField:
             stored = self.encode(sketch, recipe, numbers)
         return {self.name: stored, **({self.keys: keys_of(stored["sketch"], keys)} if keys else {})}
 
-    def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | str]:
-        """The sketch of each hit out of its doc values ({path: [values]}), or why there is none to compare.
-
-        "missing": nothing stored, "empty": no values, "foreign": of another recipe, "malformed": not ascending
-        distinct whole numbers in 0..2**31-1, or more than the recipe's k.
-        """
-        sketch, made_by, ours = self.sketch, self.recipe, [recipe.id]
-        given = [one.get(sketch) for one in fields]
+    def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | Lack]:
+        """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare."""
+        sketch_path, recipe_path, expected = self.sketch, self.recipe, [recipe.id]
+        lists: list[Any] = [hit.get(sketch_path) for hit in fields]
         lacking = [
-            _lacking(values, one.get(made_by), ours, recipe.k) for values, one in zip(given, fields, strict=True)
+            _lack(stored, hit.get(recipe_path), expected, recipe.k) for stored, hit in zip(lists, fields, strict=True)
         ]
-        stored = [[] if reason or values is None else values for values, reason in zip(given, lacking, strict=True)]
+        lists = [[] if lack or stored is None else stored for stored, lack in zip(lists, lacking, strict=True)]
         try:
-            values = np.frombuffer(b"".join([_packer(len(one))(*one) for one in stored]), np.int32)
-        except struct.error:  # somebody's value is no 32-bit number: take each hit by itself
-            return [reason or _decoded(one) for one, reason in zip(stored, lacking, strict=True)]
-        ends = np.cumsum(np.fromiter(map(len, stored), np.int64, len(stored)))
-        wrong = np.concatenate((values[:1] < 0, values[1:] <= values[:-1]))  # at the first value of a hit: below 0
+            values = np.frombuffer(b"".join([_packer(len(stored))(*stored) for stored in lists]), np.int32)
+        except struct.error:  # a value of some hit is no 32-bit integer: decode each hit by itself
+            return [lack or _decoded(stored) for stored, lack in zip(lists, lacking, strict=True)]
+        ends = np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)))
+        wrong = np.concatenate((values[:1] < 0, values[1:] <= values[:-1]))
         first = ends[(ends > 0) & (ends < len(values))]
-        wrong[first] = values[first] < 0
+        wrong[first] = values[first] < 0  # the first value of a hit is not compared with the hit before it
         some = bool(wrong.any())
         return [
-            reason or ("malformed" if some and wrong[end - len(one) : end].any() else values[end - len(one) : end])
-            for reason, one, end in zip(lacking, stored, ends.tolist(), strict=True)
+            lack
+            or (Lack.MALFORMED if some and wrong[end - len(stored) : end].any() else values[end - len(stored) : end])
+            for lack, stored, end in zip(lacking, lists, ends.tolist(), strict=True)
         ]
 
     def numbers_in(self, fields: Mapping[str, Any]) -> int | None:
@@ -150,14 +147,15 @@ def keys_of(values: Iterable[int], count: int) -> list[str]:
     return [format(value, "08x") for value in islice(values, count)]
 
 
-def _lacking(stored: Any, made_by: Any, recipe: list[str], k: int) -> str:
-    if stored is None and made_by is None:
-        return "missing"
-    if made_by != recipe:
-        return "foreign"
+def _lack(stored: Any, recipe: Any, expected: list[str], k: int) -> Lack | None:
+    """Why a hit has no sketch, None where `stored` may be one. recipe, expected: doc values, lists of one id."""
+    if stored is None and recipe is None:
+        return Lack.MISSING
+    if recipe != expected:
+        return Lack.FOREIGN
     if stored is None:
-        return "empty"
-    return "" if isinstance(stored, list) and 0 < len(stored) <= k else "malformed"
+        return Lack.EMPTY
+    return None if isinstance(stored, list) and 0 < len(stored) <= k else Lack.MALFORMED
 
 
 @cache
@@ -166,9 +164,9 @@ def _packer(length: int) -> Callable[..., bytes]:
     return struct.Struct(f"{length}i").pack
 
 
-def _decoded(stored: list[Any]) -> Sketch | str:
+def _decoded(stored: list[Any]) -> Sketch | Lack:
     try:
         values = np.frombuffer(_packer(len(stored))(*stored), np.int32)
     except struct.error:
-        return "malformed"
-    return "malformed" if values[0] < 0 or (np.diff(values) <= 0).any() else values
+        return Lack.MALFORMED
+    return Lack.MALFORMED if values[0] < 0 or (np.diff(values) <= 0).any() else values

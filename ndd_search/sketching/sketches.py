@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from itertools import chain, compress, islice
 from operator import not_
 from typing import TypeVar, overload
@@ -27,6 +28,15 @@ SHORT = 8000  # ASCII characters, or half as many others; below, what numpy does
 _CUT = np.array(33, np.uint64)
 _INT32 = np.dtype(np.int32)
 VALUES = 2**31  # a sketch holds values in 0..VALUES-1: what fits a signed 32-bit integer field
+
+
+class Lack(StrEnum):
+    """Why a hit has no sketch to compare. The values are part of responses and stored streams."""
+
+    MISSING = "missing"  # nothing is stored
+    EMPTY = "empty"  # the text has no shingles
+    FOREIGN = "foreign"  # the sketch is of another recipe, or its text has changed since
+    MALFORMED = "malformed"  # what is stored is no sketch: not ascending distinct integers in range, or too many
 
 
 class Sketches(Sequence[Sketch]):
