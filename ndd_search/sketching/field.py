@@ -1,14 +1,14 @@
-"""The sketch as a stored field: the only module that knows the wire format.
+"""The stored form of a sketch. Only this module knows the format.
 
 A document carries one object, by default under the name "ndd":
 
     "ndd": {"sketch": [17, 4711, ...], "recipe": "w3-k64-v1"}
 
 `sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. A search reads both as doc values.
-Three more are there only where they are asked for: `ndd.numbers`, the numbers of the text as one (see `numbers`),
-mapped like a sketch; `ndd.duplicate_of`, the id of a document that was there first; and `ndd_keys`, the smallest values
-as indexed terms, by which near-duplicates are found in a whole index. The keys stand beside the object, not in it: they
-have no doc values, so a search for the doc values of `ndd.*` would fail on them.
+Three fields are optional: `ndd.numbers`, the number signature of the text (see `text.numbers`), mapped like the sketch;
+`ndd.duplicate_of`, the id of an earlier near-duplicate; and `ndd_keys`, the smallest values as indexed terms, which
+find near-duplicates in a whole index. The keys are outside the object because they have no doc values: a search for the
+doc values of `ndd.*` would fail on them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import VALUES, Lack, Sketch
 
-STALE = "stale"  # stands where the recipe id does, when the text has changed without the sketch; no recipe has this id
+STALE = "stale"  # stored as the recipe id if the text has changed and the sketch has not; no recipe has this id
 
 _KEY = re.compile("[0-9a-f]{8}")
 _RECIPE = re.compile(r"[wcls]\d+-k\d+-v\d+(-\w+)*", re.ASCII)  # an id of any version of this library
@@ -34,7 +34,7 @@ _RECIPE = re.compile(r"[wcls]\d+-k\d+-v\d+(-\w+)*", re.ASCII)  # an id of any ve
 
 @dataclass(frozen=True)
 class SketchField:
-    """Where in a document the sketch is. name: of the object; another name holds sketches of a second recipe."""
+    """The place of the sketch in a document. name: of the object; sketches of a second recipe use another name."""
 
     name: str = "ndd"
 
@@ -44,43 +44,42 @@ class SketchField:
 
     @property
     def sketch(self) -> str:
-        """The path of the values."""
+        """Return the path of the values."""
         return f"{self.name}.sketch"
 
     @property
     def recipe(self) -> str:
-        """The path of the recipe id."""
+        """Return the path of the recipe id."""
         return f"{self.name}.recipe"
 
     @property
     def numbers(self) -> str:
-        """The path of the numbers of the text."""
+        """Return the path of the number signature."""
         return f"{self.name}.numbers"
 
     @property
     def duplicate_of(self) -> str:
-        """The path of the id of an earlier near-duplicate."""
+        """Return the path of the id of an earlier near-duplicate."""
         return f"{self.name}.duplicate_of"
 
     @property
     def keys(self) -> str:
-        """The path of the keys."""
+        """Return the path of the keys."""
         return f"{self.name}_keys"
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of all that is stored."""
+        """Return all paths."""
         return self.sketch, self.recipe, self.numbers, self.duplicate_of, self.keys
 
     def encode(self, sketch: Sketch, recipe: Recipe, numbers: int | None = None) -> dict[str, Any]:
-        """What is stored under `name`, in plain lists and ints for any JSON writer. numbers: None stores none."""
+        """Return the object stored under `name`, in lists and ints for any JSON writer. numbers: None stores none."""
         return {"sketch": sketch.tolist(), "recipe": recipe.id, **({} if numbers is None else {"numbers": numbers})}
 
     def parts(self, sketch: Sketch | None, recipe: Recipe, keys: int = 0, numbers: int | None = None) -> dict[str, Any]:
-        """Everything a document gets, by top-level field: the object, and `keys` keys unless that is 0.
+        """Return all fields that are added to a document: the object, and `keys` keys unless that is 0.
 
-        None for a sketch says that the one which is stored no longer fits the text: readers take it as foreign, and a
-        backfill makes a new one.
+        sketch: None marks the stored sketch as stale: readers treat it as foreign, and a backfill replaces it.
         """
         stored: dict[str, Any] = {"sketch": [], "recipe": STALE}
         if sketch is not None:
@@ -111,7 +110,7 @@ class SketchField:
         ]
 
     def numbers_in(self, fields: Mapping[str, Any]) -> int | None:
-        """The stored numbers of a hit out of its doc values, None where there are none, or none that we stored."""
+        """Return the stored number signature of a hit from its doc values, None if there is no valid one."""
         match fields.get(self.numbers):
             case [int(number)] if 0 <= number < VALUES:
                 return int(number)
@@ -119,31 +118,31 @@ class SketchField:
 
 
 def is_sketch_object(value: Any) -> bool:
-    """Whether what a document has under the object's name was stored by this library, and is not a user's own value.
+    """Return whether a value under the object's name was stored by this library rather than by the user.
 
-    It was, when it names a recipe (or STALE) and its sketch is a list of whole numbers. An engine that rebuilds
-    `_source` out of doc values gives a list of one member as that member, and no empty list.
+    It was if it names a recipe (or STALE) and its sketch is a list of integers. Engines that rebuild `_source` from doc
+    values return a list of one member as that member, and omit an empty list.
     """
     if not isinstance(value, Mapping) or not isinstance(made_by := value.get("recipe"), str):
         return False
-    known = made_by == STALE or _RECIPE.fullmatch(made_by)
-    return bool(known) and all(type(one) is int for one in listed(value.get("sketch")))
+    is_recipe = made_by == STALE or _RECIPE.fullmatch(made_by)
+    return bool(is_recipe) and all(type(number) is int for number in listed(value.get("sketch")))
 
 
 def are_keys(value: Any) -> bool:
-    """Whether what a document has under the name of the keys was stored by this library: 8 hexadecimal digits each."""
-    return all(isinstance(one, str) and _KEY.fullmatch(one) for one in listed(value))
+    """Return whether a value under the name of the keys was stored by this library: 8 hexadecimal digits each."""
+    return all(isinstance(key, str) and _KEY.fullmatch(key) for key in listed(value))
 
 
 def listed(value: Any) -> list[Any]:
-    """A value of a document as a list: engines take one value and a list of one for the same, None for no value."""
+    """Return a value of a document as a list. Engines treat a single value as a list of one, and null as no value."""
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def keys_of(values: Iterable[int], count: int) -> list[str]:
-    """The `count` smallest of ascending values, as terms: 8 hexadecimal digits each."""
+    """Return the first `count` of ascending values as terms of 8 hexadecimal digits."""
     return [format(value, "08x") for value in islice(values, count)]
 
 
@@ -160,7 +159,7 @@ def _lack(stored: Any, recipe: Any, expected: list[str], k: int) -> Lack | None:
 
 @cache
 def _packer(length: int) -> Callable[..., bytes]:
-    """Whole numbers of 32 bits to bytes, four times as fast as array or np.array; raises struct.error for others."""
+    """Return a function from 32-bit integers to bytes, four times as fast as np.array. It raises struct.error."""
     return struct.Struct(f"{length}i").pack
 
 
