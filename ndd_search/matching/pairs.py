@@ -1,6 +1,7 @@
-"""The sketches of a page, checked, to its similar pairs.
+"""Find the similar pairs of a page, and the overlaps that a decision needs of a page's pairs or of given pairs.
 
-What they share is counted by the native core, where there is one, or by numpy (see counting), the same bit for bit.
+The native core counts the shared values if it is available, else numpy does (see `shared_values`), with the same result
+bit for bit.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from ndd_search.native import Rule
 from ndd_search.sketching.estimates import estimated_shingles
 from ndd_search.sketching.sketches import VALUES, Sketches
 
-_ALIKE = 0.5  # are copies rather than texts in one frame
-_FEW = 2**9  # pairs are weighed sooner than bounded
+_ALIKE = 0.5  # resemblance: pairs above are mostly copies, pairs below mostly texts in one frame
+_FEW = 2**9  # pairs: up to so many, exact weights are faster than bounds
 _WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)
-_COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 4  # of the native core
+_COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 4  # types of the columns of native.core.pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Pairs:
     """Pairs of hits, ordered by the first, then the second; three arrays of one length.
 
     first, second: ranks on the page, first < second.
-    similarity:    resemblance as estimated, 0..1.
+    similarity:    estimated, 0..1.
     """
 
     first: Ranks
@@ -43,7 +44,7 @@ class Pairs:
         return len(self.first)
 
     def where(self, wanted: npt.NDArray[np.bool_]) -> Pairs:
-        """The pairs marked True."""
+        """Return the pairs marked True."""
         if wanted.all():
             return self
         at = np.flatnonzero(wanted)
@@ -53,9 +54,9 @@ class Pairs:
 def leaders_of(
     sketches: Sequence[npt.ArrayLike] | Sketches, k: int, decision: Decision, old: int = 0, min_shingles: int = 0
 ) -> tuple[Ranks, npt.NDArray[np.float64]] | None:
-    """The leaders of a page and the similarity to them, straight from its sketches; None when only numpy can tell.
+    """Return the leaders of a page and the similarity to them, from the native core; None if only numpy can decide.
 
-    The first `old` hits are leaders whatever they share. min_shingles: as in CollapseOptions.
+    old: the first `old` hits are leaders. min_shingles: as in CollapseOptions.
     """
     if not native.core or k < 1 or decision.measure != "kmv":
         return None
@@ -65,18 +66,18 @@ def leaders_of(
 
 
 def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
-    """All pairs of a page whose resemblance a decision accepts; see `estimators` for other measures."""
+    """Return all pairs of a page whose resemblance a decision accepts; see `measures` for other measures."""
     if found := _native_pairs(rows, decision.rule, decision, brief=True):
         return Pairs(*found)
     counts = count_shared(rows.table, decision.floor)
     pairs = _pairs(counts)
-    if not len(pairs) or not decision.frequency_table:  # one bar for all, the floor
+    if not len(pairs) or not decision.frequency_table:  # all pairs have the same bar, the floor
         return pairs
     return pairs.where(_accepted(rows, counts, pairs.similarity, decision, decision.frequency_table))
 
 
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
-    """The pairs whose resemblance is at least `floor`, or the decision's own, with what it asks about them."""
+    """Return the pairs with a resemblance of at least `floor` (default: the decision's), and their overlaps."""
     least = decision.floor if floor is None else floor
     if found := _native_pairs(rows, Rule(least), decision, brief=False):
         return Pairs(*found[:3]), Overlaps(*found[3:])
@@ -85,11 +86,11 @@ def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None
 
 
 def overlaps(rows: Rows, first: Places, second: Places, frequency_table: FrequencyTable | None) -> Overlaps:
-    """What a decision asks about given pairs; the same numbers as `pairs.overlapping_pairs` finds for a page."""
+    """Return the overlaps of given pairs; the same numbers as in overlapping_pairs."""
     limits = np.where(rows.lengths == rows.k, rows.largest, VALUES)
     limit = np.minimum(limits[first], limits[second])
     keys = np.repeat(np.arange(len(rows.lengths)), rows.lengths) * (VALUES + 1) + rows.values
-    ends = [np.searchsorted(keys, one * (VALUES + 1) + limit, side="right") for one in (first, second)]
+    ends = [np.searchsorted(keys, side * (VALUES + 1) + limit, side="right") for side in (first, second)]
     rare = np.ones(len(rows.values)) if frequency_table is None else frequency_table.idf(rows.values)
     sums = np.concatenate(([0.0], np.cumsum(rare)))
     sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
@@ -111,7 +112,7 @@ def overlaps(rows: Rows, first: Places, second: Places, frequency_table: Frequen
 def _accepted(
     rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, frequency_table: FrequencyTable
 ) -> npt.NDArray[np.bool_]:
-    """Which pairs a decision accepts; those that bounds cannot tell are weighed."""
+    """Return which pairs a decision accepts. Only pairs that bounds cannot decide are weighed exactly."""
     accepted = np.zeros(len(resemblance), dtype=bool)
     if 2 * np.count_nonzero(resemblance >= _ALIKE) >= len(accepted):
         accepted = _surely_accepted(rows, counts, resemblance, decision, frequency_table)
@@ -130,7 +131,7 @@ def _accepted(
 def _surely_accepted(
     rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, frequency_table: FrequencyTable
 ) -> npt.NDArray[np.bool_]:
-    """Which pairs count whichever of the values that one of them holds are shared: nearly all copies."""
+    """Return which pairs are accepted even if their shared values are the commonest of one row: nearly all copies."""
     most = most_common(rows.table, counts, frequency_table)
     specificity = np.maximum(1 - most / counts.shared, 0)
     shortest = _sizes(rows).take(np.concatenate((counts.first, counts.second))).min()
@@ -140,7 +141,7 @@ def _surely_accepted(
 def _surely_refused(
     rows: Rows, counts: Counts, decision: Decision, frequency_table: FrequencyTable
 ) -> npt.NDArray[np.bool_]:
-    """Which pairs do not count wherever the common values of both stand: nearly all texts in one frame."""
+    """Return which pairs are rejected wherever their common values are: nearly all texts in one frame."""
     weights = commonness(rows.table, counts, frequency_table, limited=False)
     if weights is None:
         return np.zeros(len(counts.first), dtype=bool)
@@ -152,12 +153,12 @@ def _surely_refused(
 
 
 def _sizes(rows: Rows) -> Shares:
-    """Shingles of each document, estimated; there are pairs."""
-    return estimated_shingles(rows.lengths, rows.table[:, -1], rows.k)  # of a short row what fills it up is never read
+    """Return the estimated number of shingles of each document, of at least one."""
+    return estimated_shingles(rows.lengths, rows.table[:, -1], rows.k)  # the padding of a short row is never used
 
 
 def _overlaps(rows: Rows, counts: Counts, frequency_table: FrequencyTable | None) -> Overlaps:
-    """What a decision asks about the pairs that were counted."""
+    """Return the overlaps of counted pairs."""
     numbers = counts.shared, counts.left, counts.right
     sizes = _sizes(rows) if len(counts.first) else np.ones(len(rows.lengths))
     shorter = np.minimum(sizes.take(counts.first), sizes.take(counts.second))
@@ -167,7 +168,7 @@ def _overlaps(rows: Rows, counts: Counts, frequency_table: FrequencyTable | None
 
 
 def _native_pairs(rows: Rows, rule: Rule, decision: Decision, *, brief: bool) -> list[npt.NDArray[Any]] | None:
-    """The pairs of the native core, as arrays; None when only numpy can tell."""
+    """Return the columns of native.core.pairs as arrays; None if only numpy can decide."""
     if not native.core:
         return None
     found = native.core.pairs(rows.values, rows.offsets, rows.k, rule, _weights(decision), brief)
@@ -175,7 +176,7 @@ def _native_pairs(rows: Rows, rule: Rule, decision: Decision, *, brief: bool) ->
 
 
 def _weights(decision: Decision) -> bytes | None:
-    """The table of common values as the native core takes it; of one that it did not make, what it refuses."""
+    """Return the frequency table for the native core; b"", which the core refuses, if the core did not make it."""
     return (decision.frequency_table.native_table or b"") if decision.frequency_table else None
 
 

@@ -23,11 +23,11 @@ Table = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The sketches of a page, checked, one after the other.
+    """The checked sketches of a page, one after the other.
 
-    values:  int32, ascending and distinct within a row, at most k of each row.
-    offsets: row i is values[offsets[i]:offsets[i + 1]].
-    k:       a row of k values is a sample of its document, a shorter one the whole of it.
+    values:  int32, ascending and distinct within a row, at most k in each row.
+    offsets: int64, shape (n + 1,): row i is values[offsets[i]:offsets[i + 1]].
+    k:       a row of k values is a sample of its document, a shorter row holds all of its values.
     """
 
     values: Sketch
@@ -36,32 +36,32 @@ class Rows:
 
     @cached_property
     def lengths(self) -> Ranks:
-        """How many values each row has."""
+        """Return the number of values of each row."""
         return np.diff(self.offsets)
 
     @property
     def largest(self) -> Ranks:
-        """The largest value of each row, -1 for an empty one."""
+        """Return the largest value of each row, -1 for an empty one."""
         if not len(self.values):
             return np.full(len(self.lengths), -1)
         return np.where(self.lengths > 0, self.values[self.offsets[1:] - 1], np.int64(-1))
 
     @cached_property
     def table(self) -> Table:
-        """The values as the numpy code of `shared_values` reads them, see lay_out."""
+        """Return the values as a table, see `lay_out`."""
         return lay_out(self.values, self.lengths, self.k)
 
 
 def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
-    """Lay out and check the sketches of a page. Raises InvalidSketch naming the rank, ValueError for k below 1."""
+    """Check and lay out the sketches of a page. Raises InvalidSketch naming the rank, ValueError for k below 1."""
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
-    if native.core and (found := native.core.rows(*core_arguments(sketches), k)):
-        return Rows(np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int64), k)
-    given, lengths = _laid_out(sketches)
+    if native.core and (checked := native.core.rows(*core_arguments(sketches), k)):
+        return Rows(np.frombuffer(checked[0], np.int32), np.frombuffer(checked[1], np.int64), k)
+    unchecked, lengths = _concatenated(sketches)
     offsets = _offsets(lengths)
-    _check(given, offsets)
-    values = given.astype(np.int32, copy=False)
+    _check(unchecked, offsets)
+    values = unchecked.astype(np.int32, copy=False)
     if len(lengths) and lengths.max() > k:
         within = np.arange(len(values)) - np.repeat(offsets[:-1], lengths) < k
         values, offsets = values[within], _offsets(np.minimum(lengths, k))
@@ -69,8 +69,11 @@ def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
 
 
 def lay_out(values: Sketch, lengths: Ranks, k: int) -> Table:
-    """The table of the sketches of a page, one after the other in `values`; a row without filling has k values."""
-    if len(values) == len(lengths) * k:  # the most they can be
+    """Return the sketches as uint32, shape (n, width): each row the ascending values of a sketch, padded at its end.
+
+    The padding is numbers from 2**31 on that are all different, so that they equal no other entry. width is at most k.
+    """
+    if len(values) == len(lengths) * k:  # all rows are full
         return values.view(np.uint32).reshape(-1, k)
     width = min(int(lengths.max()) + 1, k)
     table = np.arange(VALUES, VALUES + len(lengths) * width, dtype=np.uint32).reshape(-1, width)
@@ -79,15 +82,15 @@ def lay_out(values: Sketch, lengths: Ranks, k: int) -> Table:
 
 
 def core_arguments(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[object, object]:
-    """As the native core takes them."""
+    """Return the arguments `sketches` and `offsets` of the native core."""
     return (sketches.values, sketches.offsets) if isinstance(sketches, Sketches) else (sketches, None)
 
 
-def _laid_out(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[npt.NDArray[np.integer], Ranks]:
-    """All values, one sketch after the other, and how many each has."""
+def _concatenated(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[npt.NDArray[np.integer], Ranks]:
+    """Return all values, one sketch after the other, and the number of values of each."""
     if isinstance(sketches, Sketches):
         return sketches.values, np.diff(sketches.offsets)
-    with suppress(TypeError, ValueError):  # rows of int32, as sketches are
+    with suppress(TypeError, ValueError):  # the usual case: rows of int32
         values: Sketch = np.concatenate(sketches, dtype=np.int32, casting="no")
         if values.ndim == 1:
             return values, _lengths(sketches)
@@ -103,17 +106,17 @@ def _lengths(sketches: Sequence[Any]) -> Ranks:
 
 
 def _offsets(lengths: Ranks) -> Ranks:
-    """Where rows of some lengths start, one after the other, and where the last one ends."""
+    """Return the start of each row, and the end of the last one."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
 def _check(values: npt.NDArray[np.integer], offsets: Ranks) -> None:
-    """Check all rows at once; the slow way only to say which row is wrong."""
+    """Raise InvalidSketch naming the first wrong row. All rows are checked at once, and one by one only on an error."""
     wrong = np.zeros(len(values) + 1, dtype=bool)
     np.less_equal(values[1:], values[:-1], out=wrong[1:-1])
-    wrong[offsets] = False  # from one row to the next anything goes
+    wrong[offsets] = False  # the first value of a row is not compared with the row before it
     if not (wrong.any() or values.min(initial=0) < 0 or (values.dtype != np.int32 and values.max(initial=0) >= VALUES)):
         return
     for rank, (start, end) in enumerate(pairwise(offsets)):
