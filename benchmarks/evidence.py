@@ -17,8 +17,8 @@ from ndd_search.evaluation.measures import quality
 from ndd_search.matching.decision import Decision, Overlaps
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable
-from ndd_search.matching.overlaps import overlaps
-from ndd_search.matching.pairs import rows_of
+from ndd_search.matching.pairs import overlaps
+from ndd_search.matching.rows import rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
 

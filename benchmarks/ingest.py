@@ -30,7 +30,7 @@ from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.templates import mapping_properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.pairs import rows_of
+from ndd_search.matching.rows import rows_of
 from ndd_search.sketching.field import SketchField
 from tests.collections import read
 

@@ -17,7 +17,7 @@ from ndd_search.matching.decision import Decision
 from ndd_search.matching.document_frequency import count_document_frequency, count_in_list
 from ndd_search.matching.frequency_table import SAMPLE
 from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.pairs import rows_of
+from ndd_search.matching.rows import rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
 

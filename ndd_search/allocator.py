@@ -1,4 +1,4 @@
-"""For long-running programs: keep memory that is freed with the process. Nothing here is done unless it is called."""
+"""Opt-in allocator setting for long-running programs. Importing this module changes nothing."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 @cache
 def keep_freed() -> None:
-    """Have the allocator of glibc keep freed memory for the next page or batch, for the rest of the process.
+    """Make glibc's allocator reuse freed memory instead of returning it to the system, for the rest of the process.
 
-    Otherwise it gives large blocks back to the system and fetches fresh pages each time, which makes long batches up to
-    twice as slow. The process then keeps free memory of up to twice the size of the largest block that was ever freed
-    (see M_MMAP_THRESHOLD in mallopt(3)), in this library and in everything else that runs in it; so this is the
-    program's decision, not the library's. `ndd-search` calls it when NDD_KEEP_FREED is set. Other allocators ignore it.
+    By default glibc returns large blocks and maps new pages for each batch, which makes long batches up to twice as
+    slow. With this call the process keeps up to twice the size of the largest block that was ever freed (see
+    M_MMAP_THRESHOLD in mallopt(3)). It affects the whole process, so the program decides, not the library. `ndd-search`
+    calls it if NDD_KEEP_FREED is set. Other allocators are not affected.
     """
-    np.empty(2**24, np.uint8)  # never touched, so it costs nothing
+    np.empty(2**24, np.uint8)  # never written to, so no memory is committed

@@ -1,4 +1,4 @@
-"""Checks of settings. Each error names the setting, what it must be, and what was given."""
+"""Checks of settings. Each error names the setting, the values it allows, and the value given."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import SupportsIndex
 
 
 def check_page(size: int, from_: int) -> None:
-    """Raise TypeError or ValueError unless both are whole numbers, of any kind, of at least 0."""
+    """Raise TypeError unless both are integers (of any integer type), ValueError if one is below 0."""
     for name, value in (("size", size), ("from_", from_)):
         if not isinstance(value, SupportsIndex):
             raise TypeError(f"{name} must be a whole number, got {value!r}")

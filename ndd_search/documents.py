@@ -1,4 +1,4 @@
-"""Reading the fields of documents, wherever they come from."""
+"""Read the fields of documents: mappings, or objects with attributes."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ _ABSENT = object()
 
 
 def value_of(document: Any, path: str) -> Any:
-    """What a document has under a name, None where it has nothing.
+    """Return the value of a field of a document, None if it has none.
 
-    document: a mapping, or any object with attributes. path: a name, or names joined by dots ("author.name"); a key
-    that itself holds dots is found first. A list on the way gives the list of what its members have.
+    document: a mapping, or any object with attributes. path: a name, or names joined by dots ("author.name"). A key
+    that itself contains dots takes precedence. For a list on the path, the values of its members are listed.
     """
-    found = _member(document, path)
-    if found is not _ABSENT:
-        return found
+    value = _member(document, path)
+    if value is not _ABSENT:
+        return value
     head, dot, rest = path.partition(".")
     inner = _member(document, head)
     if not dot or inner is _ABSENT:
         return None
     if isinstance(inner, list | tuple):
-        return [value for value in (value_of(one, rest) for one in inner) if value is not None]
+        return [value for value in (value_of(member, rest) for member in inner) if value is not None]
     return value_of(inner, rest)
 
 
 def text_of(document: Any, paths: Sequence[str]) -> str | None:
-    """The text of some fields, a line each, in the order of `paths`; None when the document has none of them.
+    """Return the text of some fields, a line each, in the order of `paths`; None if the document has none of them.
 
-    A list gives its members in their order, an object its values in the order of their names: engines return the
-    members of an object in any order. Numbers and booleans are written as in JSON.
-    Raises InvalidDocument for a value that holds itself.
+    Lists are read in order, objects in the order of their keys, because engines return keys in any order. Numbers and
+    booleans are written as in JSON. Raises InvalidDocument for a value that contains itself.
     """
     parts = [part for path in paths for part in _texts(value_of(document, path))]
     return "\n".join(parts) if parts else None
@@ -46,24 +45,24 @@ def _member(document: Any, name: str) -> Any:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts in a value, however deep it is nested. Raises InvalidDocument for a value that holds itself."""
-    rest: list[Iterator[Any]] = [iter([value])]
-    holders: list[int] = []  # ids of what is read, from the outermost to the innermost, and the same as a set:
-    held: set[int] = set()
-    while rest:
-        if (one := next(rest[-1], _ABSENT)) is _ABSENT:
-            rest.pop()
-            if holders:
-                held.discard(holders.pop())
-        elif isinstance(one, Mapping | list | tuple):
-            if id(one) in held:
-                raise InvalidDocument("a document", "a value in it holds itself", "give it as JSON would hold it")
-            rest.append(iter([one[name] for name in sorted(one, key=str)] if isinstance(one, Mapping) else one))
-            holders.append(id(one))
-            held.add(id(one))
-        elif isinstance(one, str):
-            yield one
-        elif isinstance(one, bool):
-            yield "true" if one else "false"
-        elif one is not None:
-            yield str(one)
+    """Yield the texts in a value, at any depth. Raises InvalidDocument for a value that contains itself."""
+    stack: list[Iterator[Any]] = [iter([value])]
+    ancestors: list[int] = []  # ids of the containers being read, the outermost first
+    seen: set[int] = set()  # the same ids
+    while stack:
+        if (item := next(stack[-1], _ABSENT)) is _ABSENT:
+            stack.pop()
+            if ancestors:
+                seen.discard(ancestors.pop())
+        elif isinstance(item, Mapping | list | tuple):
+            if id(item) in seen:
+                raise InvalidDocument("a document", "a value in it contains itself", "give it as JSON would hold it")
+            stack.append(iter([item[key] for key in sorted(item, key=str)] if isinstance(item, Mapping) else item))
+            ancestors.append(id(item))
+            seen.add(id(item))
+        elif isinstance(item, str):
+            yield item
+        elif isinstance(item, bool):
+            yield "true" if item else "false"
+        elif item is not None:
+            yield str(item)

@@ -1,15 +1,15 @@
-"""What can go wrong, and how it is told.
+"""The errors of ndd_search.
 
-    NDDError
+    NDDError                              base; args: (what, problem, remedy), printed as "what: problem; remedy"
+    ├── InvalidDocument    (ValueError)   a document cannot be read or stored
+    ├── InvalidSettings    (ValueError)   a file of settings cannot be read
+    ├── IndexUnusable                     an index, in a folder or on a server, cannot be used
     ├── InvalidSketch      (ValueError)   a sketch is unsorted, repeats a value or leaves its range
     ├── RecipeMismatch     (ValueError)   two sketches were made by different recipes
-    ├── InvalidDocument    (ValueError)   a document cannot be taken as it is
-    ├── InvalidSettings    (ValueError)   a file of settings cannot be read
-    ├── IndexUnusable                     an index, in a folder or on a server, cannot be used as it is
     └── MissingExtra       (ImportError)  an optional dependency is not installed
 
-A plain mistake in an argument is a ValueError or TypeError. The errors of a search client pass through untouched.
-Facts are in `args`, so every error pickles; the sentence is made by `__str__`.
+The last three have other `args`, given with each class. The facts are in `args`, so every error can be pickled;
+`__str__` makes the sentence. A wrong argument raises ValueError or TypeError. Errors of a search client pass unchanged.
 """
 
 from __future__ import annotations
@@ -20,18 +20,36 @@ from contextlib import contextmanager
 
 
 class NDDError(Exception):
-    """Any error of ndd_search."""
+    """Base of all errors of ndd_search. args: (what it happened to, the problem, what to do)."""
+
+    def __str__(self) -> str:
+        if len(self.args) != 3:
+            return super().__str__()
+        what, problem, remedy = self.args
+        return f"{what}: {problem}; {remedy}"
+
+
+class InvalidDocument(NDDError, ValueError):
+    """args: (which document, the problem, what to do)."""
+
+
+class InvalidSettings(NDDError, ValueError):
+    """args: (path of the file, the problem, what to do)."""
+
+
+class IndexUnusable(NDDError):
+    """args: (path or name of the index, the problem, what to do)."""
 
 
 class InvalidSketch(NDDError, ValueError):
-    """args: (what is wrong with it,)."""
+    """args: (the problem,)."""
 
     def __str__(self) -> str:
         return f"not a sketch: {self.args[0]}; make sketches with ndd_search.sketch() and store them unchanged"
 
 
 class RecipeMismatch(NDDError, ValueError):
-    """args: (where it was found, the recipe id found there, the recipe id expected)."""
+    """args: (where the sketches are, the recipe id found there, the recipe id expected)."""
 
     def __str__(self) -> str:
         where, found, expected = self.args
@@ -41,32 +59,8 @@ class RecipeMismatch(NDDError, ValueError):
         )
 
 
-class InvalidDocument(NDDError, ValueError):
-    """args: (which document, what is wrong with it, what to do)."""
-
-    def __str__(self) -> str:
-        which, problem, remedy = self.args
-        return f"{which}: {problem}; {remedy}"
-
-
-class InvalidSettings(NDDError, ValueError):
-    """args: (path, what is wrong with it, what to do)."""
-
-    def __str__(self) -> str:
-        path, problem, remedy = self.args
-        return f"{path}: {problem}; {remedy}"
-
-
-class IndexUnusable(NDDError):
-    """args: (path, what is wrong with it, what to do)."""
-
-    def __str__(self) -> str:
-        path, problem, remedy = self.args
-        return f"{path}: {problem}; {remedy}"
-
-
 class MissingExtra(NDDError, ImportError):
-    """args: (what was asked for, the package that is missing, the extra that brings it)."""
+    """args: (the feature, the package that is missing, the extra that installs it)."""
 
     def __str__(self) -> str:
         feature, package, extra = self.args
@@ -75,9 +69,9 @@ class MissingExtra(NDDError, ImportError):
 
 @contextmanager
 def importing(module: str, feature: str, package: str, extra: str) -> Iterator[None]:
-    """Around the import of an optional module: raises MissingExtra where that module itself is not installed.
+    """Wrap the import of an optional module. Raises MissingExtra if that module itself is not installed.
 
-    What a broken installation raises passes as it is: a module that the optional one needs is missing, say.
+    Errors of a broken installation pass unchanged, for example when the optional module lacks one of its own.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""The native core, whose source is the folder `native` beside this package, when this installation has it.
+"""The native core (source in `core/`), if this installation was built with a C compiler.
 
-sketches.py, counting.py, decision.py and groups.py compute the same with numpy, bit for bit. Whoever can use it asks
-for `core` each time, so setting it to None goes the numpy way.
+`sketching.sketches`, `matching.rows`, `matching.pairs` and `matching.groups` compute the same with numpy, bit for bit.
+They read `core` at each call, so setting it to None switches to numpy.
 """
 
 from __future__ import annotations
@@ -9,73 +9,89 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
-VERSION = 7  # of the functions below, as in core/module.c: an older core may lie in a folder that is worked in
-Plan = tuple[bool, int, int, int]  # shingles of words (else of characters), size, seed, k
-Rule = tuple[float, float, float, float, float, float, int]  # Decision.rule, and min_shingles
+VERSION = 7  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
+
+
+class Rule(NamedTuple):
+    """The numbers a pair is decided by; the core reads them in this order. With j, s, d, m as in `decision`:
+
+        j * min(1, s / d) ** (power * m * min(1, 1 - j + margin / n))  >=  least + asked / max(few, min(n, known))
+
+    n is the number of shingles of the shorter document.
+    """
+
+    least: float  # the bar of the longest texts, 0..1
+    asked: float = 0.0  # at least 0: what a short text adds to the bar, times its number of shingles
+    few: float = 1.0  # shingles, above 0: shorter texts count as this long
+    known: float = 1.0  # shingles, at least `few`: longer texts count as this long
+    power: float = 0.0  # at least 0; 0 leaves the resemblance as it is
+    margin: float = 0.0  # shingles, at least 0
+    min_shingles: int = 0  # a document with fewer values is a near-duplicate only of one with the same values
 
 
 class Core(Protocol):
-    """Functions that answer None for what is not regular; numpy's way then says what is wrong.
+    """The functions of the core. They return None for irregular input; the numpy code then raises the error.
 
-    sketches: rows of int32 with offsets None, or one array of int32 with int64 offsets; arrays come back as bytes.
+    sketches: int32 rows with offsets None, or one int32 array with int64 offsets. Arrays are returned as bytes.
     """
 
     def rows(self, sketches: object, offsets: object, k: int, /) -> tuple[bytes, bytes] | None:
-        """Values (int32) and offsets (int64) of checked sketches, at most k values of each."""
+        """Check sketches. Returns their values (int32), at most k of each, and offsets (int64)."""
 
     def leaders(
         self, sketches: object, offsets: object, k: int, rule: Rule, frequency_table: bytes | None, old: int, /
     ) -> tuple[bytes, bytes] | None:
-        """The leader of each hit (int64) and the similarity to it (float64); the first `old` hits are leaders anyway.
+        """Return the leader of each hit (int64) and the similarity to it (float64). The first `old` hits are leaders.
 
-        frequency_table: a common_table. None also for a pair that is too close to its bar to tell.
+        frequency_table: from common_table. Returns None also if a pair is too close to its bar to decide.
         """
 
     def pairs(
         self, sketches: object, offsets: object, k: int, rule: Rule, frequency_table: bytes | None, brief: bool, /
     ) -> tuple[bytes, ...] | None:
-        """The pairs that count: the fields of pairs.Pairs and, unless brief, decision.Overlaps; else as in leaders."""
+        """Return the near-duplicate pairs: the fields of Pairs and, unless brief, of Overlaps. None as in leaders."""
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:
-        """A hash table of values (int32) and what each weighs (int64, 0..2**20)."""
+        """Return a hash table from values (int32) to weights (int64, 0..2**20)."""
 
     def sketch_text(self, text: str, plan: Plan, table: bytes | None, /) -> bytes | None:
-        """The values (int32) of a sketch; None also for a text whose marks only numpy's way puts in order.
+        """Return the values (int32) of a sketch; None also for a text whose marks only the numpy code can order.
 
-        table: None for a text that is all ASCII, else unicode_table.native_table.
+        table: None for a text that is all ASCII, else unicode_tables.native_table.
         """
 
     def sketch_texts(
         self, texts: Sequence[str], is_ascii: bytes, plan: Plan, table: bytes | None, /
     ) -> tuple[bytes, bytes, bytes] | None:
-        """Values (int32) and offsets (int64) of the sketches, and the texts (int64) left to numpy, without values.
+        """Return values (int32) and offsets (int64) of the sketches, and the indexes (int64) of texts left to numpy.
 
-        is_ascii: one for each text that is all ASCII, 0 for others.
+        is_ascii: a byte for each text, 1 if it is all ASCII. Texts left to numpy have no values.
         """
 
 
 def _load() -> tuple[Core | None, str]:
-    """The core, or why there is none."""
+    """Return the core, or None and the reason."""
     try:
         module = import_module("ndd_search._native")
-    except ModuleNotFoundError:  # one that is there and does not load is an error
+    except ModuleNotFoundError:  # a core that exists but fails to load raises its own error
         return None, "the native core was not built: there was no C compiler"
-    if (found := getattr(module, "version", 1)) == VERSION:
+    if (version := getattr(module, "version", 1)) == VERSION:
         return cast(Core, module), ""
-    why = f"the native core found has version {found}, not {VERSION}"
+    reason = f"the native core has version {version}, not {VERSION}"
     warnings.warn(
-        f"{why}, so numpy is used: install ndd_search again, in a checkout with `python -m pip install --editable .`",
+        f"{reason}, so numpy is used: reinstall ndd_search, in a checkout with `python -m pip install --editable .`",
         RuntimeWarning,
         stacklevel=2,
     )
-    return None, why
+    return None, reason
 
 
-core, _why_not = _load()
+core, _reason = _load()
 
 
 def in_use() -> str:
-    """What computes sketches and pages in this process, for people."""
-    return "the native core" if core else f"numpy ({_why_not or 'the native core was switched off'})"
+    """Describe what computes sketches and pages in this process, for reports."""
+    return "the native core" if core else f"numpy ({_reason or 'the native core was switched off'})"

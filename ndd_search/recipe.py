@@ -1,4 +1,4 @@
-"""The recipe of a sketch: everything that decides its values."""
+"""The recipe of a sketch: all settings that its values depend on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Estimator = Literal["kmv", "broder", "overlap"]
 Measure = Literal["kmv", "broder", "overlap", "cosine"]
 
 _LETTER: dict[Kind, str] = {"words": "w", "characters": "c", "lines": "l", "sentences": "s"}
-_SUFFIX: dict[Method, str] = {  # of an id
+_SUFFIX: dict[Method, str] = {  # in an id
     "min-k": "",
     "min-hash": "minhash",
     "super-shingles": "super",
@@ -28,26 +28,27 @@ _FIXED_K: dict[Method, int] = {"simhash": 4, "profile": 2}
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Everything that decides a sketch. Sketches compare only within one recipe, told apart by `id`.
+    """All settings that a sketch depends on. Only sketches of one recipe are compared; `id` identifies it.
 
-    kind:     what a shingle is: `size` words in a row, `size` characters in a row, a line, or a sentence
-              in the manner of Smith (2008): stems of its words of four letters and more.
+    kind:     what a shingle is: `size` consecutive words, `size` consecutive characters, a line, or a sentence
+              as defined by Smith (2008): the stems of its words of four letters and more.
     size:     tokens in a shingle, 1..64; 1 for lines and sentences.
-    k:        most values in a sketch, 1..4096: 4 bytes each in the index; the standard error of a resemblance
-              near 0.85 is 0.044 at 64 and 0.029 at 128.
+    k:        maximum number of values in a sketch, 1..4096, each 4 bytes in the index. The standard error of a
+              resemblance near 0.85 is 0.044 at 64 and 0.029 at 128.
     seed:     0..2**64-1; another seed gives unrelated sketches.
-    hash:     "mix64" (documented in `shingles`) or "crc32" (lines and sentences only, the numbers of Smith 2008).
-    markup:   "keep" takes the text as it is, "html" strips tags, scripts and styles and resolves entities.
-    urls:     "keep", or "drop" to leave them out before shingling.
-    language: whose Snowball stemmer sentences use; None does not stem. None for every other kind.
-    method:   what of its shingles stands for a text. "min-k", the default, takes the k smallest hashes; the others are
-              in `signatures`: "min-hash" (k permutations), "super-shingles" (k of them), "frequent" (the k most
-              frequent shingles), "simhash" (k is 4), "profile" (k is 2). Only of min-K sketches "auto" asks how rare
-              the values are; for the others it is the bar of their source (see `decision`).
-    estimator: how alike two min-K sketches are: "kmv" (see `similarity`), "broder", or "overlap" (see `estimators`).
+    hash:     "mix64" (see `text.shingles`) or "crc32" (lines and sentences only; Smith 2008 used it).
+    markup:   "keep" uses the text unchanged, "html" strips tags, scripts and styles and resolves entities.
+    urls:     "keep", or "drop" to remove URLs before shingling.
+    language: of the Snowball stemmer for sentences; None does not stem. Must be None for other kinds.
+    method:   which values represent the text. "min-k", the default, keeps the k smallest hashes. The others are in
+              `sketching.signatures`: "min-hash" (k permutations), "super-shingles" (k of them), "frequent" (the k most
+              frequent shingles), "simhash" (k is 4), "profile" (k is 2). "auto" weighs rarity for min-K sketches with
+              the "kmv" estimator only; for the others it is the bar of their source (see `matching.decision`).
+    estimator: of the similarity of two min-K sketches: "kmv" (see `sketching.estimates`), "broder" or "overlap" (see
+              `matching.measures`).
     """
 
-    version: ClassVar[int] = 1  # of normalisation, tokens and hashes: raised when any of them would change a value
+    version: ClassVar[int] = 1  # raised when normalisation, tokens or hashes change any value
 
     kind: Kind = "words"
     size: int = 3
@@ -83,9 +84,9 @@ class Recipe:
 
     def _check_method(self) -> None:
         if self.method != "min-k" and self.estimator != "kmv":
-            raise ValueError(f'estimator is of "min-k" only, got {self.estimator} with {self.method}')
+            raise ValueError(f'estimator can be set for method "min-k" only, got {self.estimator} with {self.method}')
         if self.k != (fixed := _FIXED_K.get(self.method, self.k)):
-            raise ValueError(f"k must be {fixed} for {self.method}, got {self.k}: a sketch has so many values")
+            raise ValueError(f"k must be {fixed} for {self.method}, got {self.k}: its sketches have {fixed} values")
         if self.method in _FIXED_K and self.seed:
             raise ValueError(f"seed must be 0 for {self.method}, got {self.seed}: its hash has no seed")
         if self.method == "profile" and (self.kind, self.size) != ("words", 1):
@@ -93,52 +94,52 @@ class Recipe:
 
     @classmethod
     def words(cls, size: int = 3, k: int = 64, **others: Any) -> Self:
-        """Shingles of `size` words in a row."""
+        """Return a recipe with shingles of `size` consecutive words."""
         return cls(kind="words", size=size, k=k, **others)
 
     @classmethod
     def characters(cls, size: int = 5, k: int = 64, **others: Any) -> Self:
-        """Shingles of `size` characters in a row: for short texts and for many small spelling changes."""
+        """Return a recipe with shingles of `size` consecutive characters: for short texts and spelling changes."""
         return cls(kind="characters", size=size, k=k, **others)
 
     @classmethod
     def lines(cls, k: int = 64, **others: Any) -> Self:
-        """Every line is one shingle: for logs, code and lists."""
+        """Return a recipe in which each line is a shingle: for logs, code and lists."""
         return cls(kind="lines", size=1, k=k, **others)
 
     @classmethod
     def sentences(cls, language: str | None = "english", k: int = 64, **others: Any) -> Self:
-        """Every sentence is one shingle, as Smith described (2008); needs the extra "stem" unless language is None."""
+        """Return a recipe in which each sentence is a shingle (Smith 2008). Needs the extra "stem" if it stems."""
         return cls(kind="sentences", size=1, k=k, language=language, **others)
 
     @classmethod
     def min_hash(cls, size: int = 3, k: int = 64, **others: Any) -> Self:
-        """The smallest shingle under each of `k` independent permutations (Broder et al. 1998)."""
+        """Return a recipe of the smallest shingle under each of `k` permutations (Broder et al. 1998)."""
         return cls(size=size, k=k, method="min-hash", **others)
 
     @classmethod
     def super_shingles(cls, size: int = 3, k: int = 6, **others: Any) -> Self:
-        """`k` hashes of 14 min-hashes each, near-duplicates share two (Broder 2000): for copies with few edits."""
+        """Return a recipe of `k` hashes of 14 min-hashes each (Broder 2000); copies share two. For few edits."""
         return cls(size=size, k=k, method="super-shingles", **others)
 
     @classmethod
     def frequent(cls, size: int = 5, k: int = 64, kind: Kind = "characters", **others: Any) -> Self:
-        """The `k` most frequent runs of `size` characters (Basu 2011)."""
+        """Return a recipe of the `k` most frequent runs of `size` characters (Basu 2011)."""
         return cls(kind=kind, size=size, k=k, method="frequent", **others)
 
     @classmethod
     def simhash(cls, size: int = 1, **others: Any) -> Self:
-        """64 bits, words weighed by their count (Charikar 2002; Manku, Jain and Das Sarma 2007), in four values."""
+        """Return a recipe of 64 bits in four values, words weighted by count (Charikar 2002; Manku et al. 2007)."""
         return cls(size=size, k=4, method="simhash", **others)
 
     @classmethod
     def profile(cls, **others: Any) -> Self:
-        """A signature of the frequent words: equal or not (Nutch and Solr's TextProfileSignature), in two values."""
+        """Return a recipe of a hash of the frequent words, in two values (TextProfileSignature of Nutch and Solr)."""
         return cls(size=1, k=2, method="profile", **others)
 
     @cached_property
     def id(self) -> str:
-        """A short name, stored beside every sketch: w3-k64-v1, c5-k128-v1-html-nourls-seed7, w1-k4-v1-simhash."""
+        """Return a short name, stored beside each sketch: w3-k64-v1, c5-k128-v1-html-nourls-seed7, w1-k4-v1-simhash."""
         extras = {
             _SUFFIX[self.method]: self.method != "min-k",
             self.estimator: self.estimator != "kmv",
@@ -153,26 +154,26 @@ class Recipe:
 
     @property
     def measure(self) -> Measure:
-        """What two sketches are compared by."""
+        """Return the measure that compares two sketches."""
         if self.method == "min-k":
             return self.estimator
         return "cosine" if self.method == "simhash" else "overlap"
 
     @cached_property
     def plan(self) -> tuple[bool, int, int, int] | None:
-        """For the native core: whether of words, else of characters; size, seed, k. None for what it does not make."""
+        """Return the arguments of the native core (see `native.Plan`); None if it cannot make these sketches."""
         if self.method != "min-k" or self.kind not in ("words", "characters"):
             return None
         return self.kind == "words", self.size, self.seed, self.k
 
     @cached_property
     def keeps_all(self) -> bool:
-        """Whether texts are taken as they are, with what looks like markup or a URL."""
+        """Return whether markup and URLs stay in the text."""
         return self.markup == self.urls == "keep"
 
     @classmethod
     def of(cls, given: Recipe | str | None) -> Recipe:
-        """A recipe, or that of an id; the default for None. Raises TypeError for anything else, ValueError as parse."""
+        """Return the recipe of an id, the default for None. Raises TypeError for other types, ValueError as parse."""
         if isinstance(given, Recipe):
             return given
         if given is None:
@@ -183,19 +184,19 @@ class Recipe:
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """The recipe of an id. Raises ValueError for an id this version did not make."""
+        """Return the recipe of an id. Raises ValueError for an id that this version did not write."""
         methods = "|".join(filter(None, _SUFFIX.values()))
-        found = re.fullmatch(
+        match = re.fullmatch(
             rf"([wcls])(\d+)-k(\d+)-v(\d+)(?:-({methods}))?(?:-(broder|overlap))?"
             r"(-html)?(-nourls)?(?:-seed(\d+))?(-crc32)?(?:-([a-z]+))?",
             name,
             re.ASCII,
         )
-        if not found or int(found[4]) != cls.version:
+        if not match or int(match[4]) != cls.version:
             raise ValueError(f"{name!r} is no recipe id of this version; one looks like {cls().id}")
-        letter, size, k, _, method, estimator, html, nourls, seed, crc32, language = found.groups()
+        letter, size, k, _, method, estimator, html, nourls, seed, crc32, language = match.groups()
         recipe = cls(
-            kind=next(kind for kind, sign in _LETTER.items() if sign == letter),
+            kind=next(kind for kind, its_letter in _LETTER.items() if its_letter == letter),
             size=int(size),
             k=int(k),
             seed=int(seed or 0),

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.page_kinds import sketches_of
 from ndd_search import native
 from ndd_search.matching.decision import Constants, Decision
-from ndd_search.matching.pairs import rows_of
+from ndd_search.matching.rows import rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch, sketch_many
 from tests.strategies import AWKWARD

@@ -21,7 +21,7 @@ from ndd_search.indexing.duplicate_policy import DuplicatePolicy
 from ndd_search.indexing.templates import mapping_properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.pairs import rows_of
+from ndd_search.matching.rows import rows_of
 from tests.collections import read
 from tests.engines.find import MODULES, Engine
 from tests.test_backfill import run

@@ -14,7 +14,8 @@ from ndd_search.matching.decision import Decision
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
-from ndd_search.matching.pairs import resembling_pairs, rows_of
+from ndd_search.matching.pairs import resembling_pairs
+from ndd_search.matching.rows import rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import VALUES, Sketch, sketch_many
 

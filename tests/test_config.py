@@ -88,7 +88,10 @@ def test_what_is_no_id_is_refused(name: str) -> None:
         ({"language": "english"}, "language is the name of a Snowball stemmer"),
         ({"method": "lsh"}, "method must be one of min-k, min-hash, super-shingles"),
         ({"estimator": "exact"}, "estimator must be one of kmv, broder, overlap"),
-        ({"method": "min-hash", "estimator": "broder"}, 'estimator is of "min-k" only, got broder with min-hash'),
+        (
+            {"method": "min-hash", "estimator": "broder"},
+            'estimator can be set for method "min-k" only, got broder with min-hash',
+        ),
         ({"method": "simhash"}, "k must be 4 for simhash, got 64"),
         ({"method": "simhash", "k": 4, "seed": 1}, "seed must be 0 for simhash, got 1"),
         ({"method": "profile", "k": 2}, "a profile counts single words, got words of size 3"),

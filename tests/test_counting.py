@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ndd_search.matching import shared_values as counting
-from ndd_search.matching.shared_values import Counts, count_shared, lay_out
+from ndd_search.matching.rows import lay_out
+from ndd_search.matching.shared_values import Counts, count_shared
 
 K = 32
 

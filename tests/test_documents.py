@@ -81,7 +81,7 @@ def test_the_text_of_a_deeply_nested_value_is_read() -> None:
 def test_a_value_that_holds_itself_is_refused_with_a_sentence(entry: Any) -> None:
     cycle: dict[str, Any] = {"name": "a"}
     cycle["self"] = [cycle, {"again": cycle}]
-    with pytest.raises(InvalidDocument, match="a value in it holds itself"):
+    with pytest.raises(InvalidDocument, match="a value in it contains itself"):
         entry({"body": cycle})
     shared = {"text": "B"}  # twice in one document is no cycle
     assert text_of({"body": [shared, shared]}, ["body"]) == "B\nB"

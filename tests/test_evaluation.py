@@ -24,8 +24,9 @@ from ndd_search.evaluation.study import all_methods, halved_and_doubled, study
 from ndd_search.evaluation.tables import tables
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.matching.overlaps import overlaps, shared_sums
-from ndd_search.matching.pairs import overlapping_pairs, rows_of
+from ndd_search.matching.pairs import overlapping_pairs, overlaps
+from ndd_search.matching.rows import rows_of
+from ndd_search.matching.shared_values import shared_sums
 from ndd_search.recipe import Recipe
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "ta", "lo", "mi")]

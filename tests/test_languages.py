@@ -17,7 +17,8 @@ import pytest
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.matching.pairs import overlapping_pairs, rows_of
+from ndd_search.matching.pairs import overlapping_pairs
+from ndd_search.matching.rows import rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketches, sketch_many
 

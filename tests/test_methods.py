@@ -17,7 +17,7 @@ import ndd_search as ndd
 from ndd_search.indexing.templates import mapping_properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import estimate, judged_pairs, similar_pairs, similarities
-from ndd_search.matching.pairs import rows_of
+from ndd_search.matching.rows import rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import broder_resemblance, resemblance
 from ndd_search.sketching.signatures import profile

@@ -24,7 +24,8 @@ from ndd_search.errors import InvalidSketch
 from ndd_search.matching.decision import Constants, Decision, Overlaps
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import assign_leaders, leaders
-from ndd_search.matching.pairs import Pairs, Rows, overlapping_pairs, resembling_pairs, rows_of
+from ndd_search.matching.pairs import Pairs, overlapping_pairs, resembling_pairs
+from ndd_search.matching.rows import Rows, rows_of
 from ndd_search.native import Core
 from ndd_search.paging.collapse import collapse
 from ndd_search.recipe import Recipe
@@ -134,7 +135,7 @@ def test_a_pair_closer_to_its_bar_than_powers_are_exact_is_left_to_numpy(core: C
     assert 0.3 < similarity < pair.resemblance[0] - 0.1
     for off, told in ((0.0, False), (1e-14, False), (-1e-14, False), (1e-11, True), (-1e-11, True)):
         decision = Decision(None, 0, frequency_table, Constants(least=similarity + 1e-9 + off))
-        found = core.pairs(rows.values, rows.offsets, 64, (*decision.rule, 0), frequency_table.native_table, True)
+        found = core.pairs(rows.values, rows.offsets, 64, decision.rule, frequency_table.native_table, True)
         assert (found is not None) == told
         same_decisions(page, rows, decision)
         assert len(resembling_pairs(rows, decision)) == (off <= 0)
@@ -388,7 +389,7 @@ def test_a_core_of_another_version_is_left_alone_with_a_warning() -> None:
         "assert 'has version 1' in str(caught[0].message), caught\n"
         "assert 'install ndd_search again' in str(caught[0].message), caught\n"
         "assert len(caught) == 1\n"
-        "assert native.in_use() == f'numpy (the native core found has version 1, not {native.VERSION})'\n"
+        "assert native.in_use() == f'numpy (the native core has version 1, not {native.VERSION})'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -71,8 +71,8 @@ def test_a_callable_cannot_be_written(tmp_path: Path) -> None:
         ("version = 1\n[collapse]\nmust_match = [1]", r"\[collapse\]: must_match must name fields, got 1; correct it"),
         ('version = 1\nrecipe = "w3"', "recipe: 'w3' is no recipe id"),
         ("version = 1\nrecipe = 3", "recipe: "),
-        ("version =", "it is no TOML"),
-        ("\ud800", "it is no TOML"),
+        ("version =", "it is not valid TOML"),
+        ("\ud800", "it is not valid TOML"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_with_its_name(tmp_path: Path, text: str, told: str) -> None:
@@ -83,7 +83,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_name(tmp_path: Path, text: s
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("[1]", "it holds a list"), ("{", "it is no JSON"), ("[" * 100_000, "JSON")]
+    ("text", "told"), [("[1]", "it holds a list"), ("{", "it is not valid JSON"), ("[" * 100_000, "JSON")]
 )
 def test_what_is_wrong_with_a_json_file_is_told(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "settings.json"

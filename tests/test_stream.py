@@ -18,7 +18,7 @@ from ndd_search.paging.page import Fetch, Fetched, Page, fetch_until_full, run, 
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import resemblance
-from ndd_search.sketching.sketches import Sketch
+from ndd_search.sketching.sketches import Lack, Sketch
 
 RECIPE = Recipe.words(k=12)
 
@@ -36,8 +36,8 @@ class Engine:
         self.fetches.append(wish)
         return Fetched(self.hits[wish.start : wish.start + wish.size], len(self.hits))
 
-    def sketches(self, hits: Sequence[dict[str, Any]], ranks: Sequence[int]) -> list[Sketch | str]:
-        return ["missing" if not hit["sketch"] else np.array(hit["sketch"], np.int32) for hit in hits]
+    def sketches(self, hits: Sequence[dict[str, Any]], ranks: Sequence[int]) -> list[Sketch | Lack]:
+        return [Lack.MISSING if not hit["sketch"] else np.array(hit["sketch"], np.int32) for hit in hits]
 
     def identity(self, hit: dict[str, Any], rank: int) -> int:
         return hit["id"]

@@ -1,7 +1,7 @@
 /* Text to clean code points.
  *
- * As text.clean, for all but the rarest texts. unicode_table.native_table says what becomes of each code point: an
- * entry holds the code point it folds to, the rank of its combining class (of the last mark in it), and flags.
+ * As tokens.clean, except for rare texts. unicode_tables.native_table has an entry for each code point. It
+ * holds the code point it folds to, the rank of its combining class (of the last mark in it), and flags.
  */
 #pragma once
 #include <stdint.h>
@@ -17,7 +17,7 @@ static const uint32_t SPECIAL = 1u << 31;  /* no code point, but the place of a 
 typedef struct {
     const uint32_t *table;
     int64_t table_size;
-    uint32_t ignored; /* flags: SINGLE where nobody wants such tokens apart */
+    uint32_t ignored; /* flags: SINGLE if such tokens are not to be separated */
     uint32_t *points;
     int64_t count, room;
     uint32_t before;  /* the entry before the next one, */

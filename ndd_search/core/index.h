@@ -1,11 +1,11 @@
-/* Who holds which value.
+/* The inverted index of a page: from values to the hits that contain them.
  *
- * A hash table from values to the hits that hold them. Few holders are a chain through `before`; many are one bit each
- * in a mask, so that values shared by a whole page (boilerplate, edits of one text) cost no more than others: the masks
- * of a hit's values are added up 64 hits at a time, as numbers written vertically in `planes`, one bit a plane.
+ * A short posting list is a chain through `before`. A long one is a mask with one bit for each hit, so that values of a
+ * whole page (boilerplate, edits of one text) cost no more than others. The masks of a hit's values are added up 64
+ * hits at a time, as bit-sliced counters: plane p holds bit p of each counter.
  *
- * A slot is as small as can be, a place in page->values, and most values find theirs free and are done: hardly any
- * value of a page is another one's. So the table stays within the nearest cache.
+ * A slot of the hash table is only a position in page->values, so that the table fits the L1 cache. Most values of a
+ * page occur once and find their slot free.
  */
 #pragma once
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "rule.h"
 
 enum { LANES = 8 }; /* hits that are added up at a time */
-enum { LONG = 512 }; /* earlier hits, from which on it pays to know which of them were met */
+enum { LONG = 512 }; /* earlier hits, above which a list of the hits met is worth its cost */
 enum { ALL_HITS = -1 };
 
 /* Eight bits of a mask as eight numbers, all ones or zero. */
@@ -132,7 +132,7 @@ static int make_index(Index *index, const Page *page, const Asked *asked, int al
     return !index->failed;
 }
 
-/* Find the values of a hit that others hold, and be the first to hold the rest of them. */
+/* Find the values of a hit that earlier hits contain, and insert its other values. */
 static void find_held(Index *index, int64_t hit)
 {
     const int32_t *values = values_of(index->page, hit);
@@ -142,7 +142,7 @@ static void find_held(Index *index, int64_t hit)
     index->held_count = 0;
     for (int64_t i = 0; i < length; i++)
         index->holders[start + i] = (Holder){(int32_t)hit, 0};
-    for (int64_t i = 0; i < length; i++) { /* without a branch: most slots are free, but which cannot be foreseen */
+    for (int64_t i = 0; i < length; i++) { /* without a branch: taken slots are unpredictable */
         int32_t *slot = slots + (hash_of(values[i]) >> shift), there = *slot;
         *slot = there ? there : start + (int32_t)i + 1;
         others[taken] = (int32_t)i;
@@ -190,8 +190,8 @@ static void add_bits(uint64_t *plane, uint64_t bits, int64_t words, int64_t plan
     }
 }
 
-/* Add `count` masks to `shared`, of hits before `hits`: two at a time, as a full adder takes three bits and hands on
-   one. */
+/* Add `count` masks to `shared`, of hits before `hits`: two at a time, because a full adder adds three bits and
+   carries one. */
 static void add_masks(Index *index, int64_t count, int64_t hits)
 {
     int64_t words = index->words, planes = 0;
@@ -241,11 +241,11 @@ static void add_masks_to_touched(Index *index, int64_t count)
     }
 }
 
-/* Count into `shared` how many of its values a hit has in common with each of those inserted. 0: with nobody any.
+/* Count into `shared` the values that a hit shares with each hit inserted before. Returns 0 if it shares none.
  *
- * Of a long list most hits are never met, and so that the work does not grow with its square they are not looked at. A
- * value that many hold does not count as meeting them where the hit must share more values with a similar one than are
- * held by many: it meets a similar one at another value. */
+ * In a long list most hits share nothing with a given one. These are not visited, so that the work does not grow with
+ * the square of the list. If a hit must share more values with a similar one than it has values with a mask, then each
+ * similar hit is met in a chain, and the masks need not be scanned for further hits. */
 static int count_shared(Index *index, int64_t hit)
 {
     int64_t many = 0;
@@ -280,7 +280,7 @@ static int count_shared(Index *index, int64_t hit)
     return 1;
 }
 
-/* The weight that most of the values found held have, if there is one: what a frame weighs is mostly the same. */
+/* The majority weight of the values found, if there is one: the values of a frame mostly have one weight. */
 static uint32_t usual_weight(const Index *index, const uint32_t *weights)
 {
     uint32_t usual = 0;
@@ -293,9 +293,10 @@ static uint32_t usual_weight(const Index *index, const uint32_t *weights)
     return usual;
 }
 
-/* What the values weigh that the hit counted last shares with each of those inserted, into `weighed`: the usual weight
-   for each of them, and the difference where it is another one, modulo 2**32. Not exactly: at least so much, as if each
-   shared all that weigh less. weights: of all places. */
+/* Sum the weights of the values that the hit counted last shares with each hit inserted, into `weighed`: the usual
+ * weight
+   for each value, plus the difference for values of another weight, modulo 2**32. Unless exactly: a lower bound, which
+   assumes that each hit shares all values of a lower weight. weights: of all positions. */
 static void weigh_shared(Index *index, const uint32_t *weights, int64_t hit, int exactly)
 {
     uint32_t usual = usual_weight(index, weights), less = 0;
@@ -319,7 +320,7 @@ static void weigh_shared(Index *index, const uint32_t *weights, int64_t hit, int
     }
 }
 
-/* Let later hits meet the one just counted. */
+/* Insert the hit just counted, so that later hits find it. */
 static void insert(Index *index)
 {
     for (const Held *held = index->held; held < index->held + index->held_count; held++) {

@@ -1,20 +1,20 @@
-/* The native core: what sketches.py, counting.py, decision.py and groups.py compute with numpy, bit for bit the same,
- * several times faster.
+/* The native core: computes the same as sketching/sketches.py and matching/ do with numpy, bit for bit, several times
+ * faster.
  *
- * Plain C on Python's stable ABI (3.11): a compiler is all it takes to build it, one wheel serves every later Python,
- * and without it the package works the same. Only the regular case is here: a function returns None for anything else
- * (other types than int32, values out of order, no memory), and the caller goes the numpy way, which says what is
- * wrong.
+ * It is plain C on Python's stable ABI (3.11): a C compiler suffices to build it, and one wheel serves all later
+ * Pythons. Without it the package works the same. A function returns None for irregular input (other types than int32,
+ * values out of order) or if there is no memory. The caller then uses the numpy code, which raises the error.
  *
- * While the interpreter lock is released no Python object is touched, and no memory but our own.
+ * While the interpreter lock is released, no Python object is touched, and no memory but our own.
  *
- * Its parts are headers, so that all of it is compiled as one file, which makes the fastest code: page.h, weights.h,
- * rule.h, index.h and search.h check pages, clean.h and sketch.h sketch texts, each in this order.
+ * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
+ * rule.h, index.h and search.h find near-duplicates on a page; clean.h and sketch.h sketch texts. Each includes the
+ * ones before.
  */
 #include "page_calls.h"
 #include "text_calls.h"
 
-/* Of what is called from Python: raised with every change to it, here and in native.py. */
+/* Version of the functions below: raise it with each change of their interface, here and in native.py. */
 enum { VERSION = 7 };
 
 static PyMethodDef methods[] = {

@@ -13,14 +13,14 @@ static const int32_t *values_of(const Page *page, int64_t hit) { return page->va
 
 static int64_t length_of(const Page *page, int64_t hit) { return page->offsets[hit + 1] - page->offsets[hit]; }
 
-/* Up to which value we know all values of a document. */
+/* The largest value up to which the sketch contains all values of the document. */
 static int32_t limit_of(const Page *page, int64_t hit)
 {
     int64_t length = length_of(page, hit);
     return length >= page->k ? values_of(page, hit)[length - 1] : INT32_MAX;
 }
 
-/* How many shingles a document has, as similarity.estimated_shingles. */
+/* How many shingles a document has, as estimates.estimated_shingles. */
 static double shingles_of(const Page *page, int64_t hit)
 {
     int64_t length = length_of(page, hit);
@@ -29,7 +29,7 @@ static double shingles_of(const Page *page, int64_t hit)
     return (double)(page->k > 1 ? page->k - 1 : 1) * 2147483648.0 / ((double)values_of(page, hit)[length - 1] + 1);
 }
 
-/* How many of ascending values are at most `limit`, without a branch that cannot be foreseen. */
+/* How many of ascending values are at most `limit`, without a branch that the processor cannot predict. */
 static int64_t rank_in(const int32_t *values, int64_t length, int32_t limit)
 {
     const int32_t *low = values;
@@ -65,7 +65,7 @@ static int64_t count_common(Merge rows)
     int64_t common = 0, half = (rows.a_end - rows.a) / 2;
     if (!goes_on(&rows))
         return 0;
-    /* In two halves at a time: each step waits for the one before it, but not for those of the other half. */
+    /* Two halves at a time, because each step depends on the one before it, but not on those of the other half. */
     Merge lower = rows, upper = rows;
     lower.a_end = upper.a = rows.a + half;
     lower.b_end = upper.b = rows.b + rank_in(rows.b, rows.b_end - rows.b, *upper.a - 1);

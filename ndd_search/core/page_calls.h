@@ -79,7 +79,7 @@ static int copy_rows(Page *page, PyObject *sketches)
     return page->offsets && hit == page->count;
 }
 
-/* A copy of a page's sketches, of each at most k values. 0: they are not as they should be, or there is no memory. */
+/* Copy a page's sketches, at most k values of each. Returns 0 for irregular sketches, or without memory. */
 static int copy_page(Page *page, PyObject *sketches, PyObject *offsets, int64_t k)
 {
     page->k = k;
@@ -171,7 +171,7 @@ static PyObject *common_table(PyObject *Py_UNUSED(module), PyObject *arguments)
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-/* What the values of a page weigh, from a common_table or None. 0: it is neither, or there is no memory. */
+/* Prepare the weights of a page from a common_table or None. Returns 0 for anything else, or without memory. */
 static int get_weights(Weights *weights, PyObject *table, const Page *page)
 {
     if (table == Py_None)
@@ -186,7 +186,7 @@ static int get_weights(Weights *weights, PyObject *table, const Page *page)
     return weights->weights && weights->looked_up && weights->maybe;
 }
 
-/* What `leaders` and `pairs` are asked. */
+/* The arguments of `leaders` and `pairs`. */
 typedef struct {
     Page page;
     Rule rule;

@@ -1,8 +1,9 @@
-/* Which pairs count.
+/* The decision whether a pair of hits is a near-duplicate.
  *
- * The rule of decision.py, which explains it and has its numbers: they come as arguments. A plain bar is the rule that
- * asks nothing more. Both say the same of every pair: all is exact, or rounded as IEEE 754 has it, but for pow(), whose
- * last bits differ from library to library. So what comes out closer to the bar than any of them errs is left to numpy.
+ * This is the rule of matching/decision.py, which explains it; its numbers are arguments (native.Rule). With power 0
+ * and asked 0 the rule is a fixed bar on resemblance. Both implementations decide the same for each pair: all
+ * operations are exact or rounded by IEEE 754, except pow(), whose last bits differ between libraries. A result that is
+ * closer to the bar than the error of pow() is UNSURE, and numpy decides.
  */
 #pragma once
 #include <math.h>
@@ -10,26 +11,26 @@
 #include "weights.h"
 
 typedef struct {
-    double least, asked, few, known; /* the bar of a pair is least + asked / shingles of the shorter in few..known, */
-    double power, margin;       /* and of its resemblance as much is taken off as these make of what is common */
-    int64_t shortest;           /* a hit of fewer values is similar only to one with the same values */
+    double least, asked, few, known; /* the bar is least + asked / shingles of the shorter, limited to few..known */
+    double power, margin;       /* of the discount of the resemblance for common values */
+    int64_t shortest;           /* a hit of fewer values is a near-duplicate only of one with the same values */
 } Rule;
 
-static const double ROUNDING = 1e-9; /* as in decision.py and counting.py */
+static const double ROUNDING = 1e-9; /* as in decision.py and shared_values.py */
 static const double SURE = 1e-12;
 
 typedef struct {
     int32_t hits[2];     /* the first before the second */
     int32_t within[2];   /* values of each up to the smaller limit of the two */
     int32_t shared;      /* values that both hold */
-    uint64_t weights[3]; /* of all these values: of the first, of the second, shared */
+    uint64_t weights[3]; /* sums of weights: of within[0], within[1] and shared */
 } Pair;
 
-enum { NO, YES, UNSURE = -1 }; /* whether a pair counts; unsure without memory, too */
+enum { NO, YES, UNSURE = -1 }; /* whether a pair is accepted; UNSURE also without memory */
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
-/* The bar of a pair whose shorter document has so many shingles. */
+/* The bar of a pair whose shorter document has this number of shingles. */
 static double bar_of(const Rule *rule, double shingles)
 {
     double evidence = shingles < rule->few ? rule->few : shingles;
@@ -37,27 +38,27 @@ static double bar_of(const Rule *rule, double shingles)
     return bar < 1 ? bar : 1;
 }
 
-/* Resemblance, in its KMV form (see similarity.py). */
+/* Resemblance, KMV estimate (see sketching/estimates.py). */
 static double resemblance_of(const Pair *pair)
 {
     return (double)pair->shared / (double)(pair->within[0] + pair->within[1] - pair->shared);
 }
 
-/* What is rare of a number of values that weigh so much. */
+/* The sum of the idf of values: each has an idf of 1 - weight / UNIT. */
 static double rare(int32_t number, uint64_t weight) { return number - (double)weight / UNIT; }
 
-/* Whether a pair surely counts, of whose shared values it is only known what they weigh at most: enough to tell copies,
- * with the values of one of the two looked up. margin: as a share of the shorter document. */
+/* Whether a pair is certainly accepted, given an upper bound of the weight of its shared values: the weight of all
+ * values of one hit. This decides most copies with one look-up. margin: as a share of the shorter document. */
 static int surely_counts(const Rule *rule, const Pair *pair, double bar, double margin, uint64_t weight)
 {
     double resemblance = resemblance_of(pair), different = 1 - resemblance + margin;
     double power = rule->power * (different < 1 ? different : 1);
-    double specificity = rare(pair->shared, weight) / pair->shared; /* at least, as nothing is rarer than 1, */
-    double fourth = 1 - power / 4 * (1 / specificity - 1); /* and its power's fourth root, as log(x) >= 1 - 1 / x */
+    double specificity = rare(pair->shared, weight) / pair->shared; /* a lower bound, as idf is at most 1 */
+    double fourth = 1 - power / 4 * (1 / specificity - 1); /* of the power: log(x) >= 1 - 1 / x */
     return specificity > 0 && fourth > 0 && resemblance * (fourth * fourth * fourth * fourth) > bar + ROUNDING;
 }
 
-/* Whether a pair that resembles each other by its bar still does without what common values pretend. */
+/* Whether a pair whose resemblance reaches its bar still does after the discount for common values. */
 static int counts(const Rule *rule, const Pair *pair, double bar, double margin)
 {
     double shared = rare(pair->shared, pair->weights[2]);
@@ -73,19 +74,19 @@ static int counts(const Rule *rule, const Pair *pair, double bar, double margin)
     double power = rule->power * (different < 1 ? different : 1) * mutuality;
     if (specificity > 1)
         specificity = 1;
-    /* e**x >= 1 + x and log(x) <= x - 1 make of a power a product: that parts most texts in a frame at once. */
+    /* e**x >= 1 + x and log(x) <= x - 1 bound the power by a product, which rejects most texts in a frame early. */
     if (resemblance < (bar - SURE) * (1 + power * (1 - specificity)))
         return NO;
     double over = resemblance * pow(specificity, power) - bar;
     return over > SURE ? YES : over < -SURE ? NO : UNSURE;
 }
 
-/* What is asked of a hit. */
+/* What a hit requires of its pairs. */
 typedef struct {
-    double bar;    /* the bar of a pair is the larger one of the two; this, and it, less ROUNDING */
-    double margin; /* of the rule, as a share of its shingles; of a pair, the larger one of the two */
+    double bar;    /* less ROUNDING; the bar of a pair is the larger one of its hits */
+    double margin; /* of the rule, as a share of its shingles; the margin of a pair is the larger one of its hits */
     int32_t limit; /* see limit_of */
-    int32_t least; /* how many values it shares at least with any hit it is similar to, 1 or more */
+    int32_t least; /* minimum number of shared values with a similar hit, 1 or more */
 } Asked;
 
 static void ask(Asked *asked, const Page *page, const Rule *rule)
@@ -106,13 +107,13 @@ static void ask(Asked *asked, const Page *page, const Rule *rule)
     }
 }
 
-/* What is known of each hit without looking up the limit of another one in it: an array for each number, all of them 32
- * bits wide, so that a compiler has four hits compared at a time. */
+/* Numbers of each hit that do not depend on the limit of another hit. One array for each number, 32 bits wide, so that
+ * the compiler can vectorise the comparison of hits. */
 typedef struct {
     int32_t *limit, *mark;       /* see limit_of; the value at five eighths of its values */
     float *bar;                  /* see Asked */
     float *all, *part;           /* how many values it has, and up to its mark; */
-    float *rare_all, *rare_part; /* and what is rare of these, if that was asked; else below 0 */
+    float *rare_all, *rare_part; /* and the sums of their idf, below 0 if not computed yet */
     void *room;
 } Sides;
 
@@ -142,14 +143,14 @@ static int make_sides(Sides *sides, const Page *page, const Asked *asked)
     return 1;
 }
 
-/* Which of those before a hit may count as a pair with it, by how many values they share and what these weigh at least:
- * 0 for those that surely do not. That tells nearly all texts in one frame apart without looking up how many values of
- * one are up to the limit of the other: at least as many as up to its mark, if that is. What is not known is taken as
- * the worst it can be, and a little worse for what floats lose, in
+/* Set possible[i] to 0 for each earlier hit i that is certainly no near-duplicate of a hit, given the number of shared
+ * values and a lower bound of their weight. This rejects nearly all texts in one frame without looking up how many
+ * values of one hit are up to the limit of the other: at least those up to its mark, if the mark is below the limit.
+ * Unknown values are bounded by their worst case, with a tolerance for float arithmetic. A pair is rejected if
  *
  *     shared < bar * (union + 2 * power * smaller * (1 - specificity))
  *
- * where a pair does not count (see Decision.surely_refuses); what is divided there is multiplied out. */
+ * (see Decision.surely_refuses). The code multiplies by the denominators. */
 static void tell_possible(const Rule *rule, const Sides *sides, int64_t hit, const uint32_t *shares,
                           const uint32_t *weighs, int32_t *restrict possible)
 {
@@ -162,11 +163,11 @@ static void tell_possible(const Rule *rule, const Sides *sides, int64_t hit, con
     for (int64_t i = 0; i < hit; i++) {
         float shared = (float)(int32_t)shares[i], rare_shared = shared - (float)(int32_t)weighs[i] * unit + lost;
         float bar = (its_bar > bars[i] ? its_bar : bars[i]) * exact, both = its_all + alls[i];
-        /* Of the one that ends first all values count, of the other one at least a part. */
+        /* All values of the hit with the smaller limit are compared, and at least the part of the other one. */
         float all = its_all < alls[i] ? its_all : alls[i], part = its_part < parts[i] ? its_part : parts[i];
         float rare_all = its_rare_all < rare_alls[i] ? its_rare_all : rare_alls[i];
         float rare_part = its_rare_part < rare_parts[i] ? its_rare_part : rare_parts[i];
-        /* What is rare that only one of them holds: of the one that has less of it, and of both. */
+        /* Idf sums of the values that only one of them contains: the smaller one, and of both. */
         float smaller = rare_part - rare_shared, own = rare_all - rare_shared + smaller;
         float unspecific = shared * own * exact - rare_shared * (both - 2 * shared); /* 1 - s / d, times shared * own */
         float joins = (shared - bar * (all + part - shared)) * shared * own;

@@ -1,16 +1,16 @@
-/* Leaders and pairs.
+/* Find leaders and pairs.
  *
- * Two hits at least `bar` alike have a value in common already among the smallest of each (all but as many as they must
- * share, and one more), so only those are looked up, and hits that meet there are compared value by value. When some
- * meet more others than a text has copies, the page is one of many that share something: from then on all values are
- * looked up, which counts what is shared with all hits at once.
+ * Candidates are found by prefix filtering: two hits that must share `least` values have a common one among all but the
+ * least - 1 largest values of each. Only these are indexed, and candidates are compared value by value. If hits have
+ * more candidates than a text usually has copies, many hits of the page share something. From then on all values are
+ * indexed, which counts the shared values with all hits at once.
  */
 #pragma once
 #include "index.h"
 
-enum { FEW_COPIES = 4, AT_ONCE = 64 }; /* pairs looked at, on a page where many are met; else the first may well do */
-enum { FEW_OF = 128 }; /* a share of the hits: to weigh one pair takes as long as to weigh so many hits at once */
-enum { FEW_MET = 8 }; /* are judged one by one; of more it is told first which surely do not count */
+enum { FEW_COPIES = 4, AT_ONCE = 64 }; /* pairs compared at a time once all values are indexed; else 1 */
+enum { FEW_OF = 128 }; /* weighing one pair takes as long as weighing this many hits at once */
+enum { FEW_MET = 8 }; /* candidates: up to so many are judged one by one; of more, certain rejections are dropped */
 
 typedef struct {
     const Page *page;
@@ -23,9 +23,9 @@ typedef struct {
     Sides sides;       /* of all hits, if there are weights */
     int32_t *met;      /* those to compare the present hit with */
     int32_t *possible; /* see tell_possible */
-    int in_full;       /* of each pair that counts it is wanted what its values weigh */
-    int few;           /* so few of a long list were met that it takes longer to weigh what is shared with all hits */
-    int weighed;       /* the index has summed up exactly what that weighs which the present hit shares with others */
+    int in_full;       /* the weights of each accepted pair are returned */
+    int few;           /* so few hits of a long list were met that weighing all hits would take longer */
+    int weighed;       /* index->weighed is exact for the present hit */
 } Search;
 
 static int start_search(Search *search, const Page *page, const Rule *rule, Weights *weights)
@@ -72,7 +72,7 @@ static int64_t shared_in_all(const Search *search, int64_t other, int64_t hit)
 /* Whether an earlier hit may resemble the one counted last, by how many values they share. */
 static inline int may_resemble(const Asked *asked, const Asked *own, uint32_t shared, int all)
 {
-    int32_t least = asked->limit < own->limit ? asked->least : own->least; /* all values count of the one ending first */
+    int32_t least = asked->limit < own->limit ? asked->least : own->least; /* of the hit with the smaller limit */
     return shared >= (all ? (uint32_t)least : 1);
 }
 
@@ -144,7 +144,7 @@ static void weigh_all(Search *search, int64_t hit, int exactly)
     search->weighed = exactly;
 }
 
-/* Tell `sides` what is rare of a hit. */
+/* Set the idf sums of a hit in `sides`. */
 static void tell_rare(Search *search, int64_t hit)
 {
     const uint32_t *weights = weights_of(search->weights, search->page, hit);
@@ -153,8 +153,8 @@ static void tell_rare(Search *search, int64_t hit)
     search->sides.rare_part[hit] = (float)rare((int32_t)part, sum_of(weights, part));
 }
 
-/* Drop those of `met` that surely do not count, as long as they are so many that one by one would take longer: first
-   without weighing exactly, which is enough where most in a frame weighs the same. Returns how many are left. */
+/* Drop candidates that are certainly no near-duplicates, while there are more than FEW_MET: first with bounds of the
+   weights, which suffice if most values of a frame have one weight, then exactly. Returns how many are left. */
 static int64_t drop_different(Search *search, int64_t hit, int64_t met)
 {
     Index *index = search->index;
@@ -178,9 +178,8 @@ static int64_t drop_different(Search *search, int64_t hit, int64_t met)
     return met;
 }
 
-/* Those of `count` earlier hits that resemble the one counted last by their bars, as pairs. Returns how many. What
-   falls out is overwritten by the next: which ones do cannot be foreseen, and a processor that guesses wrong waits
-   longer than all of this takes. */
+/* Those of `count` earlier hits that resemble the one counted last by their bars, as pairs. Returns how many.
+   A rejected pair is overwritten by the next one instead of skipped by a branch, which would often be mispredicted. */
 static int64_t find_resembling(const Search *search, int64_t hit, const int32_t *others, int64_t count, Pair *pairs)
 {
     const Page *page = search->page;

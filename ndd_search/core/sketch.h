@@ -1,9 +1,10 @@
-/* Clean code points, or ASCII, to sketches.
+/* Sketch clean code points, or ASCII.
  *
- * See shingles.py for the formulas. No step waits for the one before it: with S[i] the sum of term[j] * base**j over
- * j < i, the polynomial over the terms from i to j - 1 is (S[j] - S[i]) * base**-i, exact modulo 2**64. Its terms are
- * the characters of a word, its words, or the characters of a text. Everything goes block by block through arrays that
- * stay in the first cache of a processor, and without branches that depend on the text, which cannot be foreseen.
+ * text/shingles.py has the formulas. Polynomials are computed from prefix sums, so that no step depends on the one
+ * before it: with S[i] the sum of term[j] * base**j over j < i, the polynomial over the terms from i to j - 1 is (S[j]
+ * - S[i]) * base**-i, exact modulo 2**64. Terms are the characters of a word, the words of a shingle, or the characters
+ * of a text. Texts are processed in blocks whose arrays fit the L1 cache, without branches that depend on the text,
+ * because these would be mispredicted.
  */
 #pragma once
 #include <stdint.h>
@@ -23,7 +24,7 @@ static Powers of_p, of_q; /* the inverse powers of P come times A */
 
 static void fill_powers(Powers *powers, uint64_t base, uint64_t factor)
 {
-    uint64_t inverse = base; /* right in 3 bits, as of every odd number, and every step doubles them */
+    uint64_t inverse = base; /* correct in 3 bits for any odd number; each step doubles the correct bits */
     for (int i = 0; i < 5; i++)
         inverse *= 2 - base * inverse;
     powers->power[0] = 1, powers->inverse[0] = factor;
@@ -94,7 +95,7 @@ static void settle(Smallest *smallest)
             memmove(values + at + 1, values + at, (size_t)(kept++ - at) * sizeof *values);
             values[at] = value;
         }
-        if (steps > PATIENCE * count) { /* not what hashes do, but somebody may choose texts for it */
+        if (steps > PATIENCE * count) { /* hashes are even, unless an attacker chose the texts */
             qsort(spare, (size_t)count, sizeof *spare, compare);
             i = -1, kept = steps = 0, later = spare[0];
         }
@@ -104,7 +105,7 @@ static void settle(Smallest *smallest)
         smallest->limit = values[k - 1];
 }
 
-/* One text on its way to its sketch. */
+/* The state of sketching one text. */
 typedef struct {
     Smallest smallest;
     const Powers *powers;
@@ -115,7 +116,7 @@ typedef struct {
     uint64_t terms[ROOM]; /* words (times A) or characters of which not every shingle was hashed yet */
 } Sketcher;
 
-/* Hash every `size` of the terms in a row up to `end`, and leave those of which more is to come. */
+/* Hash all windows of `size` terms up to `end`, and keep the terms of unfinished windows. */
 static void roll(Sketcher *sketcher, int64_t end)
 {
     const uint64_t *power = sketcher->powers->power, *inverse = sketcher->powers->inverse;

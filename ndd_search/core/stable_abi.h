@@ -1,4 +1,4 @@
-/* Python's stable ABI, and what both kinds of calls do with it. */
+/* Python's stable ABI, and helpers of text_calls.h and page_calls.h. */
 #pragma once
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN

@@ -1,7 +1,7 @@
-/* What common values weigh.
+/* The weights of common values.
  *
- * A table of them is made once (see common_table) and read on every page: a hash table, and after it eight bits for
- * each of its slots. Most values are in no table, and most of those find their bit unset, within the nearest cache.
+ * The table is made once (see common_table) and read on every page. It is a hash table, followed by a Bloom filter of
+ * eight bits for each slot. Most values are not in the table, and the filter rejects most of these within the L1 cache.
  */
 #pragma once
 #include <stdlib.h>
@@ -15,15 +15,15 @@ typedef struct {
 
 typedef struct {
     const Common *slots;   /* NULL: no value weighs anything */
-    const uint8_t *filter; /* the bits: whether there is a value of so large a hash */
+    const uint8_t *filter; /* a bit is set if a value has this hash */
     int shift;             /* of a 32-bit hash, to the number of a slot */
     uint32_t *weights;     /* of the values of each hit, */
     uint8_t *looked_up;    /* if they were asked for */
     int32_t *maybe;        /* numbers of the values of a hit that find their bit set */
 } Weights;
 
-static const double UNIT = 1 << 20; /* of a weight, as in common_values.py */
-enum { FEW_VALUES = 1 << 11 };      /* what fewer of them weigh together fits 31 bits */
+static const double UNIT = 1 << 20; /* of a weight, as in frequency_table.py */
+enum { FEW_VALUES = 1 << 11 };      /* the weights of fewer values add up to less than 2**31 */
 
 /* The slot that has a value, or a free one where it would be; any one of a table that is full. */
 static int64_t common_slot(const Weights *weights, int32_t value)
@@ -44,7 +44,7 @@ static void look_up(const Weights *weights, const Page *page, int64_t hit)
     int32_t *const maybe = weights->maybe;
     int64_t length = length_of(page, hit), found = 0;
     const int shift = weights->shift - 3;
-    for (int64_t i = 0; i < length; i++) { /* without a branch: which ones have their bit set cannot be foreseen */
+    for (int64_t i = 0; i < length; i++) { /* without a branch: set bits are unpredictable */
         uint32_t bit = hash_of(values[i]) >> shift;
         maybe[found] = (int32_t)i;
         found += filter[bit / 8] >> bit % 8 & 1;
@@ -57,7 +57,7 @@ static void look_up(const Weights *weights, const Page *page, int64_t hit)
     weights->looked_up[hit] = 1;
 }
 
-/* What the values of a hit weigh, looked up when somebody asks first. */
+/* The weights of the values of a hit, looked up at the first use. */
 static const uint32_t *weights_of(const Weights *weights, const Page *page, int64_t hit)
 {
     if (!weights->looked_up[hit])
@@ -78,7 +78,7 @@ static uint64_t sum_of(const uint32_t *weights, int64_t count)
     return sum;
 }
 
-/* What the values that two hits share weigh. */
+/* The weight of the values that two hits share. */
 static uint64_t weigh_common(const Weights *weights, const Page *page, int64_t first, int64_t second)
 {
     const int32_t *a = values_of(page, first), *b = values_of(page, second);

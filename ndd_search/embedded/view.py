@@ -18,7 +18,7 @@ from ndd_search.embedded.stored import StoredHit, document_of, searchable
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.page import Fetch, Fetched
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import Sketch
+from ndd_search.sketching.sketches import Lack, Sketch
 from ndd_search.text.numbers import number_signature
 
 _PASSAGE = 200  # characters of a passage around the matched words
@@ -93,8 +93,8 @@ class View:
             self.seconds += perf_counter() - began
         return self._documents[hit.id]
 
-    def sketches(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[Sketch | str]:
-        return [sketch_of(hit.sketch) if hit.sketch else "empty" for hit in hits]
+    def sketches(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[Sketch | Lack]:
+        return [sketch_of(hit.sketch) if hit.sketch else Lack.EMPTY for hit in hits]
 
     def identity(self, hit: StoredHit, rank: int) -> str:
         return hit.id

@@ -22,8 +22,9 @@ from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import SAMPLE, Shares
 from ndd_search.matching.guards import long_enough
 from ndd_search.matching.measures import similarities
-from ndd_search.matching.overlaps import overlaps, shared_sums, shared_values
-from ndd_search.matching.pairs import Pairs, Rows, rows_of
+from ndd_search.matching.pairs import Pairs, overlaps
+from ndd_search.matching.rows import Rows, rows_of
+from ndd_search.matching.shared_values import shared_sums, shared_values
 from ndd_search.presets import PRESETS
 from ndd_search.recipe import Measure, Recipe
 from ndd_search.sketching.simhash import BITS, Rarity, as_sketches, fingerprints

@@ -15,7 +15,7 @@ from ndd_search.matching.decision import ROUNDING, Decision
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import Shares
 from ndd_search.matching.measures import judged_pairs
-from ndd_search.matching.pairs import rows_of
+from ndd_search.matching.rows import rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ndd_search.matching.pairs import Rows
+from ndd_search.matching.rows import Rows
 
 WHOLE = 2**31  # as k: no set is that large, so every one is whole
 

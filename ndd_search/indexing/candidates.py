@@ -20,7 +20,8 @@ from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.guards import long_enough
 from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.pairs import Pairs, rows_of
+from ndd_search.matching.pairs import Pairs
+from ndd_search.matching.rows import rows_of
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Measure, Recipe
 from ndd_search.sketching.field import SketchField, keys_of

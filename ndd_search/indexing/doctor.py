@@ -20,11 +20,11 @@ from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.guards import long_enough
 from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.pairs import rows_of
+from ndd_search.matching.rows import rows_of
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import STALE, SketchField
-from ndd_search.sketching.sketches import Sketch, sketch_many
+from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
 
 BARS: tuple[Setting, ...] = ("auto", 0.5, 0.7, 0.8, 0.9)
 NONE = "(none)"  # the recipe of documents without a sketch, in counts
@@ -223,7 +223,7 @@ class Doctor:
         }
         return list(client.search(index=names, body=body)["hits"]["hits"])
 
-    def _wrong(self, texts: Sequence[str], sketches: Sequence[Sketch | str]) -> float:
+    def _wrong(self, texts: Sequence[str], sketches: Sequence[Sketch | Lack]) -> float:
         """The share of sketches that are not those of the texts."""
         expected = sketch_many(texts, self.recipe)
         wrong = [

@@ -15,7 +15,7 @@ from ndd_search.indexing.rewrite import Job
 from ndd_search.indexing.scan import Hits
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField, are_keys, is_sketch_object, listed
-from ndd_search.sketching.sketches import Sketch, sketch, sketch_many
+from ndd_search.sketching.sketches import Lack, Sketch, sketch, sketch_many
 from ndd_search.text.numbers import number_signature
 
 _USUAL_KEYS = 8  # the default of CandidateSearch
@@ -59,7 +59,7 @@ class SketchDocuments(Job):
             for hit, text, new, stored in zip(hits, texts, sketch_many(texts, recipe), known, strict=True)
         ]
 
-    def _change(self, hit: Mapping[str, Any], text: str, new: Sketch, stored: Sketch | str) -> Any:
+    def _change(self, hit: Mapping[str, Any], text: str, new: Sketch, stored: Sketch | Lack) -> Any:
         settings, where, source = self._settings, self._where, hit.get("_source", {})
         if name := own_field(source, where, with_keys=settings.keys > 0):
             return f"its field {name} is not a sketch"
@@ -126,7 +126,7 @@ def own_field(source: Mapping[str, Any], where: SketchField, with_keys: bool) ->
     return next((key for key in source if key.startswith(f"{where.name}.")), "")
 
 
-def _same(new: Sketch, stored: Sketch | str) -> bool:
+def _same(new: Sketch, stored: Sketch | Lack) -> bool:
     if isinstance(stored, str):
         return stored == "empty" and not len(new)
     return bool(stored.tolist() == new.tolist())

@@ -1,1 +1,1 @@
-"""The sketches of a page to its near-duplicates: which pairs count, and who stands for whom."""
+"""From the sketches of a page to its near-duplicate pairs and leaders."""

@@ -1,26 +1,28 @@
-"""Which pairs count as near-duplicates: a plain bar on resemblance, or "auto".
+"""The decision which pairs are near-duplicates: a fixed bar on resemblance, or "auto".
 
-"auto" asks besides how much two texts share whether it is as specific as what sets them apart. Copies share what is
-their own and differ in counters, headers and advertisements; two texts in one frame or template share what many
-documents of the index hold and differ in what is theirs. And it asks whether both have something of their own: a text
-in a frame has all that the bare text has, however rare the frame is. With
+"auto" uses the resemblance of two texts and two more questions.
+Is the shared text as rare in the index as the text that differs? Copies share their own content and differ in counters,
+headers and advertisements. Two texts in one template share what many documents of the index contain, and differ in
+their own content.
+Does each of the two have content that the other lacks? A text inside a frame contains all of the bare text, however
+rare the frame is. With
 
-    j  resemblance in its KMV form (see similarity)
-    s  mean rareness of the values both sketches hold
-    d  mean rareness of the values only one of them holds
-    m  how mutual the difference is: 0 when one holds all that the other has, 1 when both have as much of their own
-    n  shingles of the shorter document, q the size of a shingle, N documents behind the table of common values
+    j  resemblance, KMV estimate (see `sketching.estimates`)
+    s  mean idf of the values that both sketches contain (see FrequencyTable.idf)
+    d  mean idf of the values that only one of them contains
+    m  mutuality of the difference: 0 if one contains all of the other, 1 if both have equally much of their own
+    n  shingles of the shorter document, q the size of a shingle, N documents counted in the frequency table
 
 two hits are near-duplicates when
 
     j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  0.27 + q / max(16, min(n, 16 + N))
 
-The left side never exceeds j: rareness can only part what resembles, never join what does not. It weighs as much as
-there is that sets the two apart, 1 - j, and a margin of eight words more: where hardly anything is different in a long
-text, how rare that is says little, and in a short one it may still be all that matters. The right side asks more of
-short texts, where one changed word (q shingles) is a good part of what there is, but of none more than of a text of 16
-shingles, and of an index that is not known: without a table s / d is 1 and N is 0, a plain bar of 0.46 for words.
-docs/quality.md has the evidence, and what half and double of each constant would do.
+The left side never exceeds j: the idf can only keep similar texts apart, never join dissimilar ones. Its exponent grows
+with the share of the texts that differs, 1 - j, plus a margin of eight words: if hardly anything differs in a long
+text, its idf means little, but in a short text the same difference may decide. The right side is higher for short
+texts, where one changed word (q shingles) is a large share; texts below 16 shingles count as 16. Without a frequency
+table s / d is 1 and N is 0, which gives a fixed bar of 0.46 for words. docs/quality.md has the evidence, and the effect
+of halving and doubling each constant.
 """
 
 from __future__ import annotations
@@ -35,24 +37,24 @@ import numpy.typing as npt
 
 from ndd_search.errors import RecipeMismatch
 from ndd_search.matching.frequency_table import HANDFUL, FrequencyTable, Shares
+from ndd_search.native import Rule
 from ndd_search.recipe import Measure, Recipe
 
-Rule = tuple[float, float, float, float, float, float]
 Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1
-PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on plain resemblance
-ROUNDING = 1e-9  # a similarity of exactly the bar counts, whatever the rounding
+PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on resemblance
+ROUNDING = 1e-9  # tolerance, so that rounding cannot reject a similarity that equals the bar
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """The five numbers that make "auto"; changed only to measure what they do (`ndd-search evaluate --sensitivity`).
+    """The five constants of "auto"; changed only to measure their effect (`ndd-search evaluate --sensitivity`).
 
-    least:   resemblance below which no pair counts: two texts with nearly three times as much apart as in common.
-    power:   how much s / d weighs where the difference is mutual and half of all there is: two copies with other frames
-             are mostly above 0.85, which takes half or less; two texts in one template around 0.6, which takes most.
-    margin:  words by which two texts may be more different than is seen, each of them q shingles (see also `census`).
-    unknown: an index nobody counted asks as much as a text of that many shingles, and no shorter text asks for more.
-    handful: different documents that may share a value before it is common: a name, a quotation, a saying.
+    least:   resemblance below which no pair is accepted: nearly three times as much differs as is shared.
+    power:   exponent of s / d if m * (1 - j) were 1. With m 1 and j 0.5, s / d of two copies in different frames is
+             mostly above 0.85, which removes half or less; of two texts in one template about 0.6, which removes most.
+    margin:  words, q shingles each, that are added to the difference of two texts (see also `document_frequency`).
+    unknown: shingles. Shorter texts count as this long, and so do all texts if no documents were counted.
+    handful: documents that may share a value before it is common: a name, a quotation, a saying.
     """
 
     least: float = 0.27
@@ -64,12 +66,12 @@ class Constants:
 
 @dataclass(frozen=True, eq=False)
 class Overlaps:
-    """What the sketches of some pairs have in common; arrays of one length, one entry a pair.
+    """The overlap of the two sketches of each pair; arrays of one length.
 
-    shared:      values both hold.
-    left, right: values of either up to the smaller limit of the two (see similarity).
+    shared:      number of values that both contain.
+    left, right: number of values of each up to the limit t (see `sketching.estimates`).
     shorter:     shingles of the shorter document, estimated; at least 1.
-    rare_shared, rare_left, rare_right: sums of the rareness of the same values; equal to the numbers without a table.
+    rare_shared, rare_left, rare_right: sums of the idf of the same values; without a table equal to the numbers.
     """
 
     shared: npt.NDArray[np.int64]
@@ -82,13 +84,13 @@ class Overlaps:
 
     @cached_property
     def resemblance(self) -> Shares:
-        """Shared / union, 0..1."""
+        """Return shared / union, 0..1."""
         share: Shares = self.shared / np.maximum(self.left + self.right - self.shared, 1)
         return share
 
     @property
     def specificity(self) -> Shares:
-        """Mean rareness of what is shared / of what is not, at most 1; 1 where nothing sets the two apart."""
+        """Return s / d, at most 1; 1 if the two sketches do not differ."""
         apart = self.left + self.right - 2 * self.shared
         mean_shared = self.rare_shared / np.maximum(self.shared, 1)
         specific: Shares = np.minimum(mean_shared * apart / self._rare_apart, 1.0)
@@ -97,13 +99,13 @@ class Overlaps:
 
     @property
     def mutuality(self) -> Shares:
-        """How evenly the rareness of what is not shared lies in both, 0..1: 0 when one holds all of the other."""
-        evenly: Shares = 2 * np.maximum(np.minimum(*self._own), 0) / self._rare_apart
-        return evenly
+        """Return m, 0..1: twice the smaller share of the idf that only one of the two contains."""
+        mutual: Shares = 2 * np.maximum(np.minimum(*self._own), 0) / self._rare_apart
+        return mutual
 
     @cached_property
     def _own(self) -> tuple[Shares, Shares]:
-        """The rareness that only one of the two holds."""
+        """Return the sums of the idf of the values that only the left and only the right sketch contains."""
         return self.rare_left - self.rare_shared, self.rare_right - self.rare_shared
 
     @cached_property
@@ -112,20 +114,20 @@ class Overlaps:
 
 
 def telling_shingles(recipe: Recipe, constants: Constants | None = None) -> float:
-    """Shingles from which on a text tells copies from entries of one form: `margin` words and what must be alike."""
+    """Return the shingles a text needs so that copies can be told from texts in one template: margin / (1 - least)."""
     constants = constants or Constants()
     return min(constants.margin * recipe.size / (1 - constants.least), recipe.k)
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A setting of min_similarity, ready to be asked about pairs.
+    """A setting of min_similarity, applied to pairs.
 
-    bar:       resemblance from which two hits are near-duplicates, None for "auto".
+    bar:       similarity from which two hits are near-duplicates, None for "auto".
     size:      tokens in a shingle of the recipe.
-    frequency_table: the table of the index, or None.
+    frequency_table: of the index, or None.
     constants: of "auto".
-    measure:   of the recipe; a bar is of this measure, and "auto" of "kmv".
+    measure:   of the recipe; the bar applies to it. "auto" requires "kmv".
     """
 
     bar: float | None
@@ -136,7 +138,7 @@ class Decision:
 
     @classmethod
     def of(cls, setting: Setting, recipe: Recipe, frequency_table: FrequencyTable | None = None) -> Self:
-        """Read a setting. Raises ValueError for an unknown one, RecipeMismatch for a table of another recipe."""
+        """Parse a setting. Raises ValueError for an unknown one, RecipeMismatch for a table of another recipe."""
         if frequency_table is not None and frequency_table.recipe != recipe.id:
             raise RecipeMismatch("the table of common values", frequency_table.recipe, recipe.id)
         if setting == "auto" and recipe.measure == "kmv":
@@ -147,7 +149,7 @@ class Decision:
             if setting not in PLAIN:
                 names = ", ".join(["auto", *PLAIN])
                 raise ValueError(f"min_similarity is one of {names} or a number above 0, at most 1, got {setting!r}")
-            if recipe.measure == "cosine" and PLAIN[setting] < 1:  # where it would call most texts of a kind the same
+            if recipe.measure == "cosine" and PLAIN[setting] < 1:  # most texts of one language are above
                 raise ValueError(f'"{setting}" is a resemblance, and {recipe.id} has cosines: give a number, or "auto"')
             setting = PLAIN[setting]
         elif isinstance(setting, bool) or not 0 < setting <= 1:
@@ -156,65 +158,62 @@ class Decision:
 
     @property
     def key(self) -> tuple[float | None, int, Measure, str]:
-        """What tells this decision from another one, in a few bytes."""
+        """Return a short key that differs for different decisions."""
         return self.bar, self.size, self.measure, self.frequency_table.digest if self.frequency_table else ""
 
     @cached_property
     def rule(self) -> Rule:
-        """The numbers that the native core decides by: a pair counts whose similarity, with all that `power` and
-        `margin` (in shingles) make of s / d and m, is at least least + asked / n, n being in few..known.
-        """
+        """Return the rule that numpy and the native core apply."""
         power = self.constants.power if self.frequency_table else 0.0
         margin = self.constants.margin * self.size
         if self.bar is not None:
-            return self.bar, 0.0, 1.0, 1.0, power, margin
+            return Rule(self.bar, power=power, margin=margin)
         few = self.constants.unknown
         known = few + (self.frequency_table.documents if self.frequency_table else 0)
-        return self.constants.least, self.size, few, known, power, margin
+        return Rule(self.constants.least, self.size, few, known, power, margin)
 
     @property
     def floor(self) -> float:
-        """The plain resemblance below which no pair can count, above 0."""
-        least, asked, _, known, *_ = self.rule
-        return min(least + asked / known, 1.0)
+        """Return the resemblance below which no pair is accepted, above 0."""
+        return min(self.rule.least + self.rule.asked / self.rule.known, 1.0)
 
     def similarity(self, pairs: Overlaps) -> Shares:
-        """What is held against the bar, 0..1: resemblance, for "auto" less what common values pretend."""
+        """Return the value that is compared with the bar, 0..1: resemblance, with a table discounted by the idf."""
         if self.frequency_table is None:
             return pairs.resemblance
-        *_, power, margin = self.rule
-        resemblance = pairs.resemblance
-        apart = np.minimum(1 - resemblance + margin / np.maximum(pairs.shorter, 1), 1)
-        discounted: Shares = resemblance * pairs.specificity ** (power * apart * pairs.mutuality)
+        rule, resemblance = self.rule, pairs.resemblance
+        apart = np.minimum(1 - resemblance + rule.margin / np.maximum(pairs.shorter, 1), 1)
+        discounted: Shares = resemblance * pairs.specificity ** (rule.power * apart * pairs.mutuality)
         return discounted
 
     def bars(self, pairs: Overlaps) -> Shares:
-        """The bar of each pair."""
-        least, asked, few, known, *_ = self.rule
-        return np.minimum(least + asked / np.minimum(np.maximum(pairs.shorter, few), known), 1.0)
+        """Return the bar of each pair."""
+        rule = self.rule
+        return np.minimum(rule.least + rule.asked / np.minimum(np.maximum(pairs.shorter, rule.few), rule.known), 1.0)
 
     def surely_accepts(self, resemblance: Shares, specificity: Shares, shortest: float) -> npt.NDArray[np.bool_]:
-        """Whether pairs count that are at least so specific, however mutual the difference is.
+        """Return which pairs are accepted for any mutuality of the difference.
 
-        shortest: shingles of the shortest document in all of these pairs.
+        specificity: a lower bound of s / d. shortest: shingles of the shortest document in all pairs.
         """
-        least, asked, few, known, power, margin = self.rule
-        bar = min(least + asked / min(max(shortest, few), known), 1.0)
-        apart = np.minimum(1 + margin / shortest - resemblance, 1)
-        sure: npt.NDArray[np.bool_] = resemblance * specificity ** (power * apart) > bar + ROUNDING
+        rule = self.rule
+        bar = min(rule.least + rule.asked / min(max(shortest, rule.few), rule.known), 1.0)
+        apart = np.minimum(1 + rule.margin / shortest - resemblance, 1)
+        sure: npt.NDArray[np.bool_] = resemblance * specificity ** (rule.power * apart) > bar + ROUNDING
         return sure
 
     def surely_refuses(
         self, shared: Shares, apart: Shares, rare_shared: Shares, own_left: Shares, own_right: Shares
     ) -> npt.NDArray[np.bool_]:
-        """Whether pairs do not count that share so many values, at least 1, and have so many apart.
+        """Return which pairs are certainly rejected, from bounds of the sums of idf.
 
-        rare_shared: what is rare of the shared values, at most.
-        own_left, own_right: what is rare of the values that only one holds, at least.
+        shared: number of shared values, at least 1. apart: number of values that only one of the two contains.
+        rare_shared: upper bound of the idf sum of the shared values.
+        own_left, own_right: lower bounds of the idf sums of the values that only one contains.
 
-        A pair does not count where j < bar * (1 + p * (1 - s / d)), p the power of s / d: e**x >= 1 + x, and
-        log(x) <= x - 1. Of its factors 1 - j is apart / union, and m at least 2 * the smaller own / apart, as nothing
-        is rarer than 1. So p is at least 2 * power * the smaller own / union; what is divided is multiplied out here.
+        With p the exponent of s / d, a pair is rejected if j < bar * (1 + p * (1 - s / d)), because e**x >= 1 + x and
+        log(x) <= x - 1. In p, 1 - j is apart / union, and m is at least 2 * min(own) / apart, because idf is at most 1.
+        So p is at least 2 * power * min(own) / union. The code multiplies by the denominators.
         """
         smaller, own = np.minimum(own_left, own_right), own_left + own_right
         bar, of_shared = self.floor - 2 * ROUNDING, shared * own
@@ -224,17 +223,17 @@ class Decision:
         return refused
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
-        """Whether each pair counts."""
+        """Return which pairs are near-duplicates."""
         accepted: npt.NDArray[np.bool_] = self.similarity(pairs) >= self.bars(pairs) - ROUNDING
         return accepted
 
 
 def _usual(recipe: Recipe) -> float:
-    """The bar that the source of a recipe's method sets, of the recipe's measure."""
+    """Return the bar that the publication of a recipe's method uses, on the recipe's measure."""
     if recipe.method == "super-shingles":
         return min(2 / recipe.k, 1.0)  # two of six
     if recipe.method == "simhash":
         return cos(3 * pi / 64)  # three bits: Manku, Jain and Das Sarma 2007
     if recipe.method == "profile":
         return 1.0
-    return 0.85 if recipe.estimator == "overlap" else 0.5  # Sycamore's dedup; Broder, and for want of one Basu
+    return 0.85 if recipe.estimator == "overlap" else 0.5  # 0.85: Sycamore's dedup; 0.5: Broder. Basu names none

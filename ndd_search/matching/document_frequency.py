@@ -1,16 +1,17 @@
-"""Which sketch values many documents of an index hold, counted in a sample of it, and copies counted less.
+"""Count the document frequency of sketch values in a sample of an index, with a lower weight for copies.
 
-A story that twenty documents tell is no template, however much they share. Counted one by one they would make its words
-common, and the more copies it had the less they would look like copies. But twenty that fill one form look the same,
-and the more they are, the more a form it is: so g documents that may be copies of one another count as sqrt(g).
+Twenty copies of one article are no template, although they share much. Counted one by one, they would make the words of
+the article common, so that more copies looked less like copies. But twenty texts in one form look the same, and the
+more there are, the more certainly it is a form. As a compromise, g documents that may be copies of one another count
+sqrt(g).
 
-What may be a copy is said in two rounds. In the first, which knows nothing yet, it is who would still be alike if
-`margin` words of the shorter text were changed: few in a long text, but in a short one nearly nothing may be different
-as it is. In the second it is what the default takes for a copy with the table of the first, and copies of copies: the
-twentieth revision of a text may share little with the first.
+Possible copies are identified in two passes. Pass 1 has no frequency table and uses resemblance alone: two texts that
+would still be similar if `margin` words of the shorter one were changed. In a short text nearly nothing may differ.
+Pass 2 uses the default decision with the table of pass 1, and connects copies of copies, because the twentieth revision
+of a text may share little with the first.
 
-In a large sample copies are looked for among those who held a value first: the first telling of a story is the first to
-hold what is its own. So the work grows with the sample, not with its square, however many documents share a frame.
+In a large sample, each document is compared only with the first ones to contain its values, because the first version
+of an article is the first to contain its own values. So the work grows with the sample, not with its square.
 """
 
 from __future__ import annotations
@@ -21,28 +22,27 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.matching import shared_values as counting
 from ndd_search.matching.decision import Constants, Decision, telling_shingles
 from ndd_search.matching.frequency_table import FrequencyTable, Places
 from ndd_search.matching.groups import choose_leaders
-from ndd_search.matching.overlaps import overlaps
-from ndd_search.matching.pairs import Pairs, Rows, resembling_pairs, rows_of
-from ndd_search.matching.shared_values import Ranks
+from ndd_search.matching.pairs import Pairs, overlaps, resembling_pairs
+from ndd_search.matching.rows import Ranks, Rows, rows_of
+from ndd_search.matching.shared_values import compare
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimated_shingles
 from ndd_search.sketching.sketches import Sketches
 
 _PLACES = 3  # decimals of a count
-_FEW = 500  # documents of which every pair is compared
+_FEW = 500  # documents up to which all pairs are compared
 
 
 def count_document_frequency(
     sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, constants: Constants | None = None
 ) -> FrequencyTable:
-    """Count the values of some sketches, at best a random sample of `common_values.SAMPLE` documents of an index.
+    """Count the values of sketches, best of a random sample of `frequency_table.SAMPLE` documents of an index.
 
-    Equal sketches count once, empty ones not at all. Of a recipe whose measure is not "kmv", where nobody asks for it,
-    the table is empty. Raises InvalidSketch naming the place of one that is none.
+    Equal sketches count once, empty ones are skipped. The table is empty for a recipe whose measure is not "kmv", which
+    does not use it. Raises InvalidSketch naming the position of an invalid one.
     """
     if recipe.measure != "kmv":
         return FrequencyTable(0, np.empty(0, np.int32), np.empty(0), recipe.id)
@@ -67,43 +67,43 @@ def count_document_frequency(
 
 
 def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> FrequencyTable:
-    """The same of a list of hits, without its short texts.
+    """Count the values of a list of hits, without its short texts.
 
-    In texts of fewer than `margin` words and what must be alike besides, the first round takes no two for copies. In a
-    sample of an index the copies of one short text are few, but a list of hits may be little else.
+    Pass 1 finds no copies among texts of fewer than telling_shingles. A sample of an index has few copies of one short
+    text, but a list of hits may consist of them.
     """
     shortest = telling_shingles(recipe)
-    return count_document_frequency([one for one in sketches if np.size(one) >= shortest], recipe)
+    return count_document_frequency([sketch for sketch in sketches if np.size(sketch) >= shortest], recipe)
 
 
 def _different(rows: Rows) -> Rows:
-    """One of each, without the empty one."""
+    """Return the distinct rows, without the empty one."""
     different = dict.fromkeys(rows.values[start:end].tobytes() for start, end in pairwise(rows.offsets.tolist()))
     different.pop(b"", None)
-    return rows_of([np.frombuffer(one, np.int32) for one in different], rows.k)
+    return rows_of([np.frombuffer(row, np.int32) for row in different], rows.k)
 
 
 def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
-    """Count the values of rows. group: of each row; those of one group may be copies of one another."""
+    """Count the values of rows. group: of each row; rows of one group may be copies of one another."""
     held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(group, rows.lengths))
     groups = np.flatnonzero(np.diff(held, prepend=-1))
-    weights = np.sqrt(np.diff(groups, append=len(held)).astype(np.float64))  # of those in each group that hold a value
+    weights = np.sqrt(np.diff(groups, append=len(held)).astype(np.float64))  # one for each value and group
     values = held[groups] >> 31
     starts = np.flatnonzero(np.diff(values, prepend=-1))
     counts = np.add.reduceat(weights, starts).round(_PLACES) if len(starts) else weights
-    frequency_table = counts > constants.handful
+    common = counts > constants.handful
     documents = round(float(np.sqrt(np.bincount(group)).sum()), _PLACES)
     return FrequencyTable(
         documents,
-        values[starts[frequency_table]].astype(np.int32),
-        counts[frequency_table],
+        values[starts[common]].astype(np.int32),
+        counts[common],
         recipe.id,
         constants.handful,
     )
 
 
 def _connected(count: int, pairs: Pairs) -> Ranks:
-    """The first row that each row is connected with, by any number of pairs."""
+    """Return the first row of the connected component of each row."""
     group = np.arange(count)
     while True:
         first = np.minimum(group[pairs.first], group[pairs.second])
@@ -117,7 +117,7 @@ def _connected(count: int, pairs: Pairs) -> Ranks:
 
 
 def _pairs_with_the_first(rows: Rows, floor: float) -> Pairs:
-    """The pairs of a row and one before it, the first of all to hold one of its values, that resemble by `floor`."""
+    """Return the pairs of a row and the first row with one of its values, if their resemblance is at least `floor`."""
     count = len(rows.lengths)
     held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(np.arange(count), rows.lengths))
     owner, starts = held & (2**31 - 1), np.diff(held >> 31, prepend=-1) != 0
@@ -127,5 +127,5 @@ def _pairs_with_the_first(rows: Rows, floor: float) -> Pairs:
     if not len(codes):
         none = np.empty(0, np.int64)
         return Pairs(none, none, np.empty(0))
-    found = counting.compare(rows.table, codes, floor)
+    found = compare(rows.table, codes, floor)
     return Pairs(found.first, found.second, found.shared / (found.left + found.right - found.shared))

@@ -1,4 +1,4 @@
-"""The sketch values that many documents of an index hold, and how rare that makes any value."""
+"""The frequency table: sketch values that many documents of an index contain, and the idf of any value."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from ndd_search.sketching.sketches import VALUES
 Shares = npt.NDArray[np.float64]
 Places = npt.NDArray[np.integer[Any]]
 
-SAMPLE = 10_000  # most documents behind a table: more say nothing new, and clusters of copies stay rare in a sample
-HANDFUL = 3  # different documents that may share a value before it is common: a name, a quotation, a saying
+SAMPLE = 10_000  # documents counted at most: more do not improve the table, and a sample has few copies
+HANDFUL = 3  # documents that may share a value before it is common: a name, a quotation, a saying
 
-UNIT = 2**20  # of a weight
+UNIT = 2**20  # the weight of a value that all documents contain
 _LOW_BITS = 2**16 - 1
-_SEVERAL = -1  # values have these low bits
+_SEVERAL = -1  # in a slot: several values have these low bits
 
 
 @dataclass(frozen=True, eq=False)
 class FrequencyTable:
-    """The sketch values that more than a handful of documents of an index hold: its frames, templates and phrases.
+    """The sketch values that more than `handful` documents of an index contain: frames, templates and phrases.
 
-    documents: how many documents were counted, at least 0; of copies fewer than there are (see census).
+    documents: number of documents counted, at least 0; copies count less (see `document_frequency`).
     values:    int32, ascending.
-    counts:    float64, in how many of those documents each value is; all above `handful`.
+    counts:    float64, the document frequency of each value, above `handful`.
     recipe:    the id of the recipe of the sketches.
-    handful:   HANDFUL, unless to measure what it does.
+    handful:   HANDFUL, except in measurements of its effect.
     """
 
     version = 2  # of the stored form
@@ -58,23 +58,23 @@ class FrequencyTable:
         return self.digest, self.recipe, self.handful
 
     def idf(self, values: npt.ArrayLike) -> Shares:
-        """How rare each value is: 1 for one that at most a handful of documents hold, falling to 0 for one in all.
+        """Return ln(N / df) / ln(N / handful) of each value: 1 up to a df of `handful`, 0 if all documents contain it.
 
-        That is ln(N / df) as a share of ln(N / handful). Same shape as values.
+        Same shape as values.
         """
         wanted = np.asarray(values)
-        rare = np.ones(wanted.shape)
+        idf = np.ones(wanted.shape)
         at, which = self.find(wanted)
-        rare.ravel()[at] = self._own_idf[which]
-        return rare
+        idf.ravel()[at] = self._own_idf[which]
+        return idf
 
     def find(self, values: npt.NDArray[np.integer[Any]]) -> tuple[Places, Places]:
-        """Which of some values the table holds: their places in values.ravel(), and those in the table."""
+        """Return which values the table contains: their positions in values.ravel(), and in the table."""
         if not len(self.values):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         wanted = values.ravel()
         low = wanted & _LOW_BITS
-        at = np.flatnonzero(self._filter.take(low))  # most values of a page end here
+        at = np.flatnonzero(self._filter.take(low))  # the filter rejects most values of a page
         wanted = wanted.take(at)
         place = self._slots.take(low.take(at))
         several = np.flatnonzero(place == _SEVERAL)
@@ -85,29 +85,29 @@ class FrequencyTable:
 
     @cached_property
     def weights(self) -> npt.NDArray[np.int64]:
-        """How common each value is, 0 for a rare one to UNIT for one in all of them; whole, so that sums are exact."""
+        """Return 1 - idf of each value in units of 1 / UNIT, 0..UNIT; integers, so that sums are exact."""
         return np.round((1 - self._own_idf) * UNIT).astype(np.int64)
 
     @cached_property
     def shares(self) -> Shares:
-        """The weights as shares, 0..1, whose sums are exact all the same: UNIT is a power of two."""
+        """Return the weights as shares, 0..1. Their sums are exact too, because UNIT is a power of two."""
         return self.weights / UNIT
 
     @cached_property
     def native_table(self) -> bytes | None:
-        """The weights of all values, as the native core looks them up; None without it."""
+        """Return the hash table of weights for the native core; None without the core."""
         return native.core.common_table(self.values, self.weights) if native.core else None
 
     @cached_property
     def _own_idf(self) -> Shares:
-        """How rare each value of the table is."""
+        """Return the idf of each value of the table."""
         if not self.telling:
             return np.ones(len(self.values))
         return np.log(self.documents / self.counts) / log(self.documents / self.handful)
 
     @cached_property
     def _slots(self) -> npt.NDArray[np.int32]:
-        """For all low bits that a value may have, the place of the one that has them; the last where none has."""
+        """Return for all possible low bits the position of the value with them, or of the last value if none has."""
         low = self.values & _LOW_BITS
         slots = np.full(_LOW_BITS + 1, len(self.values) - 1, np.int32)
         slots[low] = np.arange(len(low))
@@ -116,24 +116,24 @@ class FrequencyTable:
 
     @cached_property
     def _filter(self) -> npt.NDArray[np.bool_]:
-        """For all low bits that a value may have, whether one has them: so small that it stays in the cache."""
+        """Return for all possible low bits whether a value has them; small enough for the processor's cache."""
         there = np.zeros(_LOW_BITS + 1, dtype=bool)
         there[self.values & _LOW_BITS] = True
         return there
 
     @cached_property
     def digest(self) -> str:
-        """What tells this table from another one, in a few bytes."""
+        """Return a short hash that differs for different tables."""
         table = self.values.tobytes() + self.counts.tobytes()
         return blake2b(table, digest_size=8, key=str(self.documents).encode()).hexdigest()
 
     @property
     def telling(self) -> bool:
-        """Whether enough documents were counted to tell common from rare at all."""
+        """Return whether enough documents were counted to tell common values from rare ones."""
         return self.documents > self.handful
 
     def to_dict(self) -> dict[str, Any]:
-        """The table for any JSON writer: at most a few thousand values of 4 + 4 bytes for an index of text pages."""
+        """Return the table for any JSON writer; a few thousand values at most for an index of text pages."""
         return {
             "version": self.version,
             "recipe": self.recipe,
@@ -145,7 +145,7 @@ class FrequencyTable:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """The table that to_dict wrote. Raises ValueError for one of another version, or damaged."""
+        """Return the table that to_dict wrote. Raises ValueError if it has another version or is damaged."""
         if stored.get("version") != cls.version:
             raise ValueError(f"a table of common values has version {cls.version}, got {stored.get('version')!r}")
         values, counts = np.asarray(stored["values"], np.int64), np.asarray(stored["counts"], np.float64)

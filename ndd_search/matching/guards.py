@@ -1,4 +1,4 @@
-"""Which similar pairs count: guards against merging what only looks alike."""
+"""Guards: options that keep similar hits apart."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.collapse_options import CollapseOptions
-from ndd_search.matching.pairs import Pairs, Rows
+from ndd_search.matching.pairs import Pairs
+from ndd_search.matching.rows import Rows
 from ndd_search.sketching.estimates import estimated_shingles
 
 Value = Callable[[Any, str], Any]
 
 
 class Reader(Protocol):
-    """How guards look into the hits of one engine."""
+    """Reads the fields of hits for the guards."""
 
     def value(self, hit: Any, field: str) -> Any:
-        """What the hit has in a field, None where it has nothing."""
+        """Return the value of a field of the hit, None if it has none."""
 
     def numbers(self, hit: Any) -> int | None:
-        """The numbers of the hit's text (see `numbers`), None where nobody knows them."""
+        """Return the number signature of the hit's text (see `text.numbers`), None if it is unknown."""
 
 
 def reads_hits(options: CollapseOptions) -> bool:
-    """Whether a guard is on that asks for more than `leaders_of` knows."""
+    """Return whether a guard is on that `leaders_of` does not apply."""
     fields = options.must_match or options.numbers_must_match or options.time_field is not None
     return bool(fields or options.min_length_ratio)
 
@@ -35,18 +36,18 @@ def reads_hits(options: CollapseOptions) -> bool:
 def allowed(
     pairs: Pairs, rows: Rows, hits: Sequence[Any], reader: Reader, options: CollapseOptions
 ) -> dict[str, npt.NDArray[np.bool_]]:
-    """For each guard that is on, by name, which pairs it lets count; bool, shape (len(pairs),)."""
+    """Return for each active guard, by name, which pairs it accepts; bool, shape (len(pairs),)."""
     first, second = pairs.first, pairs.second
     verdicts = {"min_shingles": long_enough(pairs, rows, options.min_shingles)}
     if options.min_length_ratio:
         sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
         ratio = np.minimum(sizes[first], sizes[second]) / np.maximum(sizes[first], sizes[second])
         verdicts["min_length_ratio"] = ratio >= options.min_length_ratio
-    if not len(pairs):  # what follows reads fields of all hits, for nothing
+    if not len(pairs):  # the guards below would read fields of all hits
         return verdicts
     for field in options.must_match:
         codes: dict[str, int] = {}
-        of = np.array([codes.setdefault(_told(reader.value(hit, field)), len(codes)) for hit in hits])
+        of = np.array([codes.setdefault(_comparable(reader.value(hit, field)), len(codes)) for hit in hits])
         verdicts[f"must_match {field}"] = of[first] == of[second]
     if options.numbers_must_match:
         verdicts["numbers_must_match"] = _same_numbers(pairs, hits, reader)
@@ -56,25 +57,25 @@ def allowed(
     return verdicts
 
 
-def _told(value: Any) -> str:
-    """What tells a value from others, of any kind: 10 and 10.0 are one price, whoever wrote it as JSON."""
+def _comparable(value: Any) -> str:
+    """Return a text that is equal for equal values of any type. 10 and 10.0 are equal, as JSON writers differ."""
     return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _same_numbers(pairs: Pairs, hits: Sequence[Any], reader: Reader) -> npt.NDArray[np.bool_]:
-    """Whether both hits hold the same numbers; unknown ones, of a sketch without them, are never the same."""
+    """Return which pairs have equal number signatures. Unknown signatures equal none."""
     of = np.full(len(hits), -1, np.int64)
-    for place in np.unique((pairs.first, pairs.second)).tolist():  # a text may have to be read for it
-        found = reader.numbers(hits[place])
-        of[place] = -1 if found is None else found
+    for place in np.unique((pairs.first, pairs.second)).tolist():  # only hits of pairs, as reading a text is slow
+        signature = reader.numbers(hits[place])
+        of[place] = -1 if signature is None else signature
     same: npt.NDArray[np.bool_] = (of[pairs.first] == of[pairs.second]) & (of[pairs.first] >= 0)
     return same
 
 
 def seconds_since_1970(value: Any) -> float:
-    """Read a time: a datetime, an ISO 8601 text, or a number of seconds or milliseconds; NaN for anything else.
+    """Parse a datetime, an ISO 8601 text, or a number of seconds or milliseconds. Returns NaN for anything else.
 
-    A time without a zone is taken as UTC. A number above 1e11 (the year 5138 in seconds) is milliseconds.
+    A time without a zone is in UTC. A number above 1e11 (the year 5138 in seconds) is in milliseconds.
     """
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]
@@ -91,7 +92,7 @@ def seconds_since_1970(value: Any) -> float:
 
 
 def long_enough(pairs: Pairs, rows: Rows, least: int) -> npt.NDArray[np.bool_]:
-    """Whether both hits have enough shingles to compare, or the same ones."""
+    """Return which pairs have at least `least` shingles in both hits, or equal sketches."""
     short = rows.lengths < min(least, rows.k)
     comparable: npt.NDArray[np.bool_] = ~(short[pairs.first] | short[pairs.second])
     comparable |= pairs.similarity == 1.0

@@ -1,14 +1,13 @@
-"""How alike sketches are by each measure of a recipe, and which pairs of a page are alike enough.
+"""The measures of similarity of two sketches, and the pairs of a page that are similar by each.
 
-    kmv      resemblance, see `similarity`; the only one that "auto" can weigh by rareness
-    broder   resemblance: of the k smallest values of both, the share that both hold (Broder 1997)
-    overlap  common values over the values of the longer sketch: of min-K sketches not resemblance J but rather
-             2 * J / (1 + J) (Sycamore's dedup); of min-hashes resemblance; of the others the share of equal parts
-    cosine   of the weights behind two simhash fingerprints that differ in d bits: cos(pi * d / 64), at least 0
-             (Charikar 2002)
+    kmv      resemblance, see `sketching.estimates`; the only measure that "auto" weighs by idf
+    broder   resemblance: the share of common values among the k smallest of the union (Broder 1997)
+    overlap  common values / values of the longer sketch. For min-K sketches this estimates about 2 * J / (1 + J) rather
+             than the resemblance J (Sycamore's dedup); for min-hashes resemblance; else the share of equal parts
+    cosine   cos(pi * d / 64), at least 0, of two simhash fingerprints that differ in d bits; estimates the cosine of
+             the weighted features (Charikar 2002)
 
-Two sketches of broder or overlap b have a kmv of b / (2 - b) at least, so the page check for kmv, with that as its bar,
-finds the pairs to look at.
+A pair with a broder or overlap of b has a kmv of at least b / (2 - b), so candidates are found with that bar on kmv.
 """
 
 from __future__ import annotations
@@ -20,57 +19,57 @@ import numpy.typing as npt
 
 from ndd_search.matching.decision import ROUNDING, Decision
 from ndd_search.matching.frequency_table import Places, Shares
-from ndd_search.matching.overlaps import overlaps, shared_values
-from ndd_search.matching.pairs import Pairs, Rows, overlapping_pairs, resembling_pairs, rows_of
-from ndd_search.matching.shared_values import Ranks
+from ndd_search.matching.pairs import Pairs, overlapping_pairs, overlaps, resembling_pairs
+from ndd_search.matching.rows import Ranks, Rows, rows_of
+from ndd_search.matching.shared_values import shared_values
 from ndd_search.recipe import Measure, Recipe
 from ndd_search.sketching.estimates import Estimate, estimate_resemblance, standard_error
 from ndd_search.sketching.simhash import BITS, distance, from_sketches
 
-_AT_ONCE = 1 << 20  # pairs of fingerprints
+_AT_ONCE = 1 << 20  # pairs of fingerprints compared at a time
 
 
 def similar_pairs(rows: Rows, decision: Decision) -> Pairs:
-    """All pairs of a page that a decision accepts."""
+    """Return all pairs of a page that a decision accepts."""
     if decision.measure == "kmv" or decision.bar is None:
         return resembling_pairs(rows, decision)
     return _pairs_above(rows, decision.measure, decision.bar)
 
 
 def judged_pairs(rows: Rows, decision: Decision, least: float) -> tuple[Pairs, Shares, Shares]:
-    """The pairs that are alike by `least`, what the decision holds against their bars, and their bars."""
+    """Return the pairs with a similarity of at least `least`, the values compared with their bars, and the bars."""
     if decision.measure == "kmv" or decision.bar is None:
-        pairs, found = overlapping_pairs(rows, decision, least)
-        return pairs, decision.similarity(found), decision.bars(found)
+        pairs, pair_overlaps = overlapping_pairs(rows, decision, least)
+        return pairs, decision.similarity(pair_overlaps), decision.bars(pair_overlaps)
     pairs = _pairs_above(rows, decision.measure, least)
     return pairs, pairs.similarity, np.full(len(pairs), decision.bar)
 
 
 def similarities(rows: Rows, first: Places, second: Places, measure: Measure) -> Shares:
-    """How alike given pairs of sketches are, 0..1; shape as given. An empty sketch is like nothing."""
+    """Return the similarity of given pairs of sketches, 0..1; 0 for an empty sketch."""
     if measure == "cosine":
         prints, known = _prints(rows)
         return np.where(known[first] & known[second], _cosine(distance(prints[first], prints[second])), 0.0)
     if measure == "kmv":
         return overlaps(rows, first, second, None).resemblance
-    frequency_table, counted = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
+    common, counted = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
     for shared in shared_values(rows, first, second):
         numbers = np.bincount(shared.pair, minlength=len(first))
         before = np.arange(len(shared.pair)) - (np.cumsum(numbers) - numbers)[shared.pair]
         left, right = shared.left - rows.offsets[first[shared.pair]], shared.right - rows.offsets[second[shared.pair]]
-        within = left + right - before < rows.k  # the place of the value in the union of both
-        frequency_table += numbers
+        within = left + right - before < rows.k  # the value is among the k smallest of the union
+        common += numbers
         counted += np.bincount(shared.pair[within], minlength=len(first))
     a, b = rows.lengths[first], rows.lengths[second]
     if measure == "broder":
-        broder: Shares = counted / np.maximum(np.minimum(a + b - frequency_table, rows.k), 1)
+        broder: Shares = counted / np.maximum(np.minimum(a + b - common, rows.k), 1)
         return broder
-    overlap: Shares = frequency_table / np.maximum(np.maximum(a, b), 1)
+    overlap: Shares = common / np.maximum(np.maximum(a, b), 1)
     return overlap
 
 
 def estimate(a: npt.ArrayLike, b: npt.ArrayLike, recipe: Recipe) -> Estimate:
-    """How alike two sketches of a recipe are, with the standard error where it is an estimate."""
+    """Return the similarity of two sketches of a recipe, with its standard error if it is an estimate."""
     if recipe.measure == "kmv":
         return estimate_resemblance(a, b, recipe.k)
     rows = rows_of([a, b], recipe.k)
@@ -80,32 +79,32 @@ def estimate(a: npt.ArrayLike, b: npt.ArrayLike, recipe: Recipe) -> Estimate:
 
 
 def _pairs_above(rows: Rows, measure: Measure, least: float) -> Pairs:
-    """The pairs whose similarity is at least `least`."""
+    """Return the pairs with a similarity of at least `least`."""
     if measure == "cosine":
         first, second = _near_prints(rows, least)
     else:
-        looked_at, _ = overlapping_pairs(rows, Decision(1.0, 0), max(least / (2 - least) - ROUNDING, 0.0))
-        first, second = looked_at.first, looked_at.second
+        candidates, _ = overlapping_pairs(rows, Decision(1.0, 0), max(least / (2 - least) - ROUNDING, 0.0))
+        first, second = candidates.first, candidates.second
     pairs = Pairs(first, second, similarities(rows, first, second, measure))
     return pairs.where(pairs.similarity >= least - ROUNDING)
 
 
 def _near_prints(rows: Rows, least: float) -> tuple[Ranks, Ranks]:
-    """The pairs of fingerprints whose cosine may be that large."""
+    """Return the pairs of fingerprints whose cosine may be at least `least`."""
     prints, _ = _prints(rows)
     most = int(acos(min(max(least, 0.0), 1.0)) / pi * BITS + 1e-6)
     step = max(_AT_ONCE // max(len(prints), 1), 1)
     first, second = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for start in range(0, len(prints), step):
         near = distance(prints[start : start + step, None], prints[None, start:]) <= most
-        one, other = np.nonzero(np.triu(near, 1))
-        first.append(one.astype(np.int64) + start)
-        second.append(other.astype(np.int64) + start)
+        row, column = np.nonzero(np.triu(near, 1))
+        first.append(row.astype(np.int64) + start)
+        second.append(column.astype(np.int64) + start)
     return np.concatenate(first), np.concatenate(second)
 
 
 def _prints(rows: Rows) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """The fingerprint of each row, and which rows hold one."""
+    """Return the fingerprint of each row, and which rows hold one."""
     whole = rows.lengths == 4
     prints, known = np.zeros(len(whole), np.uint64), np.zeros(len(whole), np.bool_)
     held = rows.values[np.repeat(whole, rows.lengths)].reshape(-1, 4)

@@ -1,33 +1,31 @@
-"""The sketches of a page, checked, to its similar pairs.
+"""Find the similar pairs of a page, and the overlaps that a decision needs of a page's pairs or of given pairs.
 
-What they share is counted by the native core, where there is one, or by numpy (see counting), the same bit for bit.
+The native core counts the shared values if it is available, else numpy does (see `shared_values`), with the same result
+bit for bit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.errors import InvalidSketch
-from ndd_search.matching import shared_values as counting
-from ndd_search.matching.decision import Decision, Overlaps, Rule
-from ndd_search.matching.frequency_table import FrequencyTable, Shares
-from ndd_search.matching.shared_values import Counts, Ranks, Table
-from ndd_search.sketching.estimates import check_sketch, estimated_shingles
-from ndd_search.sketching.sketches import VALUES, Sketch, Sketches
+from ndd_search.matching.decision import Decision, Overlaps
+from ndd_search.matching.frequency_table import FrequencyTable, Places, Shares
+from ndd_search.matching.rows import Ranks, Rows, core_arguments
+from ndd_search.matching.shared_values import Counts, commonness, count_shared, most_common, shared_values
+from ndd_search.native import Rule
+from ndd_search.sketching.estimates import estimated_shingles
+from ndd_search.sketching.sketches import VALUES, Sketches
 
-_ALIKE = 0.5  # are copies rather than texts in one frame
-_FEW = 2**9  # pairs are weighed sooner than bounded
+_ALIKE = 0.5  # resemblance: pairs above are mostly copies, pairs below mostly texts in one frame
+_FEW = 2**9  # pairs: up to so many, exact weights are faster than bounds
 _WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)
-_COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 4  # of the native core
+_COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 4  # types of the columns of native.core.pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +33,7 @@ class Pairs:
     """Pairs of hits, ordered by the first, then the second; three arrays of one length.
 
     first, second: ranks on the page, first < second.
-    similarity:    resemblance as estimated, 0..1.
+    similarity:    estimated, 0..1.
     """
 
     first: Ranks
@@ -46,97 +44,75 @@ class Pairs:
         return len(self.first)
 
     def where(self, wanted: npt.NDArray[np.bool_]) -> Pairs:
-        """The pairs marked True."""
+        """Return the pairs marked True."""
         if wanted.all():
             return self
         at = np.flatnonzero(wanted)
         return Pairs(self.first.take(at), self.second.take(at), self.similarity.take(at))
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The sketches of a page, checked, one after the other.
-
-    values:  int32, ascending and distinct within a row, at most k of each row.
-    offsets: row i is values[offsets[i]:offsets[i + 1]].
-    k:       a row of k values is a sample of its document, a shorter one the whole of it.
-    """
-
-    values: Sketch
-    offsets: Ranks
-    k: int
-
-    @cached_property
-    def lengths(self) -> Ranks:
-        """How many values each row has."""
-        return np.diff(self.offsets)
-
-    @property
-    def largest(self) -> Ranks:
-        """The largest value of each row, -1 for an empty one."""
-        if not len(self.values):
-            return np.full(len(self.lengths), -1)
-        return np.where(self.lengths > 0, self.values[self.offsets[1:] - 1], np.int64(-1))
-
-    @cached_property
-    def table(self) -> Table:
-        """The values as `counting` works on them."""
-        return counting.lay_out(self.values, self.lengths, self.k)
-
-
-def rows_of(sketches: Sequence[npt.ArrayLike] | Sketches, k: int) -> Rows:
-    """Lay out and check the sketches of a page. Raises InvalidSketch naming the rank, ValueError for k below 1."""
-    if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
-    if native.core and (found := native.core.rows(*_arrays(sketches), k)):
-        return Rows(np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int64), k)
-    given, lengths = _laid_out(sketches)
-    offsets = _offsets(lengths)
-    _check(given, offsets)
-    values = given.astype(np.int32, copy=False)
-    if len(lengths) and lengths.max() > k:
-        within = np.arange(len(values)) - np.repeat(offsets[:-1], lengths) < k
-        values, offsets = values[within], _offsets(np.minimum(lengths, k))
-    return Rows(values, offsets, k)
-
-
 def leaders_of(
     sketches: Sequence[npt.ArrayLike] | Sketches, k: int, decision: Decision, old: int = 0, min_shingles: int = 0
 ) -> tuple[Ranks, npt.NDArray[np.float64]] | None:
-    """The leaders of a page and the similarity to them, straight from its sketches; None when only numpy can tell.
+    """Return the leaders of a page and the similarity to them, from the native core; None if only numpy can decide.
 
-    The first `old` hits are leaders whatever they share. min_shingles: as in CollapseOptions.
+    old: the first `old` hits are leaders. min_shingles: as in CollapseOptions.
     """
     if not native.core or k < 1 or decision.measure != "kmv":
         return None
-    found = native.core.leaders(*_arrays(sketches), k, (*decision.rule, min(min_shingles, k)), _weights(decision), old)
+    rule = Rule(*decision.rule[:-1], min(min_shingles, k))
+    found = native.core.leaders(*core_arguments(sketches), k, rule, _weights(decision), old)
     return (np.frombuffer(found[0], np.int64), np.frombuffer(found[1])) if found else None
 
 
 def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
-    """All pairs of a page whose resemblance a decision accepts; see `estimators` for other measures."""
+    """Return all pairs of a page whose resemblance a decision accepts; see `measures` for other measures."""
     if found := _native_pairs(rows, decision.rule, decision, brief=True):
         return Pairs(*found)
-    counts = counting.count_shared(rows.table, decision.floor)
+    counts = count_shared(rows.table, decision.floor)
     pairs = _pairs(counts)
-    if not len(pairs) or not decision.frequency_table:  # one bar for all, the floor
+    if not len(pairs) or not decision.frequency_table:  # all pairs have the same bar, the floor
         return pairs
     return pairs.where(_accepted(rows, counts, pairs.similarity, decision, decision.frequency_table))
 
 
 def overlapping_pairs(rows: Rows, decision: Decision, floor: float | None = None) -> tuple[Pairs, Overlaps]:
-    """The pairs whose resemblance is at least `floor`, or the decision's own, with what it asks about them."""
+    """Return the pairs with a resemblance of at least `floor` (default: the decision's), and their overlaps."""
     least = decision.floor if floor is None else floor
-    if found := _native_pairs(rows, (least, 0.0, 1.0, 1.0, 0.0, 0.0), decision, brief=False):
+    if found := _native_pairs(rows, Rule(least), decision, brief=False):
         return Pairs(*found[:3]), Overlaps(*found[3:])
-    counts = counting.count_shared(rows.table, least)
+    counts = count_shared(rows.table, least)
     return _pairs(counts), _overlaps(rows, counts, decision.frequency_table)
+
+
+def overlaps(rows: Rows, first: Places, second: Places, frequency_table: FrequencyTable | None) -> Overlaps:
+    """Return the overlaps of given pairs; the same numbers as in overlapping_pairs."""
+    limits = np.where(rows.lengths == rows.k, rows.largest, VALUES)
+    limit = np.minimum(limits[first], limits[second])
+    keys = np.repeat(np.arange(len(rows.lengths)), rows.lengths) * (VALUES + 1) + rows.values
+    ends = [np.searchsorted(keys, side * (VALUES + 1) + limit, side="right") for side in (first, second)]
+    rare = np.ones(len(rows.values)) if frequency_table is None else frequency_table.idf(rows.values)
+    sums = np.concatenate(([0.0], np.cumsum(rare)))
+    sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
+    number, idf = np.zeros(len(first), np.int64), np.zeros(len(first))
+    for shared in shared_values(rows, first, second):
+        number += np.bincount(shared.pair, minlength=len(first))
+        idf += np.bincount(shared.pair, rare[shared.left], len(first))
+    return Overlaps(
+        number,
+        ends[0] - rows.offsets[first],
+        ends[1] - rows.offsets[second],
+        np.minimum(sizes[first], sizes[second]),
+        idf,
+        sums[ends[0]] - sums[rows.offsets[first]],
+        sums[ends[1]] - sums[rows.offsets[second]],
+    )
 
 
 def _accepted(
     rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, frequency_table: FrequencyTable
 ) -> npt.NDArray[np.bool_]:
-    """Which pairs a decision accepts; those that bounds cannot tell are weighed."""
+    """Return which pairs a decision accepts. Only pairs that bounds cannot decide are weighed exactly."""
     accepted = np.zeros(len(resemblance), dtype=bool)
     if 2 * np.count_nonzero(resemblance >= _ALIKE) >= len(accepted):
         accepted = _surely_accepted(rows, counts, resemblance, decision, frequency_table)
@@ -155,8 +131,8 @@ def _accepted(
 def _surely_accepted(
     rows: Rows, counts: Counts, resemblance: Shares, decision: Decision, frequency_table: FrequencyTable
 ) -> npt.NDArray[np.bool_]:
-    """Which pairs count whichever of the values that one of them holds are shared: nearly all copies."""
-    most = counting.most_common(rows.table, counts, frequency_table)
+    """Return which pairs are accepted even if their shared values are the commonest of one row: nearly all copies."""
+    most = most_common(rows.table, counts, frequency_table)
     specificity = np.maximum(1 - most / counts.shared, 0)
     shortest = _sizes(rows).take(np.concatenate((counts.first, counts.second))).min()
     return decision.surely_accepts(resemblance, specificity, float(shortest))
@@ -165,8 +141,8 @@ def _surely_accepted(
 def _surely_refused(
     rows: Rows, counts: Counts, decision: Decision, frequency_table: FrequencyTable
 ) -> npt.NDArray[np.bool_]:
-    """Which pairs do not count wherever the common values of both stand: nearly all texts in one frame."""
-    weights = counting.commonness(rows.table, counts, frequency_table, limited=False)
+    """Return which pairs are rejected wherever their common values are: nearly all texts in one frame."""
+    weights = commonness(rows.table, counts, frequency_table, limited=False)
     if weights is None:
         return np.zeros(len(counts.first), dtype=bool)
     shared, left, right = numbers = np.array(counts[2:], np.float64)
@@ -177,78 +153,33 @@ def _surely_refused(
 
 
 def _sizes(rows: Rows) -> Shares:
-    """Shingles of each document, estimated; there are pairs."""
-    return estimated_shingles(rows.lengths, rows.table[:, -1], rows.k)  # of a short row what fills it up is never read
+    """Return the estimated number of shingles of each document, of at least one."""
+    return estimated_shingles(rows.lengths, rows.table[:, -1], rows.k)  # the padding of a short row is never used
 
 
 def _overlaps(rows: Rows, counts: Counts, frequency_table: FrequencyTable | None) -> Overlaps:
-    """What a decision asks about the pairs that were counted."""
+    """Return the overlaps of counted pairs."""
     numbers = counts.shared, counts.left, counts.right
     sizes = _sizes(rows) if len(counts.first) else np.ones(len(rows.lengths))
     shorter = np.minimum(sizes.take(counts.first), sizes.take(counts.second))
-    weights = counting.commonness(rows.table, counts, frequency_table) if frequency_table and len(shorter) else None
+    weights = commonness(rows.table, counts, frequency_table) if frequency_table and len(shorter) else None
     rare = np.array(numbers, np.float64) if weights is None else np.array(numbers) - weights
     return Overlaps(*numbers, shorter, *rare)
 
 
 def _native_pairs(rows: Rows, rule: Rule, decision: Decision, *, brief: bool) -> list[npt.NDArray[Any]] | None:
-    """The pairs of the native core, as arrays; None when only numpy can tell."""
+    """Return the columns of native.core.pairs as arrays; None if only numpy can decide."""
     if not native.core:
         return None
-    found = native.core.pairs(rows.values, rows.offsets, rows.k, (*rule, 0), _weights(decision), brief)
+    found = native.core.pairs(rows.values, rows.offsets, rows.k, rule, _weights(decision), brief)
     return [np.frombuffer(column, kind) for column, kind in zip(found, _COLUMNS, strict=False)] if found else None
 
 
 def _weights(decision: Decision) -> bytes | None:
-    """The table of common values as the native core takes it; of one that it did not make, what it refuses."""
+    """Return the frequency table for the native core; b"", which the core refuses, if the core did not make it."""
     return (decision.frequency_table.native_table or b"") if decision.frequency_table else None
 
 
 def _pairs(counts: Counts) -> Pairs:
     first, second, shared, left, right = counts
     return Pairs(first, second, shared / (left + right - shared))
-
-
-def _arrays(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[object, object]:
-    """As the native core takes them."""
-    return (sketches.values, sketches.offsets) if isinstance(sketches, Sketches) else (sketches, None)
-
-
-def _laid_out(sketches: Sequence[npt.ArrayLike] | Sketches) -> tuple[npt.NDArray[np.integer], Ranks]:
-    """All values, one sketch after the other, and how many each has."""
-    if isinstance(sketches, Sketches):
-        return sketches.values, np.diff(sketches.offsets)
-    with suppress(TypeError, ValueError):  # rows of int32, as sketches are
-        values: Sketch = np.concatenate(sketches, dtype=np.int32, casting="no")
-        if values.ndim == 1:
-            return values, _lengths(sketches)
-    arrays = [np.asarray(sketch) for sketch in sketches]
-    for rank, array in enumerate(arrays):
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise InvalidSketch(f"hit {rank} has shape {array.shape} and type {array.dtype}, not a row of integers")
-    return np.concatenate([np.empty(0, np.int64), *(array.astype(np.int64) for array in arrays)]), _lengths(arrays)
-
-
-def _lengths(sketches: Sequence[Any]) -> Ranks:
-    return np.fromiter(map(len, sketches), np.int64, len(sketches))
-
-
-def _offsets(lengths: Ranks) -> Ranks:
-    """Where rows of some lengths start, one after the other, and where the last one ends."""
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
-def _check(values: npt.NDArray[np.integer], offsets: Ranks) -> None:
-    """Check all rows at once; the slow way only to say which row is wrong."""
-    wrong = np.zeros(len(values) + 1, dtype=bool)
-    np.less_equal(values[1:], values[:-1], out=wrong[1:-1])
-    wrong[offsets] = False  # from one row to the next anything goes
-    if not (wrong.any() or values.min(initial=0) < 0 or (values.dtype != np.int32 and values.max(initial=0) >= VALUES)):
-        return
-    for rank, (start, end) in enumerate(pairwise(offsets)):
-        try:
-            check_sketch(values[start:end])
-        except InvalidSketch as error:
-            raise InvalidSketch(f"hit {rank}: {error.args[0]}") from None

@@ -1,48 +1,50 @@
-"""What the sketches of a page share, counted with numpy; the native core does the same with a hash table.
+"""Count the values that sketches share, with numpy: of all pairs of a page, or of given pairs.
 
-A page is a table of numbers, shape (n, width): each row the ascending values of a sketch, filled up with numbers from
-2**31 on that are all different, so that they meet nobody.
+The native core does the same for pages with a hash table. A page is a table, see `rows.lay_out`.
 
-Two documents at least `floor` alike have a value in common already among the smallest of each: all but as many as they
-must share, and one more. So only those are sorted; equal values stand together then, and show which pairs meet at all.
-These are compared one by one, unless they are many (boilerplate, edits of one text): then what all pairs share is
-counted at once, as a list of meetings or as the product of a small 0/1 matrix with itself, so no kind of page is slow.
+Candidate pairs are found by prefix filtering. Two sketches with a resemblance of at least `floor` share at least
+`least` values, so they have a common value among all but the least - 1 largest values of each. Only these are sorted;
+then equal values are adjacent and give the candidate pairs. Candidates are compared one by one. If there are too many
+(boilerplate, edits of one text), the shared values of all pairs are counted at once: as a list of meetings (two rows
+with an equal value), or as the product of a 0/1 matrix with its transpose.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.matching.frequency_table import FrequencyTable, Shares
-from ndd_search.sketching.sketches import VALUES, Sketch
+from ndd_search.matching.frequency_table import FrequencyTable, Places, Shares
+from ndd_search.matching.rows import Ranks, Rows, Table
+from ndd_search.sketching.sketches import VALUES
 
-Ranks = npt.NDArray[np.int64]
-Table = npt.NDArray[np.uint32]
 Keys = npt.NDArray[np.unsignedinteger[Any]]
 Numbers = npt.NDArray[np.integer[Any]]
 
-_ROUNDING = 1e-9  # a resemblance of exactly the bar counts, whatever the rounding of bar * size
+_ROUNDING = 1e-9  # tolerance, so that rounding cannot reject a resemblance that equals the bar
 _LAST = np.uint32(VALUES - 1)
-_CUT = 2**15  # values, up to which hardly two look alike when they are cut to fit 32 bits together with their row
-_FEW_MEETINGS, _FEW_PAIRS = 2**14, 2**9  # are looked at one by one sooner than all at once, however few the rows are
-_FEW_SUMS = 2**15  # are added pair by pair sooner than all at once
-_MEETINGS_EACH, _PAIRS_EACH = 16, 4  # of each row are few, too, where there are many rows
-_MANY_MEETINGS = 2**24  # take half a gigabyte
-_TILE = 2**10  # rows that are counted at once with as many others
-_OFTEN = 16  # times that rows are mentioned, each of them surely is
-_BLOCK = 2**10  # pairs compared at a time: what that takes stays in the cache
-_FEW, _MANY = 2**18, 2**25  # multiplications: OpenBLAS starts threads above the first, and they pay above the second
+_CUT = 2**15  # values: up to so many, value and row are packed into 32 bits; cutting the values causes few collisions
+_FEW_MEETINGS, _FEW_PAIRS = 2**14, 2**9  # up to so many, comparing one by one is faster, however few the rows are
+_FEW_SUMS = 2**15  # up to so many, adding pair by pair is faster
+_MEETINGS_EACH, _PAIRS_EACH = 16, 4  # the same for many rows: limits for each row
+_MANY_MEETINGS = 2**24  # this list takes half a gigabyte
+_TILE = 2**10  # rows of a tile; two tiles are counted at once
+_OFTEN = 16  # mentions for each row, above which all rows are assumed to be mentioned
+_BLOCK = 2**10  # pairs compared at a time: their arrays fit the cache
+_LOOKED_UP = 4_000_000  # values of given pairs looked up at a time
+_FEW, _MANY = 2**18, 2**25  # multiplications: OpenBLAS starts threads above _FEW; they are worth it above _MANY
 
 
 class Counts(NamedTuple):
-    """Pairs of rows, ordered by the first, then the second, and what they share; int64, one entry a pair.
+    """Pairs of rows, ordered by the first, then the second, with counts; int64, one entry a pair.
 
-    shared:      values both hold, at least 1.
-    left, right: values of either up to the smaller limit of the two (see similarity).
+    shared:      number of values that both contain, at least 1.
+    left, right: number of values of each up to the limit t (see `sketching.estimates`).
     """
 
     first: Ranks
@@ -52,20 +54,10 @@ class Counts(NamedTuple):
     right: Ranks
 
 
-def lay_out(values: Sketch, lengths: Ranks, k: int) -> Table:
-    """The table of the sketches of a page, one after the other in `values`; a row without filling has k values."""
-    if len(values) == len(lengths) * k:  # the most they can be
-        return values.view(np.uint32).reshape(-1, k)
-    width = min(int(lengths.max()) + 1, k)
-    table = np.arange(VALUES, VALUES + len(lengths) * width, dtype=np.uint32).reshape(-1, width)
-    table[np.arange(width) < lengths[:, None]] = values.view(np.uint32)
-    return table
-
-
 def count_shared(table: Table, floor: float) -> Counts:
-    """The pairs that share a value and resemble each other by `floor`."""
+    """Return the pairs that share a value and have a resemblance of at least `floor`."""
     count, width = table.shape
-    # A pair shares at least floor * (values of either of the two), whichever of them ends first: see similarity.
+    # A pair shares at least floor * (number of values up to t) of each of the two.
     least = max(ceil((floor - 2 * _ROUNDING) * width), 1)
     smallest = table[:, : width - least + 1]
     keys = _sort(smallest, np.uint32 if smallest.size <= _CUT else np.uint64)
@@ -86,9 +78,10 @@ def count_shared(table: Table, floor: float) -> Counts:
 
 
 def commonness(table: Table, pairs: Counts, frequency_table: FrequencyTable, *, limited: bool = True) -> Shares | None:
-    """How common the values of pairs are, 0..1 each (see FrequencyTable.shares), summed; None when no value is.
+    """Return sums of the weights of values (see FrequencyTable.shares), or None if the frequency table contains none of the values.
 
-    Of those that both hold, and of those of either up to the limit, or of all of either; shape (3, len(pairs.first)).
+    Shape (3, len(pairs.first)): of the shared values, and of the left and right values; of these up to the limit t if
+    `limited`, else of all.
     """
     hits, place = _mentioned(len(table), pairs.first, pairs.second)
     at, which = frequency_table.find(table.take(hits, axis=0).view(np.int32))
@@ -110,7 +103,7 @@ def commonness(table: Table, pairs: Counts, frequency_table: FrequencyTable, *, 
 
 
 def most_common(table: Table, pairs: Counts, frequency_table: FrequencyTable) -> Shares:
-    """How common the values that both rows of each pair hold are at most, summed: as much as all that one row holds."""
+    """Return an upper bound of the weights of the shared values of each pair: the sum over all values of one row."""
     few = len(pairs.first) < len(table)
     rows = table.take(pairs.first, axis=0) if few else table
     at, which = frequency_table.find(rows.view(np.int32))
@@ -120,8 +113,44 @@ def most_common(table: Table, pairs: Counts, frequency_table: FrequencyTable) ->
     return sums if few else np.minimum(sums.take(pairs.first), sums.take(pairs.second))
 
 
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """Shared values of pairs, one entry each: the index of the pair, and the positions of the value in rows.values."""
+
+    pair: Places
+    left: Places
+    right: Places
+
+
+def shared_values(rows: Rows, first: Places, second: Places) -> Iterator[Shared]:
+    """Yield the shared values of given pairs, some pairs at a time."""
+    owner = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
+    keys = owner * (VALUES + 1) + rows.values
+    done = 0
+    while done < len(first):
+        sizes = np.cumsum(rows.lengths[first[done:]])
+        stop = done + max(int(np.searchsorted(sizes, _LOOKED_UP)), 1)
+        lengths = rows.lengths[first[done:stop]]
+        pair = np.repeat(np.arange(done, min(stop, len(first))), lengths)
+        within = np.arange(len(pair)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        left = rows.offsets[first[pair]] + within
+        wanted = second[pair] * (VALUES + 1) + rows.values[left]
+        right = np.searchsorted(keys, wanted)
+        there = np.append(keys, -1)[right] == wanted
+        yield Shared(pair[there], left[there], right[there])
+        done = stop
+
+
+def shared_sums(rows: Rows, first: Places, second: Places, weight: Shares | None = None) -> Shares:
+    """Return for each pair the number of shared values, or the sum of their weights (one for each of rows.values)."""
+    sums = np.zeros(len(first))
+    for shared in shared_values(rows, first, second):
+        sums += np.bincount(shared.pair, None if weight is None else weight[shared.left], len(first))
+    return sums
+
+
 def _sums_of_shared(holds: Shares, weights: Shares, first: Ranks, second: Ranks) -> Shares:
-    """The weights of what both rows of each pair hold, summed. holds: 1 or 0, shape (rows, len(weights))."""
+    """Return the sum of the weights of the shared values of each pair. holds: 1 or 0, shape (rows, len(weights))."""
     weighed = holds * weights
     if len(first) * len(weights) <= _FEW_SUMS:
         sums: Shares = np.einsum("ij,ij->i", weighed.take(first, axis=0), holds.take(second, axis=0))
@@ -131,7 +160,7 @@ def _sums_of_shared(holds: Shares, weights: Shares, first: Ranks, second: Ranks)
 
 
 def compare(table: Table, codes: Numbers, floor: float) -> Counts:
-    """Those of some pairs that resemble each other by `floor`. codes: first * rows + second."""
+    """Return those of given pairs with a resemblance of at least `floor`. codes: first * number of rows + second."""
     found = []
     for start in range(0, len(codes), _BLOCK):
         first, second = rows = np.array(np.divmod(codes[start : start + _BLOCK], len(table)), np.int64)
@@ -142,20 +171,20 @@ def compare(table: Table, codes: Numbers, floor: float) -> Counts:
         both.sort(axis=1)
         shared = _how_many(both[:, 1:] == both[:, :-1])
         reach = _reach(floor, shared, left + right)
-        wanted = np.flatnonzero(reach & (first < second))  # cut values of one row may look alike
+        wanted = np.flatnonzero(reach & (first < second))  # cut values can make a row meet itself
         found.append(Counts(first[wanted], second[wanted], shared[wanted], left[wanted], right[wanted]))
     return found[0] if len(found) == 1 else Counts(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _how_many(marked: npt.NDArray[np.bool_]) -> Ranks:
-    """How many are True along the last axis; the sum of bool takes twice as long, and wider numbers longer."""
+    """Return the number of True along the last axis, twice as fast as the sum of bool."""
     wide = np.uint16 if marked.shape[-1] < 2**16 else np.uint32
     counted: npt.NDArray[Any] = np.add.reduce(marked.view(np.uint8), axis=-1, dtype=wide)
     return counted.astype(np.int64)
 
 
 def _tile_by_tile(table: Table, floor: float) -> Counts:
-    """Those of all pairs that resemble each other by `floor`; of a long table in pieces, so that they fit in memory."""
+    """Return those of all pairs with a resemblance of at least `floor`, two tiles at a time to bound the memory."""
     if len(table) <= 2 * _TILE:
         return _all_at_once(table, floor)
     tiles = [np.arange(start, min(start + _TILE, len(table))) for start in range(0, len(table), _TILE)]
@@ -173,12 +202,12 @@ def _tile_by_tile(table: Table, floor: float) -> Counts:
 
 
 def _within(counts: Counts, rows: Ranks) -> Counts:
-    """Counts of some rows of a table, as counts of the whole table."""
+    """Return counts of some rows of a table as counts of the whole table."""
     return counts._replace(first=rows.take(counts.first), second=rows.take(counts.second))
 
 
 def _all_at_once(table: Table, floor: float) -> Counts:
-    """Those of all pairs that resemble each other by `floor`."""
+    """Return those of all pairs with a resemblance of at least `floor`."""
     count = len(table)
     keys = _sort(table, np.uint64)
     owner, starts = _owners(keys, count).astype(np.int64), _starts(keys, count)
@@ -187,7 +216,7 @@ def _all_at_once(table: Table, floor: float) -> Counts:
     meetings = _meetings(owner, starts, count, 2 * count**2)
     if meetings is None:
         holds = _holders(owner, starts, count)
-        shared = _product(holds, holds).astype(np.int64)  # exact, as float32 holds every whole number up to 2**24
+        shared = _product(holds, holds).astype(np.int64)  # exact, as float32 holds every integer up to 2**24
     else:
         shared = np.bincount(meetings, minlength=count**2).reshape(count, count)
     left = _sizes_up_to_limits(table, keys, owner)
@@ -198,15 +227,15 @@ def _all_at_once(table: Table, floor: float) -> Counts:
 
 
 def _reach(floor: float, shared: Ranks, both: Ranks) -> npt.NDArray[np.bool_]:
-    """Whether pairs share anything, and resemble each other by `floor`. both: values up to the limit, of the two."""
+    """Return which pairs share a value and have a resemblance of at least `floor`. both: values of both up to t."""
     reach: npt.NDArray[np.bool_] = shared / np.maximum(both - shared, 1) >= floor - _ROUNDING
     return reach & (shared > 0)
 
 
 def _sort(table: Table, kind: type[np.uint32 | np.uint64]) -> Keys:
-    """All values, ascending, each with its row: value << bits of a row | row.
+    """Return all values with their rows, ascending: value << bits of a row | row.
 
-    In uint32 the high bits of the values go. Then some values look alike that are not.
+    In uint32 the high bits of the values are lost, so that different values can look equal.
     """
     count = len(table)
     keys: npt.NDArray[Any] = table.astype(kind)
@@ -222,17 +251,17 @@ def _bits(count: int) -> int:
 
 
 def _owners(keys: Keys, count: int) -> Keys:
-    """The row of each value."""
+    """Return the row of each value."""
     return keys & keys.dtype.type(2 ** _bits(count) - 1)
 
 
 def _starts(keys: Keys, count: int) -> Ranks:
-    """Places of the values that are the same as the next one."""
+    """Return the positions of values that equal the next one."""
     return np.flatnonzero(keys[1:] ^ keys[:-1] < keys.dtype.type(2 ** _bits(count)))
 
 
 def _meetings(owner: Numbers, starts: Ranks, count: int, most: int) -> Numbers | None:
-    """Every meeting of two rows at a value, as first * count + second; None when there are more than `most`."""
+    """Return each two rows with an equal value as first * count + second; None if there are more than `most`."""
     earlier, later, number = [starts], [starts + 1], len(starts)
     while len(earlier[-1]) and number <= most:
         apart = len(earlier)
@@ -248,14 +277,14 @@ def _meetings(owner: Numbers, starts: Ranks, count: int, most: int) -> Numbers |
 
 
 def _pairs_that_meet(owner: Numbers, starts: Ranks, count: int, most_meetings: int, most: int) -> Numbers | None:
-    """The different ones of these meetings, ascending; None when there are more than `most`, or too many meetings."""
+    """Return the distinct pairs that meet, ascending; None if there are more than `most`, or too many meetings."""
     meetings = _meetings(owner, starts, count, most_meetings)
     pairs = None if meetings is None else _distinct(meetings)
     return None if pairs is None or len(pairs) > most else pairs
 
 
 def _holders(owner: Ranks, starts: Ranks, count: int) -> npt.NDArray[np.float32]:
-    """Who holds what, of the values that several hold: 1 or 0, shape (count, different values)."""
+    """Return which rows contain which values, for values of several rows: 1 or 0, shape (count, distinct values)."""
     ends = np.append(np.flatnonzero(starts[1:] - starts[:-1] > 1), len(starts) - 1)
     value = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=-1))
     holds = np.zeros((len(ends), count), dtype=np.float32)
@@ -265,7 +294,7 @@ def _holders(owner: Ranks, starts: Ranks, count: int) -> npt.NDArray[np.float32]
 
 
 def _sizes_up_to_limits(table: Table, keys: Keys, owner: Ranks) -> Ranks:
-    """How many values of row i are up to the smaller limit of it and row j, at [i, j]."""
+    """Return at [i, j] the number of values of row i up to the limit t of rows i and j."""
     count = len(table)
     limits = np.minimum(table[:, -1], _LAST).astype(np.uint64)
     ends = np.searchsorted(keys, limits + np.uint64(1) << np.uint64(_bits(count)))
@@ -278,9 +307,9 @@ def _sizes_up_to_limits(table: Table, keys: Keys, owner: Ranks) -> Ranks:
 
 
 def _mentioned(count: int, *who: Numbers) -> tuple[Ranks, Ranks]:
-    """Which of `count` rows are mentioned, ascending, and the place of each among them; any place for the others.
+    """Return which of `count` rows are mentioned, ascending, and the position of each row among them.
 
-    All of them where so many are mentioned that looking would take longer.
+    The position of other rows is arbitrary. If there are more than _OFTEN mentions for each row, all rows are returned.
     """
     if sum(map(len, who)) > _OFTEN * count:
         return np.arange(count), np.arange(count)
@@ -294,7 +323,7 @@ def _mentioned(count: int, *who: Numbers) -> tuple[Ranks, Ranks]:
 
 
 def _distinct(values: Numbers) -> Numbers:
-    """In ascending order; np.unique takes ten times as long."""
+    """Return the distinct values, ascending, ten times as fast as np.unique."""
     values = np.sort(values)
     different = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=different[1:])
@@ -302,7 +331,7 @@ def _distinct(values: Numbers) -> Numbers:
 
 
 def _product(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """a @ b.T, in pieces so small that the library does not wake its threads for them, unless it is a lot."""
+    """Return a @ b.T, in pieces below the size at which OpenBLAS starts threads, unless threads are worth it."""
     rows, columns = a.shape
     step = rows if rows * len(b) * columns > _MANY else max(_FEW // max(len(b) * columns, 1), 1)
     return np.concatenate([a[start : start + step] @ b.T for start in range(0, rows, step)])

@@ -61,7 +61,7 @@ from ndd_search.rest.request import (
 from ndd_search.rest.response import block_of, hits_of, total_of
 from ndd_search.rest.source_filter import SketchFilter
 from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Sketch
+from ndd_search.sketching.sketches import Lack, Sketch
 
 _MAPPED = 3600.0  # seconds until we look again whether a recipe is still mapped as text
 
@@ -284,7 +284,7 @@ class Conversation:
         for answer in answers:
             self._hider.clean(answer.body, unasked)
 
-    def _reader(self, found: Sequence[Sketch | str] = (), start: int = 0) -> HitReader:
+    def _reader(self, found: Sequence[Sketch | Lack] = (), start: int = 0) -> HitReader:
         return HitReader(self.settings.recipe, self._field, self._common, found, start)
 
     def _current_table(self) -> str:
@@ -301,13 +301,13 @@ class Conversation:
         self._common = given if isinstance(given, FrequencyTable) else counted.frequency_table if counted else None
         return table in ("", LISTED) or (self._common is not None and self._common.digest == table)
 
-    def _count_in_list(self, stream: Stream, found: Sequence[Sketch | str]) -> FrequencyTable:
+    def _count_in_list(self, stream: Stream, found: Sequence[Sketch | Lack]) -> FrequencyTable:
         """The table of a stream's first window, always the same. found: the sketches that come after the stream."""
         window = self.options.window
         first = stream.sketches[: stream.examined(window)] if stream.fetched else found[:window]
         return count_in_list([one for one in first if not isinstance(one, str)], self.settings.recipe)
 
-    def _sketches(self, hits: Sequence[Hit]) -> list[Sketch | str]:
+    def _sketches(self, hits: Sequence[Hit]) -> list[Sketch | Lack]:
         return self._field.decode([hit.get("fields") or {} for hit in hits], self.settings.recipe)
 
     def _as_asked(self, refused: Answer) -> Flow:

@@ -25,7 +25,7 @@ from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import Hit
 from ndd_search.rest.request import Reading, Request, Search, widened
 from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Sketch
+from ndd_search.sketching.sketches import Lack, Sketch
 
 # Parts of a body: what decides which hits there are, what is said of all of them together, what is said of each.
 _WHICH = ("query", "sort", "post_filter", "min_score", "indices_boost", "runtime_mappings", "track_scores", "stats")
@@ -142,7 +142,7 @@ def stretches(ranks: Iterable[int]) -> list[Fetch]:
     return [Fetch(ordered[at], ordered[end - 1] - ordered[at] + 1) for at, end in zip(heads, ends, strict=True)]
 
 
-def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence[Sketch | str]) -> dict[int, Hit]:
+def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence[Sketch | Lack]) -> dict[int, Hit]:
     """Documents by place, the first at `start`, with the scores and sort values that their sketches came with.
 
     sketches: those that came with the documents. Raises DoesNotFit if they are others than those of the stream.

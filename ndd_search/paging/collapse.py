@@ -20,7 +20,7 @@ from ndd_search.paging.page import Fetch, Fetched, Page, fetch_until_full, run, 
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import checked_sketch
-from ndd_search.sketching.sketches import Sketch, sketch_many
+from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.text.numbers import number_signature
 
 Text = str | Sequence[str] | Callable[[Any], str | None]
@@ -94,7 +94,7 @@ class _ListReader:
     text: Text | None
     given: Sequence[npt.ArrayLike] | None
     frequency_table: FrequencyTable | None
-    known: Mapping[int, Sketch | str] = field(default_factory=dict)  # by rank, made already
+    known: Mapping[int, Sketch | Lack] = field(default_factory=dict)  # by rank, made already
 
     def counted(self, hits: Sequence[Any], most: int) -> _ListReader:
         """With a table of its own, counted in at most so many of the hits."""
@@ -103,17 +103,17 @@ class _ListReader:
         frequency_table = count_in_list([one for one in found if not isinstance(one, str)], self.recipe)
         return replace(self, frequency_table=frequency_table, known=dict(zip(ranks, found, strict=True)))
 
-    def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | str]:
+    def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
         fresh = [(hit, rank) for hit, rank in zip(hits, ranks, strict=True) if rank not in self.known]
         made = iter(self._made([hit for hit, _ in fresh], [rank for _, rank in fresh]))
         return [self.known[rank] if rank in self.known else next(made) for rank in ranks]
 
-    def _made(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | str]:
+    def _made(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
         if self.given is not None:
             return [_or_empty(np.asarray(self.given[rank])) for rank in ranks]
         texts = [self._text(hit) for hit in hits]
         found = iter(sketch_many((text for text in texts if text is not None), self.recipe))
-        return ["missing" if text is None else _or_empty(next(found)) for text in texts]
+        return [Lack.MISSING if text is None else _or_empty(next(found)) for text in texts]
 
     def identity(self, hit: Any, rank: int) -> int:
         return rank  # equal hits at two places of the list are two hits
@@ -148,5 +148,5 @@ def _check(sketches: Sequence[npt.ArrayLike], k: int) -> None:
             raise InvalidSketch(f"hit {rank}: {error.args[0]}") from None
 
 
-def _or_empty(sketch: Sketch) -> Sketch | str:
-    return sketch if sketch.size else "empty"
+def _or_empty(sketch: Sketch) -> Sketch | Lack:
+    return sketch if sketch.size else Lack.EMPTY

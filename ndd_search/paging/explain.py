@@ -8,7 +8,7 @@ from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.guards import allowed
 from ndd_search.matching.measures import estimate, judged_pairs
-from ndd_search.matching.pairs import rows_of
+from ndd_search.matching.rows import rows_of
 from ndd_search.paging.stream import Reader, Stream
 
 

@@ -17,10 +17,10 @@ from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.guards import Reader as FieldReader
 from ndd_search.matching.guards import allowed, reads_hits
 from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.pairs import leaders_of, rows_of
-from ndd_search.matching.shared_values import Ranks
+from ndd_search.matching.pairs import leaders_of
+from ndd_search.matching.rows import Ranks, rows_of
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import Sketch
+from ndd_search.sketching.sketches import Lack, Sketch
 
 _NONE = np.empty(0, np.int32)
 _PIECE = 500  # hits that are compared with one another at first, where all their pairs are listed
@@ -38,8 +38,8 @@ class Reader(FieldReader, Protocol):
     def frequency_table(self) -> FrequencyTable | None:
         """The table of values that many documents of the index hold, if there is one."""
 
-    def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Sketch | str]:
-        """The sketch of each hit, or why it has none to compare ("missing", "empty", "foreign", "malformed").
+    def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Sketch | Lack]:
+        """The sketch of each hit, or why it has none to compare.
 
         ranks: the places of these hits in the engine's list.
         """
@@ -104,12 +104,12 @@ class Stream:
                 fresh.append(hit)
                 ranks.append(rank)
         found = reader.sketches(fresh, ranks)
-        sketches = tuple(_NONE if isinstance(one, str) else one for one in found)
+        sketches = tuple(_NONE if isinstance(one, Lack) else one for one in found)
         leader, similarity = self._assign_leaders(fresh, sketches, reader, options)
         return Stream(
             hits=(*self.hits, *fresh),
             sketches=(*self.sketches, *sketches),
-            lacking=(*self.lacking, *(one if isinstance(one, str) else "" for one in found)),
+            lacking=(*self.lacking, *(str(one) if isinstance(one, Lack) else "" for one in found)),
             ranks=np.concatenate((self.ranks, np.array(ranks, np.int64))),
             leader=leader,
             similarity=similarity,

@@ -12,7 +12,7 @@ from ndd_search.documents import value_of
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Sketch
+from ndd_search.sketching.sketches import Lack, Sketch
 
 Hit = dict[str, Any]
 
@@ -106,10 +106,10 @@ class HitReader:
     recipe: Recipe
     field: SketchField
     frequency_table: FrequencyTable | None
-    found: Sequence[Sketch | str] = ()
+    found: Sequence[Sketch | Lack] = ()
     start: int = 0
 
-    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | str]:
+    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | Lack]:
         return [self.found[rank - self.start] for rank in ranks]
 
     def identity(self, hit: Hit, rank: int) -> tuple[Any, Any]:

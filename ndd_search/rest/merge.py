@@ -29,7 +29,7 @@ from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import value_in
 from ndd_search.rest.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
 from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Sketch, sketch_many
+from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.text.numbers import number_signature
 
 By = Literal["score", "reciprocal_rank", "round_robin"]
@@ -151,11 +151,11 @@ class _Reader:
         sketches = [one for one in self.sketches(hits, range(len(hits))) if not isinstance(one, str)]
         return replace(self, frequency_table=count_in_list(sketches, self.recipe))
 
-    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | str]:
+    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | Lack]:
         found = self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)
         if self.text is None:
             return found
-        missing = [isinstance(one, str) and one == "missing" for one in found]
+        missing = [isinstance(one, Lack) and one == Lack.MISSING for one in found]
         texts = [self._text(hit) if lacks else None for hit, lacks in zip(hits, missing, strict=True)]
         made = iter(sketch_many((text for text in texts if text is not None), self.recipe))
         return [one if text is None else _or_empty(next(made)) for one, text in zip(found, texts, strict=True)]
@@ -185,8 +185,8 @@ class _Reader:
         return text_of(hit.get("_source") or {}, paths)
 
 
-def _or_empty(sketch: Sketch) -> Sketch | str:
-    return sketch if len(sketch) else "empty"
+def _or_empty(sketch: Sketch) -> Sketch | Lack:
+    return sketch if len(sketch) else Lack.EMPTY
 
 
 class _Place(NamedTuple):

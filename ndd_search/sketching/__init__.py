@@ -1,1 +1,1 @@
-"""Hashes of shingles to sketches, and what two sketches say of two documents."""
+"""From shingle hashes to sketches, and estimates from two sketches."""

@@ -1,14 +1,14 @@
-"""How alike two documents are, estimated from their sketches.
+"""Estimates of the similarity of two documents from their sketches.
 
-With A and B the two sketches, t the smaller of their largest values (no limit for a sketch that holds fewer than k
-values: it is the whole document), c the number of values they share:
+With A and B the two sketches, t the smaller of their largest values (infinite for a sketch of fewer than k values,
+which is the whole document), c the number of values they share:
 
     resemblance  c / (|A <= t| + |B <= t| - c)       the KMV form: Bar-Yossef et al. 2002, Beyer et al. 2007
     containment  c / min(|A <= t|, |B <= t|)
 
-Both are exact when neither sketch is full. Broder's form, the share of common values among the k smallest of the
-union (Broder 1997, "On the resemblance and containment of documents"), has the larger error of the two, because it
-uses fewer values; `benchmarks/estimators.py` measures both.
+Both are exact if neither sketch is full. Broder's estimate, the share of common values among the k smallest of the
+union (Broder 1997, "On the resemblance and containment of documents"), uses fewer values and has a larger error;
+`benchmarks/estimators.py` measures both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ndd_search.sketching.sketches import VALUES
 
 @dataclass(frozen=True)
 class Estimate:
-    """A similarity in 0..1 with its standard error, which is 0 when the value is exact."""
+    """A similarity in 0..1 with its standard error, which is 0 if the value is exact."""
 
     value: float
     standard_error: float
@@ -36,8 +36,8 @@ def resemblance(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> float:
 
     a, b: ascending distinct values in 0..2**31-1, made with one recipe, shape (at most the recipe's k,).
     k:    the recipe's k, or a smaller one: the first k values of a sketch are the sketch of that k.
-    Returns a share in 0..1, 1 for identical sketches. Two empty sketches give 0.0: a document without shingles is
-    nobody's duplicate. Raises InvalidSketch, and ValueError for k below 1.
+    Returns a share in 0..1, 1 for identical sketches. Two empty sketches give 0.0, because a document without shingles
+    has no duplicates. Raises InvalidSketch, and ValueError for k below 1.
     """
     return estimate_resemblance(a, b, k).value
 
@@ -45,26 +45,26 @@ def resemblance(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> float:
 def containment(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> float:
     """Estimate the share of the smaller document's shingles found in the larger, 0..1; arguments as in resemblance.
 
-    A sketch samples both documents at one rate, so of a document n times smaller only k / n values take part.
+    Both documents are sampled at the same rate, so only k / n values of a document n times smaller are compared.
     """
     return estimate_containment(a, b, k).value
 
 
 def estimate_resemblance(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> Estimate:
-    """The resemblance of two sketches with its standard error; arguments as in resemblance."""
+    """Return the resemblance of two sketches with its standard error; arguments as in resemblance."""
     shared, left, right, exact = _overlap(a, b, k)
     union = left + right - shared
     return _estimate(shared, union, exact)
 
 
 def estimate_containment(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> Estimate:
-    """The containment of two sketches with its standard error; arguments as in resemblance."""
+    """Return the containment of two sketches with its standard error; arguments as in resemblance."""
     shared, left, right, exact = _overlap(a, b, k)
     return _estimate(shared, min(left, right), exact)
 
 
 def broder_resemblance(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> float:
-    """Broder's estimate: the share of common values among the k smallest of the union; arguments as in resemblance."""
+    """Return Broder's estimate, the share of common values among the k smallest of the union; arguments as above."""
     first, second = checked_sketch(a, k), checked_sketch(b, k)
     union = np.union1d(first, second)[:k]
     if not len(union):
@@ -73,15 +73,15 @@ def broder_resemblance(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> float:
 
 
 def standard_error(resemblance: float, k: int) -> float:
-    """sqrt(J * (1 - J) / k), the standard error of an estimated resemblance J of documents that fill their sketches."""
+    """Return sqrt(J * (1 - J) / k), the standard error of an estimated resemblance J from full sketches."""
     return sqrt(resemblance * (1 - resemblance) / k)
 
 
 def is_similar(a: npt.ArrayLike, b: npt.ArrayLike, min_similarity: float, k: int) -> bool:
-    """Whether Broder's estimate reaches min_similarity, by a sorted merge that stops as soon as the answer is known.
+    """Return whether Broder's estimate reaches min_similarity, by a sorted merge with early exit (Smith 2008).
 
-    After i of the k union values with m of them shared, the answer is "no" when m + (k - i) stays below the bar and
-    "yes" when m has reached it (Smith 2008). The reference for the page check, which answers for all pairs at once.
+    After i of the k union values with m of them shared, the answer is "no" if m + (k - i) is below the bar, and "yes"
+    if m has reached it. Tests use it as the reference for the page check.
     """
     first, second = checked_sketch(a, k).tolist(), checked_sketch(b, k).tolist()
     size = min(k, len(set(first) | set(second)))
@@ -102,9 +102,10 @@ def is_similar(a: npt.ArrayLike, b: npt.ArrayLike, min_similarity: float, k: int
 
 
 def estimated_shingles(length: npt.ArrayLike, largest: npt.ArrayLike, k: int) -> npt.NDArray[np.float64]:
-    """How many distinct shingles the documents have: exact below k values, else (k - 1) / largest, as a share of 2**31.
+    """Estimate the number of distinct shingles of documents (Bar-Yossef et al. 2002).
 
-    length: values in each sketch; largest: the largest of each. Same shape. (Bar-Yossef et al. 2002.)
+    length: number of values in each sketch; largest: the largest value of each, same shape.
+    Exact below k values, else (k - 1) * 2**31 / (largest + 1).
     """
     length, largest = np.asarray(length), np.asarray(largest, dtype=np.float64)
     return np.where(length < k, length, max(k - 1, 1) * VALUES / (np.maximum(largest, 0) + 1))
@@ -123,7 +124,7 @@ def check_sketch(values: npt.NDArray[np.integer]) -> None:
 
 
 def checked_sketch(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int64]:
-    """The first k values of a sketch in any form. Raises InvalidSketch for what is none, ValueError for k below 1."""
+    """Return the first k values of a sketch given as any array-like. Raises InvalidSketch, or ValueError if k < 1."""
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     array = np.asarray(values)
@@ -135,7 +136,7 @@ def checked_sketch(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int64]:
 
 
 def _overlap(a: npt.ArrayLike, b: npt.ArrayLike, k: int) -> tuple[int, int, int, bool]:
-    """The shared values, the values of each up to t, and whether both sketches are whole documents."""
+    """Return the number of shared values, of values of each up to t, and whether both sketches are whole documents."""
     first, second = checked_sketch(a, k), checked_sketch(b, k)
     limits = [int(values[-1]) for values in (first, second) if len(values) == k]
     limit = min(limits, default=VALUES)

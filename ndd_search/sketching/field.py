@@ -1,14 +1,14 @@
-"""The sketch as a stored field: the only module that knows the wire format.
+"""The stored form of a sketch. Only this module knows the format.
 
 A document carries one object, by default under the name "ndd":
 
     "ndd": {"sketch": [17, 4711, ...], "recipe": "w3-k64-v1"}
 
 `sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. A search reads both as doc values.
-Three more are there only where they are asked for: `ndd.numbers`, the numbers of the text as one (see `numbers`),
-mapped like a sketch; `ndd.duplicate_of`, the id of a document that was there first; and `ndd_keys`, the smallest values
-as indexed terms, by which near-duplicates are found in a whole index. The keys stand beside the object, not in it: they
-have no doc values, so a search for the doc values of `ndd.*` would fail on them.
+Three fields are optional: `ndd.numbers`, the number signature of the text (see `text.numbers`), mapped like the sketch;
+`ndd.duplicate_of`, the id of an earlier near-duplicate; and `ndd_keys`, the smallest values as indexed terms, which
+find near-duplicates in a whole index. The keys are outside the object because they have no doc values: a search for the
+doc values of `ndd.*` would fail on them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import VALUES, Sketch
+from ndd_search.sketching.sketches import VALUES, Lack, Sketch
 
-STALE = "stale"  # stands where the recipe id does, when the text has changed without the sketch; no recipe has this id
+STALE = "stale"  # stored as the recipe id if the text has changed and the sketch has not; no recipe has this id
 
 _KEY = re.compile("[0-9a-f]{8}")
 _RECIPE = re.compile(r"[wcls]\d+-k\d+-v\d+(-\w+)*", re.ASCII)  # an id of any version of this library
@@ -34,7 +34,7 @@ _RECIPE = re.compile(r"[wcls]\d+-k\d+-v\d+(-\w+)*", re.ASCII)  # an id of any ve
 
 @dataclass(frozen=True)
 class SketchField:
-    """Where in a document the sketch is. name: of the object; another name holds sketches of a second recipe."""
+    """The place of the sketch in a document. name: of the object; sketches of a second recipe use another name."""
 
     name: str = "ndd"
 
@@ -44,77 +44,73 @@ class SketchField:
 
     @property
     def sketch(self) -> str:
-        """The path of the values."""
+        """Return the path of the values."""
         return f"{self.name}.sketch"
 
     @property
     def recipe(self) -> str:
-        """The path of the recipe id."""
+        """Return the path of the recipe id."""
         return f"{self.name}.recipe"
 
     @property
     def numbers(self) -> str:
-        """The path of the numbers of the text."""
+        """Return the path of the number signature."""
         return f"{self.name}.numbers"
 
     @property
     def duplicate_of(self) -> str:
-        """The path of the id of an earlier near-duplicate."""
+        """Return the path of the id of an earlier near-duplicate."""
         return f"{self.name}.duplicate_of"
 
     @property
     def keys(self) -> str:
-        """The path of the keys."""
+        """Return the path of the keys."""
         return f"{self.name}_keys"
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of all that is stored."""
+        """Return all paths."""
         return self.sketch, self.recipe, self.numbers, self.duplicate_of, self.keys
 
     def encode(self, sketch: Sketch, recipe: Recipe, numbers: int | None = None) -> dict[str, Any]:
-        """What is stored under `name`, in plain lists and ints for any JSON writer. numbers: None stores none."""
+        """Return the object stored under `name`, in lists and ints for any JSON writer. numbers: None stores none."""
         return {"sketch": sketch.tolist(), "recipe": recipe.id, **({} if numbers is None else {"numbers": numbers})}
 
     def parts(self, sketch: Sketch | None, recipe: Recipe, keys: int = 0, numbers: int | None = None) -> dict[str, Any]:
-        """Everything a document gets, by top-level field: the object, and `keys` keys unless that is 0.
+        """Return all fields that are added to a document: the object, and `keys` keys unless that is 0.
 
-        None for a sketch says that the one which is stored no longer fits the text: readers take it as foreign, and a
-        backfill makes a new one.
+        sketch: None marks the stored sketch as stale: readers treat it as foreign, and a backfill replaces it.
         """
         stored: dict[str, Any] = {"sketch": [], "recipe": STALE}
         if sketch is not None:
             stored = self.encode(sketch, recipe, numbers)
         return {self.name: stored, **({self.keys: keys_of(stored["sketch"], keys)} if keys else {})}
 
-    def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | str]:
-        """The sketch of each hit out of its doc values ({path: [values]}), or why there is none to compare.
-
-        "missing": nothing stored, "empty": no values, "foreign": of another recipe, "malformed": not ascending
-        distinct whole numbers in 0..2**31-1, or more than the recipe's k.
-        """
-        sketch, made_by, ours = self.sketch, self.recipe, [recipe.id]
-        given = [one.get(sketch) for one in fields]
+    def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | Lack]:
+        """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare."""
+        sketch_path, recipe_path, expected = self.sketch, self.recipe, [recipe.id]
+        lists: list[Any] = [hit.get(sketch_path) for hit in fields]
         lacking = [
-            _lacking(values, one.get(made_by), ours, recipe.k) for values, one in zip(given, fields, strict=True)
+            _lack(stored, hit.get(recipe_path), expected, recipe.k) for stored, hit in zip(lists, fields, strict=True)
         ]
-        stored = [[] if reason or values is None else values for values, reason in zip(given, lacking, strict=True)]
+        lists = [[] if lack or stored is None else stored for stored, lack in zip(lists, lacking, strict=True)]
         try:
-            values = np.frombuffer(b"".join([_packer(len(one))(*one) for one in stored]), np.int32)
-        except struct.error:  # somebody's value is no 32-bit number: take each hit by itself
-            return [reason or _decoded(one) for one, reason in zip(stored, lacking, strict=True)]
-        ends = np.cumsum(np.fromiter(map(len, stored), np.int64, len(stored)))
-        wrong = np.concatenate((values[:1] < 0, values[1:] <= values[:-1]))  # at the first value of a hit: below 0
+            values = np.frombuffer(b"".join([_packer(len(stored))(*stored) for stored in lists]), np.int32)
+        except struct.error:  # a value of some hit is no 32-bit integer: decode each hit by itself
+            return [lack or _decoded(stored) for stored, lack in zip(lists, lacking, strict=True)]
+        ends = np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)))
+        wrong = np.concatenate((values[:1] < 0, values[1:] <= values[:-1]))
         first = ends[(ends > 0) & (ends < len(values))]
-        wrong[first] = values[first] < 0
+        wrong[first] = values[first] < 0  # the first value of a hit is not compared with the hit before it
         some = bool(wrong.any())
         return [
-            reason or ("malformed" if some and wrong[end - len(one) : end].any() else values[end - len(one) : end])
-            for reason, one, end in zip(lacking, stored, ends.tolist(), strict=True)
+            lack
+            or (Lack.MALFORMED if some and wrong[end - len(stored) : end].any() else values[end - len(stored) : end])
+            for lack, stored, end in zip(lacking, lists, ends.tolist(), strict=True)
         ]
 
     def numbers_in(self, fields: Mapping[str, Any]) -> int | None:
-        """The stored numbers of a hit out of its doc values, None where there are none, or none that we stored."""
+        """Return the stored number signature of a hit from its doc values, None if there is no valid one."""
         match fields.get(self.numbers):
             case [int(number)] if 0 <= number < VALUES:
                 return int(number)
@@ -122,53 +118,54 @@ class SketchField:
 
 
 def is_sketch_object(value: Any) -> bool:
-    """Whether what a document has under the object's name was stored by this library, and is not a user's own value.
+    """Return whether a value under the object's name was stored by this library rather than by the user.
 
-    It was, when it names a recipe (or STALE) and its sketch is a list of whole numbers. An engine that rebuilds
-    `_source` out of doc values gives a list of one member as that member, and no empty list.
+    It was if it names a recipe (or STALE) and its sketch is a list of integers. Engines that rebuild `_source` from doc
+    values return a list of one member as that member, and omit an empty list.
     """
     if not isinstance(value, Mapping) or not isinstance(made_by := value.get("recipe"), str):
         return False
-    known = made_by == STALE or _RECIPE.fullmatch(made_by)
-    return bool(known) and all(type(one) is int for one in listed(value.get("sketch")))
+    is_recipe = made_by == STALE or _RECIPE.fullmatch(made_by)
+    return bool(is_recipe) and all(type(number) is int for number in listed(value.get("sketch")))
 
 
 def are_keys(value: Any) -> bool:
-    """Whether what a document has under the name of the keys was stored by this library: 8 hexadecimal digits each."""
-    return all(isinstance(one, str) and _KEY.fullmatch(one) for one in listed(value))
+    """Return whether a value under the name of the keys was stored by this library: 8 hexadecimal digits each."""
+    return all(isinstance(key, str) and _KEY.fullmatch(key) for key in listed(value))
 
 
 def listed(value: Any) -> list[Any]:
-    """A value of a document as a list: engines take one value and a list of one for the same, None for no value."""
+    """Return a value of a document as a list. Engines treat a single value as a list of one, and null as no value."""
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def keys_of(values: Iterable[int], count: int) -> list[str]:
-    """The `count` smallest of ascending values, as terms: 8 hexadecimal digits each."""
+    """Return the first `count` of ascending values as terms of 8 hexadecimal digits."""
     return [format(value, "08x") for value in islice(values, count)]
 
 
-def _lacking(stored: Any, made_by: Any, recipe: list[str], k: int) -> str:
-    if stored is None and made_by is None:
-        return "missing"
-    if made_by != recipe:
-        return "foreign"
+def _lack(stored: Any, recipe: Any, expected: list[str], k: int) -> Lack | None:
+    """Why a hit has no sketch, None where `stored` may be one. recipe, expected: doc values, lists of one id."""
+    if stored is None and recipe is None:
+        return Lack.MISSING
+    if recipe != expected:
+        return Lack.FOREIGN
     if stored is None:
-        return "empty"
-    return "" if isinstance(stored, list) and 0 < len(stored) <= k else "malformed"
+        return Lack.EMPTY
+    return None if isinstance(stored, list) and 0 < len(stored) <= k else Lack.MALFORMED
 
 
 @cache
 def _packer(length: int) -> Callable[..., bytes]:
-    """Whole numbers of 32 bits to bytes, four times as fast as array or np.array; raises struct.error for others."""
+    """Return a function from 32-bit integers to bytes, four times as fast as np.array. It raises struct.error."""
     return struct.Struct(f"{length}i").pack
 
 
-def _decoded(stored: list[Any]) -> Sketch | str:
+def _decoded(stored: list[Any]) -> Sketch | Lack:
     try:
         values = np.frombuffer(_packer(len(stored))(*stored), np.int32)
     except struct.error:
-        return "malformed"
-    return "malformed" if values[0] < 0 or (np.diff(values) <= 0).any() else values
+        return Lack.MALFORMED
+    return Lack.MALFORMED if values[0] < 0 or (np.diff(values) <= 0).any() else values

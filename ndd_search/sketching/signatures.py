@@ -1,26 +1,27 @@
-"""Sketches by the other methods of the field, stored and read like min-K sketches.
+"""Sketches by methods other than min-K, stored and read like min-K sketches.
 
     min-hash        k numbers: the smallest of permuted(hash, i) over all shingles, for i in 0..k-1 (Broder, Charikar,
                     Frieze and Mitzenmacher 1998, "Min-wise independent permutations")
-    super-shingles  k numbers: each mixed of 14 min-hashes of its own (Broder 2000, "Identifying and filtering
+    super-shingles  k numbers, each a hash of 14 other min-hashes (Broder 2000, "Identifying and filtering
                     near-duplicate documents": 6 of 84)
-    frequent        the hashes of the k most frequent shingles, of equally frequent ones the smaller hashes (Basu 2011)
-    simhash         four numbers: 16 bits each of a fingerprint of the shingles by their count, see `simhash`
+    frequent        the hashes of the k most frequent shingles; ties are broken by the smaller hash (Basu 2011)
+    simhash         four numbers: 16 bits each of a fingerprint of the shingles, weighted by count, see `simhash`
     profile         two numbers: a hash of the frequent words (TextProfileSignature of Nutch and Solr)
 
-Numbers that compare place by place are stored as
+Numbers that are compared position by position are stored as
 
-    value = place * 2**b + number                  b = 31 - bits of the largest place; the b highest bits of the number
+    value = position * 2**b + number               b = 31 - bits of the largest position; number: its b highest bits
 
-so a sketch is what it always is, ascending distinct values in 0..2**31-1, and two numbers are equal at the same place
-where two values are equal (by chance in 2**-b of all cases, 2**-25 for k = 64). With `hash` as in `shingles`,
+so a sketch still holds ascending distinct values in 0..2**31-1, and values are equal where the numbers at one position
+are (by chance with probability 2**-b, 2**-25 for k = 64). With `hash` as in `text.shingles`,
 
     x = hash + (i + 1) * R
     x = (x ^ (x >> 33)) * A
     x = (x ^ (x >> 29)) * B
     permuted(hash, i) = x ^ (x >> 32)
 
-in arithmetic modulo 2**64, with its constants; of 14 min-hashes one after the other, mixed = permuted(mixed + one, 0).
+in arithmetic modulo 2**64, with the same constants. A super-shingle starts as 0 and is updated for each of its 14
+min-hashes: mixed = permuted(mixed + min_hash, 0).
 """
 
 from __future__ import annotations
@@ -45,19 +46,19 @@ _MASK = 2**64 - 1
 
 
 def sign(texts: Sequence[str], recipe: Recipe) -> tuple[Values, Places]:
-    """The sketches of some texts by a method other than min-K: values and offsets, as `Sketches` holds them.
+    """Sketch texts by a method other than min-K. Returns values and offsets, as in `Sketches`.
 
-    A text without shingles has an empty one, with `profile` a text without words of two letters too.
+    A text without shingles has an empty sketch; with `profile`, so does a text without words of two letters or more.
     """
     if recipe.method == "simhash":
         prints = fingerprints(texts, recipe)
-        some = prints != 0  # what a text without shingles has, and one in 2**64 others
+        some = prints != 0  # 0 is the fingerprint of a text without shingles, and of one in 2**64 others
         return _rows(as_sketches(prints)[some], some)
     if recipe.method == "profile":
-        found = [profile(text, recipe) for text in texts]
-        digests = [blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest() for one in found]
+        profiles = [profile(text, recipe) for text in texts]
+        digests = [blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest() for words in profiles]
         numbers = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 2)
-        some = np.array(list(map(bool, found)), np.bool_)
+        some = np.array(list(map(bool, profiles)), np.bool_)
         return _rows(_placed(numbers[some]), some)
     hashes, offsets = shingle_hashes(texts, recipe)
     if recipe.method == "frequent":
@@ -73,8 +74,10 @@ def sign(texts: Sequence[str], recipe: Recipe) -> tuple[Values, Places]:
 
 
 def profile(text: str, recipe: Recipe, shortest: int = 2, rate: float = 0.01) -> str:
-    """The words of `shortest` letters and more whose frequency, rounded down to a quantum, reaches that quantum, the
-    most frequent first, each with that frequency. Quantum: `rate` of the highest frequency, at least 2 if that is.
+    """Return the frequent words of `shortest` letters or more with their frequencies, the most frequent first.
+
+    Frequencies are rounded down to multiples of a quantum; words below one quantum are dropped. The quantum is `rate`
+    of the highest frequency, at least 2 unless no word is repeated.
     """
     counts = Counter(word for word in shingle_texts(text, recipe) if len(word) >= shortest)
     highest = max(counts.values(), default=0)
@@ -82,19 +85,19 @@ def profile(text: str, recipe: Recipe, shortest: int = 2, rate: float = 0.01) ->
     if quantum < 2:
         quantum = 2 if highest > 1 else 1
     kept = [(count // quantum * quantum, word) for word, count in counts.items() if count >= quantum]
-    return " ".join(f"{word} {count}" for count, word in sorted(kept, key=lambda one: (-one[0], one[1])))
+    return " ".join(f"{word} {count}" for count, word in sorted(kept, key=lambda entry: (-entry[0], entry[1])))
 
 
 def _min_hashes(hashes: Hashes, starts: Places, count: int) -> Hashes:
-    """The smallest hash of each text under each of `count` permutations; shape (len(starts), count)."""
-    found = np.empty((len(starts), count), np.uint64)
+    """Return the smallest hash of each text under each of `count` permutations; shape (len(starts), count)."""
+    smallest = np.empty((len(starts), count), np.uint64)
     for place in range(count if len(starts) else 0):
-        found[:, place] = np.minimum.reduceat(_permuted(hashes, place), starts)
-    return found
+        smallest[:, place] = np.minimum.reduceat(_permuted(hashes, place), starts)
+    return smallest
 
 
 def _permuted(hashes: Hashes, place: int) -> Hashes:
-    """permuted(hash, place) of some hashes."""
+    """Return permuted(hash, place) of each hash."""
     x = hashes + np.uint64((place + 1) * R & _MASK)
     x ^= x >> np.uint64(33)
     x *= _A
@@ -105,19 +108,19 @@ def _permuted(hashes: Hashes, place: int) -> Hashes:
 
 
 def _placed(numbers: Hashes) -> Values:
-    """Numbers, shape (n, k), as values that say their place."""
+    """Return numbers, shape (n, k), as values that contain their position."""
     k = numbers.shape[1]
     bits = 31 - (k - 1).bit_length()
     return (np.arange(k, dtype=np.uint64) << np.uint64(bits) | numbers >> np.uint64(64 - bits)).astype(np.int32)
 
 
 def _rows(values: Values, some: npt.NDArray[np.bool_]) -> tuple[Values, Places]:
-    """Values and offsets of sketches. values: of the texts that have `some`, one row each."""
+    """Return values and offsets of sketches. values: one row for each text where `some` is True; others are empty."""
     return values.ravel(), np.concatenate(([0], np.cumsum(some * values.shape[1])))
 
 
 def _most_frequent(hashes: Hashes, offsets: Places, k: int) -> tuple[Values, Places]:
-    """Values and offsets of sketches of the k most frequent hashes."""
+    """Return values and offsets of sketches of the k most frequent hashes."""
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     keys, count = np.unique(owner << 31 | (hashes >> np.uint64(33)).astype(np.int64), return_counts=True)
     order = np.lexsort((keys, -count, keys >> 31))  # by owner, the most frequent first

@@ -1,9 +1,10 @@
-"""Texts to sketches. Of min-K here: the K smallest distinct hashes of a document, 31 bits each, ascending."""
+"""Sketch texts. The min-K sketch of a text is its K smallest distinct hashes, 31 bits each, ascending."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from itertools import chain, compress, islice
 from operator import not_
 from typing import TypeVar, overload
@@ -20,17 +21,26 @@ from ndd_search.text.unicode_tables import native_table
 
 Sketch = npt.NDArray[np.int32]
 Numbers = TypeVar("Numbers", npt.NDArray[np.int32], npt.NDArray[np.int64])
-BATCH = 1 << 18  # characters that numpy works on at a time
-CORE_BATCH = 1 << 20  # the same for the native core, which goes text by text
-MOST_AHEAD = 64  # texts read without looking how long they are
-SHORT = 8000  # ASCII characters, or half as many others; below, what numpy does before it starts counts most
+BATCH = 1 << 18  # characters in a batch for numpy
+CORE_BATCH = 1 << 20  # characters in a batch for the native core, which sketches text by text
+MOST_AHEAD = 64  # texts read before their lengths are checked
+SHORT = 8000  # ASCII characters, or half as many others: below, the fixed cost of numpy calls dominates
 _CUT = np.array(33, np.uint64)
 _INT32 = np.dtype(np.int32)
-VALUES = 2**31  # a sketch holds values in 0..VALUES-1: what fits a signed 32-bit integer field
+VALUES = 2**31  # values are in 0..VALUES-1, so that they fit a signed 32-bit integer field
+
+
+class Lack(StrEnum):
+    """Why a hit has no sketch to compare. The values are part of responses and stored streams."""
+
+    MISSING = "missing"  # nothing is stored
+    EMPTY = "empty"  # the text has no shingles
+    FOREIGN = "foreign"  # the sketch is of another recipe, or its text has changed since
+    MALFORMED = "malformed"  # what is stored is no sketch: not ascending distinct integers in range, or too many
 
 
 class Sketches(Sequence[Sketch]):
-    """Many sketches in two arrays, a sequence of `Sketch` views.
+    """Many sketches in two arrays; a sequence of `Sketch` views.
 
     values:  int32, all sketches one after the other.
     offsets: int64, shape (n + 1,): sketch i is values[offsets[i]:offsets[i + 1]].
@@ -66,10 +76,10 @@ class Sketches(Sequence[Sketch]):
 
 
 def sketch(text: str, recipe: Recipe | str | None = None) -> Sketch:
-    """The sketch of a text: int32, ascending, distinct, at most k values, each 0..2**31-1.
+    """Sketch a text. Returns int32, ascending, distinct, at most k values, each 0..2**31-1.
 
-    recipe: or its id.
-    Raises TypeError if `text` is no str.
+    recipe: a recipe or its id.
+    Raises TypeError if `text` is not a str.
     """
     recipe = Recipe.of(recipe)
     if not isinstance(text, str):
@@ -89,13 +99,13 @@ def sketch(text: str, recipe: Recipe | str | None = None) -> Sketch:
 
 
 def sketch_many(texts: Iterable[str], recipe: Recipe | str | None = None, threads: int | None = None) -> Sketches:
-    """The sketches of many texts in their order, the same as `sketch` of each, and much faster.
+    """Sketch many texts, in order. The result equals `sketch` of each text and is computed much faster.
 
-    recipe:  or its id.
-    texts:   read once, a few batches at a time, so a generator over a large collection is welcome.
-    threads: how many batches are worked on at a time. By default one for each processor, or 1 where Python or numpy do
-             the work (lines, sentences, markup, no native core), which threads do not speed up.
-    Raises TypeError that names the place of anything that is no str, ValueError for less than one thread.
+    recipe:  a recipe or its id.
+    texts:   read once, a few batches at a time, so it can be a generator over a large collection.
+    threads: number of batches in work at a time. Default: one for each processor, or 1 if Python or numpy does the work
+             (lines, sentences, markup, no native core), because threads do not speed that up.
+    Raises TypeError naming the position of an item that is not a str, ValueError if threads is below 1.
     """
     recipe = Recipe.of(recipe)
     if isinstance(texts, str | bytes):
@@ -113,10 +123,10 @@ def sketch_many(texts: Iterable[str], recipe: Recipe | str | None = None, thread
 
 
 def _batches(texts: Iterable[str], most: int) -> Iterator[list[str]]:
-    """Lists of texts of about `most` characters together, a little more where short texts are followed by long ones."""
+    """Yield lists of texts of about `most` characters in total, a little more if long texts follow short ones."""
     rest, read = iter(texts), 0
     batch: list[str] = []
-    room, usual = most, most  # usual: length of a text, one separator included
+    room, usual = most, most  # usual: average length of a text with one separator
     while part := list(islice(rest, min(max(room // usual, 1), MOST_AHEAD))):
         if set(map(type, part)) != {str}:
             _check_texts(part, read)
@@ -137,13 +147,16 @@ def _check_texts(texts: Iterable[object], first: int) -> None:
 
 
 def _in_threads(batches: Iterator[list[str]], recipe: Recipe, threads: int | None) -> Iterator[Sketches]:
-    """The sketches of each batch, in order; at most two batches for each thread are in memory. None: all processors."""
+    """Yield the sketches of each batch, in order, with at most two batches for each thread in memory.
+
+    threads: None for one for each processor.
+    """
     first = list(islice(batches, 2))
     every = chain(first, batches)
     if threads == 1 or len(first) < 2:
         yield from (sketch_batch(batch, recipe) for batch in every)
         return
-    from concurrent.futures import Future, ThreadPoolExecutor  # both take long to import
+    from concurrent.futures import Future, ThreadPoolExecutor  # imported here because both are slow to import
     from multiprocessing import cpu_count
 
     threads = threads or cpu_count()
@@ -157,9 +170,9 @@ def _in_threads(batches: Iterator[list[str]], recipe: Recipe, threads: int | Non
 
 
 def sketch_batch(texts: Sequence[str], recipe: Recipe) -> Sketches:
-    """The sketches of a few texts, all worked on at the same time."""
+    """Sketch the texts of one batch."""
     if recipe.method != "min-k":
-        from ndd_search.sketching.signatures import sign  # few need them
+        from ndd_search.sketching.signatures import sign  # imported here because it is rarely used
 
         return Sketches(*sign(texts, recipe))
     core, plan = native.core, recipe.plan
@@ -168,13 +181,13 @@ def sketch_batch(texts: Sequence[str], recipe: Recipe) -> Sketches:
     plain = list(map(str.isascii, texts))
     if all(plain) or not any(plain):
         return _by_numpy(texts, recipe)
-    # Apart, so that one odd letter does not make every text of the batch four bytes a letter.
+    # ASCII texts separately: one other character would make all texts of the batch four bytes a character.
     halves = (list(compress(texts, plain)), list(compress(texts, map(not_, plain))))
     return _merge(np.array(plain), *(_by_numpy(half, recipe) for half in halves))
 
 
 def _by_core(core: Core, texts: Sequence[str], recipe: Recipe, plan: Plan) -> Sketches | None:
-    """The sketches from the native core, some of them made by numpy where the core leaves that to it."""
+    """Sketch texts with the native core, and those it leaves out with numpy. Returns None if the core refuses."""
     prepared = texts if recipe.keeps_all else [prepare(text, recipe) for text in texts]
     plain = bytes(map(str.isascii, prepared))
     found = core.sketch_texts(prepared, plain, plan, native_table() if 0 in plain else None)
@@ -192,13 +205,13 @@ def _by_core(core: Core, texts: Sequence[str], recipe: Recipe, plan: Plan) -> Sk
 
 
 def _by_numpy(texts: Sequence[str], recipe: Recipe) -> Sketches:
-    """The sketches of texts that are at best all ASCII, or all not."""
-    spare = 3.0 if recipe.kind == "characters" else 1.5  # a text repeats its runs of characters
+    """Sketch texts with numpy; fastest if all are ASCII or none is."""
+    spare = 3.0 if recipe.kind == "characters" else 1.5  # runs of characters repeat more often
     return smallest(hash_shingles(texts, recipe), recipe.k, spare)
 
 
 def _merge(chosen: npt.NDArray[np.bool_], yes: Sketches, no: Sketches) -> Sketches:
-    """One sequence of two: the next of `yes` where `chosen`, else the next of `no`."""
+    """Interleave two sequences: the next of `yes` where `chosen` is True, else the next of `no`."""
     lengths = np.empty(len(chosen), np.int64)
     lengths[chosen], lengths[~chosen] = np.diff(yes.offsets), np.diff(no.offsets)
     owner = np.repeat(chosen, lengths)
@@ -208,7 +221,7 @@ def _merge(chosen: npt.NDArray[np.bool_], yes: Sketches, no: Sketches) -> Sketch
 
 
 def _distinct(values: Numbers) -> Numbers:
-    """Each of ascending values once."""
+    """Return ascending values without repeats."""
     new = np.empty(len(values), np.bool_)
     new[:1] = True
     np.not_equal(values[1:], values[:-1], out=new[1:])
@@ -216,16 +229,16 @@ def _distinct(values: Numbers) -> Numbers:
 
 
 def smallest(hashed: Hashed, k: int, spare: float) -> Sketches:
-    """The k smallest distinct hashes of each text, cut to their high 31 bits.
+    """Return the k smallest distinct hashes of each text, cut to their high 31 bits.
 
-    Sorting every hash would take most of the time. Those above `spare` times where the k-th of so many evenly spread
-    ones is expected are left out first; a text that repeats itself too much for that is done again with more to spare.
+    Sorting all hashes would dominate the run time. Hashes above `spare` times the expected k-th smallest are dropped
+    first. A text that repeats itself so much that too few remain is done again with four times the limit.
     """
     hashes, first, number = hashed
     values = (hashes >> _CUT).astype(np.uint32)
     limits = np.minimum((spare * k + 24) / np.maximum(number, 1) * VALUES, VALUES).astype(np.uint32)
     bounds = np.append(first, len(hashes))
-    runs = np.append(first[:1], np.zeros(2 * len(first), np.int64))  # in turn of nobody's hashes and of a text's
+    runs = np.append(first[:1], np.zeros(2 * len(first), np.int64))  # lengths of gaps and of texts in turn
     runs[1::2], runs[2::2] = number, bounds[1:] - first - number
     bars = np.zeros(len(runs), np.uint32)
     bars[1::2] = limits

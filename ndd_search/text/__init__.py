@@ -1,1 +1,1 @@
-"""Text to the hashes of its shingles."""
+"""From text to the hashes of its shingles."""

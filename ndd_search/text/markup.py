@@ -1,4 +1,4 @@
-"""HTML to text: what a reader would see, with a line break wherever a block begins or ends."""
+"""Convert HTML to the visible text, with a line break wherever a block begins or ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
 _UNSEEN = ["script", "style", "template", "noscript", "noframes", "iframe"]
-# Everything else separates words. "wbr" only offers a place to break one.
+# All other elements separate words. "wbr" marks a possible line break inside a word.
 _INLINE = (
     "a,abbr,acronym,b,bdi,bdo,big,cite,code,data,del,dfn,em,font,html,i,ins,kbd,mark,nobr,q,ruby,s,samp,small,span,"
     "strike,strong,sub,sup,time,tt,u,var,wbr"
@@ -23,25 +23,25 @@ _DEEPEST, _PIECE = 20_000, 2_000  # tags
 
 
 def strip_markup(text: str) -> str:
-    """The text of an HTML page: scripts, styles and comments gone, entities resolved.
+    """Return the text of an HTML page without scripts, styles and comments, entities resolved.
 
-    A block element (any that is not known to be inline) puts a line break before and after itself. Broken HTML is
-    read as browsers read it. Raises MissingExtra without the extra "html".
+    A block element (any that is not in _INLINE) adds a line break before and after itself. Malformed HTML is parsed as
+    in browsers. Raises MissingExtra without the extra "html".
     """
-    text = _UNPRINTABLE.sub(" ", text)  # the parser would drop them and join what they separate
+    text = _UNPRINTABLE.sub(" ", text)  # the parser would drop these characters and join the words around them
     if _depth(text) <= _DEEPEST:
         return _parse(text)
-    # Browsers' rules take quadratic time on nested blocks: pages nested beyond reason are read in pieces.
+    # The HTML parsing rules take quadratic time on nested blocks, so extremely deep pages are parsed in pieces.
     tags = text.split("<")
     return "\n".join(_parse("<".join(["", *tags[i : i + _PIECE]])) for i in range(0, len(tags), _PIECE))
 
 
 def title_of(text: str) -> str:
-    """The title of an HTML page on one line, "" when it has none. Raises MissingExtra without the extra "html"."""
+    """Return the title of an HTML page on one line, "" if it has none. Raises MissingExtra without the extra "html"."""
     end = re.search("</title[^>]*>", text, re.IGNORECASE)
     head = _UNPRINTABLE.sub(" ", text[: end.end()] if end else "")
-    found = _tree(head).css_first("title") if _depth(head) <= _PIECE else None
-    return " ".join(found.text().split()) if found else ""
+    title = _tree(head).css_first("title") if _depth(head) <= _PIECE else None
+    return " ".join(title.text().split()) if title else ""
 
 
 def _tree(text: str) -> LexborHTMLParser:
@@ -60,7 +60,7 @@ def _parse(text: str) -> str:
 
 
 def _depth(text: str) -> int:
-    """How deep tags can be nested at most; void elements count as never closed."""
+    """Return an upper bound of the nesting depth; void elements count as never closed."""
     points = np.frombuffer(text.encode("latin-1", "replace") + b" ", np.uint8)
     opening = np.flatnonzero(points == ord("<"))
     steps = np.where(points[opening + 1] == ord("/"), -1, 1)

@@ -1,8 +1,8 @@
-"""Sentences as Smith described them (2008), "Near-duplicate detection".
+"""Split a text into sentences of stems, after Smith (2008), "Near-duplicate detection".
 
-As published: natural sentences, lower case, Snowball stems, words of three letters or fewer and punctuation dropped,
-each sentence one number. Ours: how sentences are told apart (below), and one space between the stems, in their order.
-In scripts without spaces a word is whatever stands between separators.
+As published: natural sentences, lower case, Snowball stems; words of three letters or fewer and punctuation are
+dropped; each sentence is one number. Our additions: the rule for sentence ends (_END), and the stems are joined by one
+space, in order. In scripts without spaces a word is the run of characters between two separators.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from functools import cache
 from ndd_search.errors import importing
 from ndd_search.text.tokens import clean, split
 
-# After a full stop and what closes with it, if white space follows; after an ideographic one; at an empty line.
+# After a full stop and closing quotes or brackets, if white space follows; after an ideographic one; at an empty line.
 _END = re.compile(r"(?<=[.!?…؟۔।॥])[\"')\]»’”]*\s+|(?<=[。！？｡])|\n\s*\n")
 _SHORT_WORD = 3  # letters
 
 
 def sentences(text: str, language: str | None) -> Iterator[list[str]]:
-    """The stems of each sentence that has any, in order.
+    """Yield the stems of each sentence that has any, in order.
 
-    text: prepared. language: of the Snowball stemmer, None leaves words as they are.
+    text: from `tokens.prepare`. language: of the Snowball stemmer; None does not stem.
     """
     stem = _stemmer(language)
     for sentence in _END.split(text):
@@ -41,5 +41,5 @@ def _stemmer(language: str | None) -> Callable[[list[str]], list[str]]:
         stemmer: Callable[[list[str]], list[str]] = Stemmer.Stemmer(language).stemWords
     except KeyError:
         known = ", ".join(Stemmer.algorithms())
-        raise ValueError(f"there is no Snowball stemmer for {language!r}; there is one for {known}") from None
+        raise ValueError(f"there is no Snowball stemmer for {language!r}; the languages are {known}") from None
     return stemmer

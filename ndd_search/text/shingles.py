@@ -1,7 +1,7 @@
-"""Shingles and their hashes, many texts at a time.
+"""Shingles and their hashes, for many texts at a time.
 
-A shingle is a list of tokens: `size` words in a row; one "word" of `size` characters in a row (of the text with one
-space wherever tokens are separated); the words of a line; the stems of a sentence.
+A shingle is a list of tokens: `size` consecutive words; one "word" of `size` consecutive characters (of the text with
+one space between tokens); the words of a line; the stems of a sentence.
 
 The hash "mix64" of a shingle, in arithmetic modulo 2**64, where c is a code point and "seed" the recipe's:
 
@@ -14,9 +14,9 @@ The hash "mix64" of a shingle, in arithmetic modulo 2**64, where c is a code poi
     P = 0x9E3779B97F4A7C15   Q = 0xC2B2AE3D27D4EB4F   R = 0xD6E8FEB86659FD93
     A = 0xFF51AFD7ED558CCD   B = 0xC4CEB9FE1A85EC53
 
-A text with fewer than `size` tokens (characters) gives one shingle of what there is; none gives none.
-The hash "crc32" of a line or sentence is zlib.crc32 of its words joined by spaces, in UTF-8, times 2**32: the high half
-(`hash >> 32`) is the CRC itself, and a sketch, which keeps the high 31 bits, keeps the CRCs' order.
+A text of fewer than `size` tokens (characters) has one shingle of all of them; an empty text has none.
+The hash "crc32" of a line or sentence is zlib.crc32 of its words joined by spaces, in UTF-8, times 2**32. The high half
+(`hash >> 32`) is the CRC itself, so a sketch, which keeps the high 31 bits, has the order of the CRCs.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Hashes = npt.NDArray[np.uint64]
 P, Q, R = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93
 A, B = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
 _MASK = 2**64 - 1
-_HALF, _B = np.array(32, np.uint64), np.array(B, np.uint64)  # arrays without dimensions: numpy's fast lane
-_BLOCK = 1 << 15  # code points at a time: their 8-byte sums stay in the second cache of a processor
+_HALF, _B = np.array(32, np.uint64), np.array(B, np.uint64)  # 0-d arrays: numpy is slower with its scalars
+_BLOCK = 1 << 15  # code points at a time: their 8-byte sums fit the L2 cache
 
 
 def _powers(first: int, base: int) -> Hashes:
@@ -50,12 +50,12 @@ def _powers(first: int, base: int) -> Hashes:
     return np.multiply.accumulate(factors)
 
 
-_POWERS = _powers(1, P)  # P**i for every place in a block
+_POWERS = _powers(1, P)  # P**i for each position in a block
 _INVERSES = _powers(A * pow(P, -1, 2**64) & _MASK, pow(P, -1, 2**64))  # A * P**-(i + 1)
 
 
 class Hashed(NamedTuple):
-    """The shingle hashes of texts: those of text i are hashes[first[i]:first[i] + number[i]]; others are nobody's."""
+    """Shingle hashes: those of text i are hashes[first[i]:first[i] + number[i]]. Entries in between are unused."""
 
     hashes: Hashes
     first: Places
@@ -63,7 +63,7 @@ class Hashed(NamedTuple):
 
 
 def shingle_hashes(texts: Sequence[str], recipe: Recipe) -> tuple[Hashes, Places]:
-    """The hash of every shingle, in the order of the texts, repeated where a shingle is.
+    """Return the hash of every shingle, in text order, including repeats.
 
     Returns (hashes, offsets): uint64, and int64 of shape (n + 1,); text i has hashes[offsets[i]:offsets[i + 1]].
     """
@@ -73,7 +73,7 @@ def shingle_hashes(texts: Sequence[str], recipe: Recipe) -> tuple[Hashes, Places
 
 
 def shingle_texts(text: str, recipe: Recipe) -> list[str]:
-    """The shingles of a text for people to read, in order and with repeats: tokens joined by spaces."""
+    """Return the shingles of a text in readable form, in order and with repeats: tokens joined by spaces."""
     text = prepare(text, recipe)
     if recipe.kind == "lines":
         return [" ".join(line) for line in _lines(text)]
@@ -91,7 +91,7 @@ def _windows(length: int, size: int) -> range:
 
 
 def hash_shingles(texts: Sequence[str], recipe: Recipe) -> Hashed:
-    """What `shingle_hashes` returns, less tidy and without a copy."""
+    """Return the hashes of `shingle_hashes` with gaps between the texts, which saves a copy."""
     if recipe.markup != "keep" or recipe.urls != "keep":
         texts = [prepare(text, recipe) for text in texts]
     if recipe.kind == "words":
@@ -112,10 +112,10 @@ def _hash_words(texts: Clean, recipe: Recipe) -> Hashed:
 
 
 def hash_short(text: str, recipe: Recipe) -> Hashes | None:
-    """The shingle hashes of one short text, at a fraction of the price of `hash_shingles`.
+    """Return the shingle hashes of one short text, much faster than `hash_shingles`.
 
-    None if it is not that simple: lines and sentences, fewer tokens than `size`, letters that become so many that it is
-    no longer short, markup, URLs to drop.
+    Returns None for lines and sentences, recipes that remove markup or URLs, texts of fewer than `size` tokens, and
+    texts longer than a block after folding.
     """
     if recipe.markup != "keep" or recipe.urls != "keep":
         return None
@@ -140,41 +140,41 @@ def hash_short(text: str, recipe: Recipe) -> Hashes | None:
 
 @cache
 def _weights(size: int) -> Hashes:
-    """Q**i for every token of a shingle."""
+    """Return Q**i for each token of a shingle."""
     return np.array([pow(Q, i, 2**64) for i in range(size)], np.uint64)
 
 
 def token_hashes(points: Points, edges: Places) -> Hashes:
-    """token(word) * A of runs of code points.
+    """Return token(word) * A for each run of code points.
 
-    edges: for each run in turn, ascending, the place before it and its last place.
-    A run's share of the sum of c[i] * P**i over the block it is in, times P**-start, is its own polynomial.
+    edges: for each run in turn, ascending, the position before it and its last position.
+    The polynomial of a run is its part of the sum of c[i] * P**i over its block, times P**-start.
     """
     work = np.empty(min(_BLOCK, len(points)), np.uint64)
     tokens = np.empty(len(edges) // 2, np.uint64)
     first = 0
     while first < len(tokens):
         start = int(edges[2 * first])
-        last = int(np.searchsorted(edges, start + _BLOCK)) // 2  # runs that end in the block, and those before it
+        last = int(np.searchsorted(edges, start + _BLOCK)) // 2  # the number of runs that end in this block or before
         if last == first:
             tokens[first] = _hash_long(points[start + 1 : edges[2 * first + 1] + 1])
             first += 1
             continue
         part = points[start : edges[2 * last - 1] + 1]
         running = work[: len(part)]
-        np.copyto(running, part)  # faster than what numpy does with factors of two kinds
+        np.copyto(running, part)  # faster than a product of two dtypes
         running *= _POWERS[: len(part)]
         np.add.accumulate(running, out=running)
-        here = edges[2 * first : 2 * last] - start
-        sums = running.take(here)
+        bounds = edges[2 * first : 2 * last] - start
+        sums = running.take(bounds)
         np.subtract(sums[1::2], sums[::2], out=tokens[first:last])
-        tokens[first:last] *= _INVERSES.take(here[::2])
+        tokens[first:last] *= _INVERSES.take(bounds[::2])
         first = last
     return tokens
 
 
 def _hash_long(points: Points) -> int:
-    """token(word) * A of one run longer than a block."""
+    """Return token(word) * A of one run longer than a block."""
     total, power = 0, pow(P, _BLOCK, 2**64)
     for start in reversed(range(0, len(points), _BLOCK)):
         part = points[start : start + _BLOCK]
@@ -183,13 +183,13 @@ def _hash_long(points: Points) -> int:
 
 
 def _hash_windows(tokens: Hashes, first: Places, length: Places, recipe: Recipe) -> Hashed:
-    """Hash every `size` tokens in a row.
+    """Hash every `size` consecutive tokens.
 
-    tokens: token * A. first, length: where the tokens of each text are.
+    tokens: token(word) * A. first, length: position and number of the tokens of each text.
     """
     size = recipe.size
     full = max(len(tokens) - size + 1, 0)
-    states = np.empty(len(tokens), np.uint64)  # as many as there are tokens: room for the texts shorter than a window
+    states = np.empty(len(tokens), np.uint64)  # one for each token, so that texts shorter than a window have room
     states[full:] = 0
     states[:full] = tokens[size - 1 :]
     for j in range(size - 2, -1, -1):
@@ -202,7 +202,7 @@ def _hash_windows(tokens: Hashes, first: Places, length: Places, recipe: Recipe)
 
 
 def mix(states: Hashes, seed: int) -> Hashes:
-    """The hashes of states * A (still without the seed), in place."""
+    """Turn states * A (without the seed) into hashes, in place."""
     if seed:
         states += np.uint64(seed * R * A & _MASK)
     states ^= states >> _HALF
@@ -238,9 +238,9 @@ def _hash_characters(texts: Clean, recipe: Recipe) -> Hashed:
 
 
 def _join_tokens(texts: Clean) -> tuple[Points, Places, Places]:
-    """The texts with one space for every run of separators: code points, where each text starts, how long it is."""
+    """Return the code points with one space for each run of separators, and the start and length of each text."""
     points = texts.points.copy()
-    points[texts.offsets - 1] = 1  # marks that outlive the squeezing
+    points[texts.offsets - 1] = 1  # 1 marks the end of a text in `line`
     kept = points != 0
     kept[1:] |= points[:-1] > 1
     line = points[kept]
@@ -252,7 +252,7 @@ def _join_tokens(texts: Clean) -> tuple[Points, Places, Places]:
 
 
 def _hash_groups(groups: Sequence[Sequence[str]], recipe: Recipe) -> Hashes:
-    """The hash of each group of tokens, whatever their number."""
+    """Return the hash of each group of tokens; groups can differ in length."""
     if recipe.hash == "crc32":
         numbers = [zlib.crc32(" ".join(group).encode("utf-8", "surrogatepass")) for group in groups]
         return np.array(numbers, np.uint64) << np.uint64(32)

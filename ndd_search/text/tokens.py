@@ -1,11 +1,11 @@
-"""Text to clean tokens.
+"""Convert texts to normalised tokens.
 
-A token is a run of letters, digits and the marks that belong to them; in scripts that are written without spaces
-(Han, kana, Thai, Lao, Khmer, Myanmar) it is one character with its marks. Everything else separates tokens, except
-what Unicode calls default ignorable (soft hyphens, joiners, bidi marks, variation selectors), which is left out.
+A token is a run of letters, digits and their combining marks; in scripts without spaces (Han, kana, Thai, Lao, Khmer,
+Myanmar) it is one character with its marks. All other characters separate tokens, except Unicode's default ignorable
+characters (soft hyphens, joiners, bidi marks, variation selectors), which are removed.
 
-Many texts are read at once: a table maps every code point to what becomes of it, so that a text costs one look-up a
-code point. Only a text with marks that Unicode would compose or put into another order goes through `unicodedata`.
+Many texts are processed at once: a table maps each code point to its folded form, one look-up for each code point. Only
+a text whose marks must be composed or reordered in a rare way is normalised with `unicodedata`.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ from ndd_search.text.unicode_tables import (
 Points = npt.NDArray[np.uint8] | Numbers
 
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
-_changes = re.compile(f"[{chr(DOT_ABOVE)}{chr(IOTA_BELOW)}]")  # which NFC leaves as they are, and `fold` may not
-_MOST_SWAPS = 3  # more disorder among the marks of one letter is rare
+_changes = re.compile(f"[{chr(DOT_ABOVE)}{chr(IOTA_BELOW)}]")  # NFC keeps these marks, `fold` may change them
+_MOST_SWAPS = 3  # passes of swapping neighbouring marks; a letter whose marks need more is rare
 
 
 class Clean(NamedTuple):
-    """Normalised texts one after the other, a separator before the first and after each.
+    """Normalised texts one after the other, with a separator before the first and after each.
 
-    points:  code points, uint8 if all are ASCII, else uint32; 0 wherever tokens are separated. Where tokens may stand
-             side by side, uint32 with the flags SINGLE and MARK, which `find_tokens` understands.
+    points:  code points, uint8 if all are ASCII, else uint32; 0 is a separator. If tokens can be adjacent, uint32 with
+             the flags SINGLE and MARK, from which `find_tokens` finds the boundaries.
     offsets: int64, shape (n + 1,): text i is points[offsets[i]:offsets[i + 1] - 1].
-    flags:   those that occur.
+    flags:   all flags that occur in points.
     """
 
     points: Points
@@ -66,24 +66,24 @@ class Clean(NamedTuple):
 
 
 def normalise(text: str, recipe: Recipe) -> str:
-    """The text as it is cut into tokens: markup and URLs dealt with, NFKC, case folded, ignorable characters gone."""
+    """Return the text after `prepare` and `fold`, as it is split into tokens."""
     return fold(prepare(text, recipe))
 
 
 def tokens(text: str, recipe: Recipe) -> list[str]:
-    """The tokens of a text, in order."""
+    """Return the tokens of a text, in order."""
     return split(clean([prepare(text, recipe)], apart=True).points)
 
 
 def prepare(text: str, recipe: Recipe) -> str:
-    """The text without its markup and URLs, if the recipe says so; lines and sentences are still to be seen in it."""
+    """Return the text without markup and URLs, if the recipe removes them. Line breaks and punctuation are kept."""
     if recipe.markup == "html":
         text = strip_markup(text)
     return _URL.sub(" ", text) if recipe.urls == "drop" else text
 
 
 def split(points: Points) -> list[str]:
-    """The tokens, as text."""
+    """Return the tokens as texts."""
     if points.dtype == np.uint8:
         return points.tobytes().decode("ascii").replace("\0", " ").split()
     points = np.concatenate(([0], points, [0]))
@@ -93,9 +93,9 @@ def split(points: Points) -> list[str]:
 
 
 def find_tokens(points: Points, flags: int) -> Places:
-    """Where tokens are: in turn the place before a token and its last place.
+    """Return for each token in turn the position before it and its last position.
 
-    points: as in `Clean`, a separator before and after all. flags: those that occur.
+    points: as in `Clean`, with a separator before the first and after the last token. flags: all that occur in points.
     """
     return _between(_pairs_of_kinds(points)) if flags & SINGLE else _runs(points)
 
@@ -114,9 +114,9 @@ def _between(pairs: bytes) -> Places:
 
 
 def _pairs_of_kinds(points: Points) -> bytes:
-    """What each code point is, 16 times its kind, and the one after it.
+    """Return a byte for each two neighbouring code points: 16 * the kind of the first + the kind of the second.
 
-    The kind is 0 for a separator, else 1 and what there is of _SINGLE, _MARK and _ORDERED.
+    The kind is 0 for a separator, else the sum of 1 and those of _SINGLE, _MARK and _ORDERED that are set.
     """
     kinds = (points >> _KIND).astype(np.uint8)
     kinds |= points.astype(np.bool_)
@@ -128,7 +128,7 @@ _SINGLE, _MARK, _ORDERED = (int(flag >> _KIND) for flag in (SINGLE, MARK, ORDERE
 
 
 def _where(holds: Callable[[int, int], object]) -> bytes:
-    """For each pair of kinds 1 where it holds."""
+    """Return a table for `bytes.translate`: 1 for each pair of kinds for which `holds` is true, else 0."""
     return bytes(bool(holds(pair >> 4, pair & 15)) for pair in range(256))
 
 
@@ -138,19 +138,22 @@ def _are_apart(before: int, here: int) -> bool:
 
 _BEGINS = _where(lambda before, here: here and _are_apart(before, here))
 _ENDS = _where(lambda before, here: before and _are_apart(before, here))
-# A mark whose flags are not those of what it stands on; two that may have to change places, or one that is no mark.
+# _UNSETTLED: a mark whose SINGLE flag differs from the one before it, or that follows a separator.
+# _UNORDERED: two marks that may have to be swapped, or an ORDERED code point that is no mark.
 _UNSETTLED = _where(lambda before, here: here & _MARK and (not before or (before ^ here) & _SINGLE))
 _UNORDERED = _where(lambda before, here: here & _ORDERED and (before & _ORDERED or not here & _MARK))
 
 
 def clean(texts: Sequence[str], apart: bool) -> Clean:
-    """Fold prepared texts and put 0 for everything that separates tokens.
+    """Fold prepared texts and replace every separator by 0.
 
-    apart: also separate the tokens of scripts without spaces from each other.
+    apart: whether to keep the flags that separate the tokens of scripts without spaces.
     """
     joined = "\0".join(["", *texts, ""])
     if joined.isascii():
-        ascii_points = np.frombuffer(bytearray(joined, "ascii").translate(ASCII), np.uint8)  # of bytes it takes longer
+        ascii_points = np.frombuffer(
+            bytearray(joined, "ascii").translate(ASCII), np.uint8
+        )  # faster than bytes.translate
         return Clean(ascii_points, _offsets(texts), 0)
     points, offsets = _look_up(texts, joined)
     if np.bitwise_or.reduce(points) & (ORDERED | COMPOSES):
@@ -172,14 +175,14 @@ def clean(texts: Sequence[str], apart: bool) -> Clean:
 
 
 def clean_short(text: str) -> Points:
-    """The `points` of `clean` for one text, without flags, with the fewest steps."""
+    """Return the `points` of `clean` for one short text, without flags."""
     if text.isascii():
         return np.frombuffer(f" {text} ".encode().translate(ASCII), np.uint8)
     return _look_up_short(text)[0]
 
 
 def read_short(text: str) -> tuple[Points, Places]:
-    """The code points of one text, without flags, and `find_tokens` in it, with the fewest steps."""
+    """Return the `points` of one short text, without flags, and the result of `find_tokens` for it."""
     if text.isascii():
         points: Points = np.frombuffer(f" {text} ".encode().translate(ASCII), np.uint8)
         return points, _runs(points)
@@ -188,7 +191,7 @@ def read_short(text: str) -> tuple[Points, Places]:
 
 
 def _look_up_short(text: str) -> tuple[Numbers, bytes]:
-    """The folded code points of one text, and `_pairs_of_kinds` where tokens may stand side by side."""
+    """Return the folded code points of one text, and `_pairs_of_kinds` if tokens can be adjacent, else b""."""
     table = code_point_table().points
     points = table.take(code_points(f" {text} "))
     flags = int(np.bitwise_or.reduce(points))
@@ -216,7 +219,7 @@ def _look_up_short(text: str) -> tuple[Numbers, bytes]:
 
 @cache
 def _spelling(char: str) -> str:
-    """What a SPECIAL code point becomes."""
+    """Return the text that replaces a SPECIAL code point."""
     table = code_point_table()
     number = table.points[ord(char)] & POINT
     points = table.pool[table.starts[number] :][: table.lengths[number]] & POINT
@@ -224,14 +227,14 @@ def _spelling(char: str) -> str:
 
 
 def _compose_short(looked_up: str, text: str) -> str:
-    """A folded text with its marks in order and composed, out of its folded code points."""
+    """Return the folded text with marks ordered and composed. looked_up: its folded code points."""
     if _changes.search(looked_up) or has_many_marks(looked_up):
         return f" {fold(text)} "
     return normalize("NFC", looked_up)
 
 
 def join_short(text: str) -> Points:
-    """The code points of one text with one space for every run of separators, and one before it."""
+    """Return the code points of one text, with one space for each run of separators and one before the text."""
     if text.isascii():
         return np.frombuffer(b" ".join([b"", *text.encode().translate(ASCII_SPACED).split()]), np.uint8)
     return code_points(" ".join(["", *split(clean_short(text))]))
@@ -243,7 +246,7 @@ def _offsets(texts: Sequence[str]) -> Places:
 
 
 def _look_up(texts: Sequence[str], joined: str) -> tuple[Numbers, Places]:
-    """The folded code points of texts with their flags (no longer SPECIAL), and the offsets of the texts."""
+    """Return the folded code points of texts with their flags, SPECIAL ones replaced, and the offsets of the texts."""
     table = code_point_table()
     points, offsets = table.points.take(code_points(joined)), _offsets(texts)
     places = _flagged(points, SPECIAL)
@@ -262,19 +265,19 @@ def _look_up(texts: Sequence[str], joined: str) -> tuple[Numbers, Places]:
 
 
 def _flagged(points: Numbers, flag: np.uint32) -> Places:
-    return np.flatnonzero((points & flag) != 0)  # on numbers instead of truths it takes six times as long
+    return np.flatnonzero((points & flag) != 0)  # six times as fast as flatnonzero of integers
 
 
 def _owners(places: Places, offsets: Places) -> set[int]:
-    """The texts that hold these places."""
+    """Return the indexes of the texts that contain these positions."""
     return set((np.searchsorted(offsets, places, "right") - 1).tolist()) if len(places) else set()
 
 
 def _order_marks(points: Numbers, offsets: Places) -> set[int]:
-    """Let neighbouring marks change places where Unicode wants it.
+    """Swap neighbouring marks into canonical order, in place.
 
-    Returns the texts with marks that `fold` has to see: too many in a row, more disorder, some to be moved over the dot
-    of an i.
+    Returns the texts that need `fold`: with too many marks in a row, with more than _MOST_SWAPS passes to do, or with
+    marks to be swapped with the dot of an i.
     """
     marks = _flagged(points, ORDERED)
     order = combining_orders().take(points[marks] & POINT)
@@ -295,29 +298,29 @@ def _order_marks(points: Numbers, offsets: Places) -> set[int]:
 
 
 def _compose(points: Numbers, offsets: Places) -> tuple[Numbers, Places]:
-    """Put together what NFC puts together, where the two stand side by side."""
+    """Compose neighbouring code points as NFC does. Returns the new points and offsets."""
     while len(second := _flagged(points, COMPOSES)):
         pairs = composing_pairs()
         first = points[second - 1] & POINT
         likely = pairs.is_first.take(first)
         second, first = second[likely], first[likely]
         keys = first.astype(np.uint64) << np.uint64(21) | points[second] & POINT
-        found = np.searchsorted(pairs.keys, keys)
-        found[found == len(pairs.keys)] = 0
-        known = pairs.keys[found] == keys
-        second, found = second[known], found[known]
+        pair = np.searchsorted(pairs.keys, keys)
+        pair[pair == len(pairs.keys)] = 0
+        composes = pairs.keys[pair] == keys
+        second, pair = second[composes], pair[composes]
         if not len(second):
             break
-        free = np.diff(second, prepend=-1) > 1  # of three in a row the first two come first
-        second, found = second[free], found[free]
-        points[second - 1] = code_point_table().points[pairs.composed[found]]
+        free = np.diff(second, prepend=-1) > 1  # of three in a row the first two are composed first
+        second, pair = second[free], pair[free]
+        points[second - 1] = code_point_table().points[pairs.composed[pair]]
         points = np.delete(points, second)
         offsets = offsets - np.searchsorted(second, offsets)
     return points, offsets
 
 
 def _out_of_order(points: Numbers, offsets: Places) -> set[int]:
-    """The texts with marks that must still change places, or may be composed over the head of another mark."""
+    """Return the texts with marks that are still out of order, or that may compose across another mark."""
     marks = _flagged(points, ORDERED)
     order = combining_orders().take(points[marks] & POINT)
     before = points[marks - 1] & POINT
@@ -327,7 +330,7 @@ def _out_of_order(points: Numbers, offsets: Places) -> set[int]:
 
 
 def _settle_marks(points: Numbers) -> None:
-    """Marks share the fate of what they stand on: inside a token, alone with their letter, or separators."""
+    """Give marks the SINGLE flag of their base character, in place. Marks after a separator become separators."""
     marks = _flagged(points, MARK)
     first = np.ones(len(marks), np.bool_)
     np.not_equal(marks[1:] - 1, marks[:-1], out=first[1:])

@@ -1,8 +1,8 @@
-"""What Unicode says of every code point, as tables, and the folding of one text.
+"""Tables of the folded form and class of each code point, and the folding of one text.
 
-The tables come from Python's own version of Unicode. A code point it does not know yet counts as a letter, so a newer
-Python changes a sketch only where a text holds characters younger than the older table: those that turn out to be no
-letter, to be one half of a pair of cases, or to have a compatible form.
+The tables are built from the Unicode version of the running Python. Unassigned code points count as letters. A newer
+Python therefore changes a sketch only if the text contains a character that the older version did not have and that is
+no letter, has another case, or has a compatibility decomposition.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import numpy.typing as npt
 Numbers = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
 
-# Flags above the 21 bits of a code point: may be composed with what stands before it; becomes none or several code
-# points; a token by itself; belongs to what stands before it; changes places with other marks.
+# Flags above the 21 bits of a code point. COMPOSES: may compose with the code point before it. SPECIAL: is replaced by
+# no or several code points. SINGLE: is a token by itself. MARK: belongs to the code point before it. ORDERED: a mark
+# that canonical ordering may swap.
 COMPOSES, SPECIAL, SINGLE, MARK, ORDERED = (np.uint32(1 << bit) for bit in (24, 25, 29, 30, 31))
 POINT = np.uint32(0x1FFFFF)
 
@@ -33,13 +34,14 @@ _UNSPACED = (
     (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x1AFF0, 0x1B16F), (0x20000, 0x323AF),
 )  # fmt: skip
 _UNSPACED_DIGITS = ((0x0E50, 0x0E59), (0x0ED0, 0x0ED9), (0x1040, 0x1049), (0x1090, 0x1099), (0x17E0, 0x17E9))
-_NO_TEXT = ((0x80, 0xA0), (0xD800, 0xF8FF), (0xFDD0, 0xFDEF), (0xF0000, 0x10FFFF))  # controls, surrogates, private
-# Where code points differ; the rest are ideographs and Hangul (letters that stay as they are) and yet unassigned.
+_NO_TEXT = ((0x80, 0xA0), (0xD800, 0xF8FF), (0xFDD0, 0xFDEF), (0xF0000, 0x10FFFF))  # controls, surrogates, private use
+# Ranges whose code points are looked up one by one. The rest are ideographs and Hangul, which folding keeps, and
+# unassigned code points.
 _SCANNED = ((0x80, 0x3400), (0x4DC0, 0x4E00), (0xA000, 0xAC00), (0xD7A4, 0xD800), (0xF900, 0x20000), (0x2F800, 0x2FA20),
             (0xE0000, 0xE1000))  # fmt: skip
 DOT_ABOVE, IOTA_BELOW = 0x0307, 0x0345
-IOTA_ORDER = 240  # the combining class of that iota alone
-MOST_MARKS = 30  # on one letter, as in Unicode's stream-safe format; putting more in order takes quadratic time
+IOTA_ORDER = 240  # the combining class of this iota only
+MOST_MARKS = 30  # on one letter, as in Unicode's stream-safe format; ordering more takes quadratic time
 
 ASCII = bytes(ord(chr(i).lower()) if i < 128 and chr(i).isalnum() else 0 for i in range(256))
 ASCII_SPACED = ASCII.replace(b"\0", b" ")
@@ -48,9 +50,10 @@ _turkish_i = re.compile("[i\u0131]\u0307+|\u0131")
 
 
 def fold(text: str) -> str:
-    """NFKC, case folding, default ignorable characters left out, and NFKC again, for folding may undo it.
+    """Return the text after NFKC, removal of default ignorable characters, case folding, and NFKC again.
 
-    The four letters i of Turkish (dotted or not, small or capital) become one: whose capitals they are cannot be told.
+    The second NFKC is needed because folding can break normalisation. The four letters i of Turkish (dotted or not,
+    small or capital) become one, because the language of a text, and so the case pairs, are unknown.
     """
     if text.isascii():
         return text.lower()
@@ -62,19 +65,19 @@ def fold(text: str) -> str:
 
 
 def has_many_marks(text: str) -> bool:
-    """Whether there may be more than thirty marks in a row."""
+    """Return whether the text may have more than MOST_MARKS marks in a row."""
     return _many_marks().search(text) is not None
 
 
 @cache
 def _many_marks() -> re.Pattern[str]:
     marks = re.escape("".join(map(chr, np.flatnonzero(combining_orders()[:0x10000]).tolist())))
-    mark = f"[{marks}\U00010000-\U0010ffff]"  # few of them are marks, but naming them takes ten times as long
-    return re.compile(f"{mark}{mark}{{{MOST_MARKS}}}")  # the first apart: it is what is searched for
+    mark = f"[{marks}\U00010000-\U0010ffff]"  # listing the few marks above U+FFFF is ten times slower
+    return re.compile(f"{mark}{mark}{{{MOST_MARKS}}}")  # the first one separately, so that `re` can scan for it
 
 
 def _few_marks(text: str) -> str:
-    """The text without all marks after the thirtieth in a row."""
+    """Return the text without the marks after the thirtieth in a row."""
     if not has_many_marks(text):
         return text
     points = code_points(text)
@@ -92,10 +95,10 @@ def code_points(text: str) -> Numbers:
 
 
 class Table(NamedTuple):
-    """What becomes of each code point.
+    """The folded form of each code point.
 
     points:  uint32, shape (0x110000,): the folded code point with its flags, 0 for a separator; or SPECIAL with a
-             number n: it becomes the `lengths[n]` entries of `pool` from `starts[n]` on.
+             number n: it is replaced by the `lengths[n]` entries of `pool` from `starts[n]` on.
     """
 
     points: Numbers
@@ -115,33 +118,33 @@ def code_point_table() -> Table:
     starts = np.cumsum(lengths) - lengths
     pool = points[code_points("".join(folded))]
     letters = np.cumsum(np.append(0, pool != 0))
-    nothing = (lengths > 0) & (letters[starts + lengths] == letters[starts])  # separators only
+    nothing = (lengths > 0) & (letters[starts + lengths] == letters[starts])  # replaced by separators only
     points[codes] = SPECIAL | np.arange(len(codes), dtype=np.uint32)
     points[codes[lengths == 1]] = pool[starts[lengths == 1]]
     points[codes[nothing]] = 0
     decomposed = code_points(unicodedata.normalize("NFKD", "\n".join(chars)))
     lines = np.cumsum(decomposed == ord("\n"))
-    points[codes[lines[decomposed == IOTA_BELOW]]] = IOTA_BELOW | ORDERED  # a mark that becomes a letter
+    points[codes[lines[decomposed == IOTA_BELOW]]] = IOTA_BELOW | ORDERED  # the iota is a mark that folds to a letter
     return Table(points, pool, starts, lengths)
 
 
 def _folded() -> tuple[str, list[str]]:
-    """The code points that folding changes, and what they become."""
-    known = _known().chars
-    cases = "\n".join(known).casefold().split("\n")
-    changing = [*_decompositions(), *_ignorable.findall(_scanned()), *_turkish_i.findall(known)]
-    changing += [char for char, folded in zip(known, cases, strict=True) if char != folded]
+    """Return the code points that folding changes, and the text that replaces each."""
+    assigned = _assigned().chars
+    cases = "\n".join(assigned).casefold().split("\n")
+    changing = [*_decompositions(), *_ignorable.findall(_scanned()), *_turkish_i.findall(assigned)]
+    changing += [char for char, folded in zip(assigned, cases, strict=True) if char != folded]
     chars = "".join(dict.fromkeys(changing))
     folded = fold("\n".join(chars)).split("\n")
-    # The dot of a capital i is a mark like others, until `composing_pairs` takes it away.
+    # The dot of a capital i stays a mark here; `composing_pairs` removes it.
     folded[chars.index("\u0130")] = "i\u0307"
     return chars, folded
 
 
-class LearnedOfTarget(NamedTuple):
-    """The scanned code points that are assigned.
+class Assigned(NamedTuple):
+    """The assigned code points of _SCANNED.
 
-    points: int64. kinds: uint8, the first letter of the category of each.
+    points: int64. kinds: uint8, the first letter of the general category of each.
     """
 
     chars: str
@@ -150,13 +153,13 @@ class LearnedOfTarget(NamedTuple):
 
 
 @cache
-def _known() -> LearnedOfTarget:
+def _assigned() -> Assigned:
     scanned = _scanned()
     categories = np.frombuffer("".join(map(unicodedata.category, scanned)).encode(), "S2")
     assigned = categories != b"Cn"
     points = code_points(scanned)[assigned]
     chars = points.tobytes().decode("utf-32-le")
-    return LearnedOfTarget(chars, points.astype(np.int64), categories[assigned].astype("S1").view(np.uint8))
+    return Assigned(chars, points.astype(np.int64), categories[assigned].astype("S1").view(np.uint8))
 
 
 def _scanned() -> str:
@@ -166,21 +169,21 @@ def _scanned() -> str:
 
 @cache
 def _decompositions() -> dict[str, str]:
-    """What Unicode says of those that decompose at all."""
-    chars = _known().chars
+    """Return the decomposition of each assigned code point that has one, as `unicodedata.decomposition` writes it."""
+    chars = _assigned().chars
     return {char: parts for char, parts in zip(chars, map(unicodedata.decomposition, chars), strict=True) if parts}
 
 
 def _classes() -> Numbers:
-    """Every code point as it is, with its flags; 0 for a separator, the lower case of an ASCII capital."""
+    """Return each code point with its flags; 0 for a separator, the lower case for an ASCII capital."""
     points = np.arange(0x110000, dtype=np.uint32)
     for first, last in _NO_TEXT:
         points[first : last + 1] = 0
     points[0xFFFE::0x10000] = points[0xFFFF::0x10000] = 0  # noncharacters
     points[:128] = np.frombuffer(ASCII, np.uint8)[:128]
-    known = _known()
-    points[known.points[~np.isin(known.kinds, list(b"LMN"))]] = 0
-    points[known.points[known.kinds == ord("M")]] |= MARK
+    assigned = _assigned()
+    points[assigned.points[~np.isin(assigned.kinds, list(b"LMN"))]] = 0
+    points[assigned.points[assigned.kinds == ord("M")]] |= MARK
     for first, last in _UNSPACED:
         block = points[first : last + 1]
         block[block != 0] |= SINGLE
@@ -191,15 +194,15 @@ def _classes() -> Numbers:
 
 @cache
 def native_table() -> bytes:
-    """What becomes of each code point, for the native core: uint32, 0x110000 entries and those that some point to.
+    """Return the folded form of each code point for the native core: uint32, 0x110000 entries, then the replacements.
 
-    An entry is the folded code point; from bit 21 on the rank among all combining classes of the last mark in it, 63
-    for one that no other mark can stand beside; from bit 27 on whether it is first in a composing pair, COMPOSES, MARK,
-    SINGLE and SPECIAL. In a SPECIAL one the low bits are a place in the table, of a number and so many entries.
-    At the end stand the composing pairs: the first of each, the second of each, what becomes of them, their number.
+    An entry is the folded code point in 21 bits; then, in 6 bits, the rank of the combining class of its last mark, or
+    63 if no other mark may be next to it; then, from bit 27 on, the flags: first of a composing pair, COMPOSES, MARK,
+    SINGLE, SPECIAL. The low bits of a SPECIAL entry are the index in the table of a count n, which n entries follow.
+    The table ends with the composing pairs: the first of each, the second of each, the composed ones, and their count.
     """
     table, pairs = code_point_table(), composing_pairs()
-    pool = np.zeros(len(table.pool) + len(table.lengths), np.uint32)  # each spelling after its length
+    pool = np.zeros(len(table.pool) + len(table.lengths), np.uint32)  # each replacement after its length
     heads = table.starts + np.arange(len(table.starts))
     inside = np.ones(len(pool), np.bool_)
     inside[heads] = False
@@ -207,11 +210,11 @@ def native_table() -> bytes:
     special = (table.points & SPECIAL) != 0
     entries = np.arange(len(table.points), dtype=np.uint32)
     odd = pairs.is_first | (table.points != entries)
-    odd[_known().points] = True
+    odd[_assigned().points] = True
     some = np.flatnonzero(odd & ~special)
     entries[some] = _packed(table.points[some])
     entries[special] = (heads[table.points[special] & POINT] + len(entries)).astype(np.uint32) | np.uint32(1 << 31)
-    # An i whose dot went: marks could have changed places with the dot.
+    # An i without its dot: marks may have been swapped with the dot.
     entries[0x0130] = _packed(np.array([ord("i")], np.uint32))[0] | np.uint32(63 << 21)
     composed = np.where(pairs.keys == (ord("i") << 21 | DOT_ABOVE), np.uint32(0x0130), pairs.composed)
     parts = (entries, pool, pairs.keys >> np.uint64(21), pairs.keys & POINT, composed, [len(composed)])
@@ -219,13 +222,13 @@ def native_table() -> bytes:
 
 
 def _packed(entries: Numbers) -> Numbers:
-    """Entries of `code_point_table` as `native_table` has them."""
+    """Convert entries of `code_point_table` to the layout of `native_table`."""
     points = entries & POINT
     packed: Numbers = points | _tail_ranks()[points] << np.uint32(21)
-    # A mark that does not move, and ends in one that does, is as if first in a pair.
+    # A mark that is not reordered but decomposes into one that is, is flagged like the first of a pair.
     stays = ((entries & MARK) != 0) & (combining_orders()[points] == 0) & (combining_orders(tail=True)[points] > 0)
     mark = (entries & (MARK | ORDERED)) != 0
-    single = ((entries & SINGLE) != 0) & ~mark  # a mark goes with its letter
+    single = ((entries & SINGLE) != 0) & ~mark  # a mark has the flag of its letter
     flags = (composing_pairs().is_first[points] | stays, (entries & COMPOSES) != 0, mark, single)
     for bit, flag in enumerate(flags, 27):
         packed |= flag.astype(np.uint32) << np.uint32(bit)
@@ -234,17 +237,17 @@ def _packed(entries: Numbers) -> Numbers:
 
 @cache
 def _tail_ranks() -> Numbers:
-    """The rank of each code point's last mark, among all combining classes."""
+    """Return the rank of the combining class of each code point's last mark, among all classes."""
     tails = combining_orders(tail=True)
     ranks = np.cumsum(np.bincount(tails, minlength=256) > 0, dtype=np.uint32) - np.uint32(1)  # np.unique is slow
     ranks[IOTA_ORDER] = 63
-    found: Numbers = ranks[tails]
-    return found
+    by_point: Numbers = ranks[tails]
+    return by_point
 
 
 @cache
 def combining_orders(tail: bool = False) -> npt.NDArray[np.uint8]:
-    """The canonical combining class of every code point; with `tail`, of the last mark it decomposes into."""
+    """Return the canonical combining class of each code point; with `tail`, of the last mark it decomposes into."""
     if tail:
         orders = combining_orders().copy()
         for char, parts in _decompositions().items():
@@ -252,16 +255,16 @@ def combining_orders(tail: bool = False) -> npt.NDArray[np.uint8]:
                 orders[ord(char)] = unicodedata.combining(unicodedata.normalize("NFD", char)[-1])
         return orders
     orders = np.zeros(0x110000, np.uint8)
-    marks = _known().points[_known().kinds == ord("M")]
+    marks = _assigned().points[_assigned().kinds == ord("M")]
     orders[marks] = [unicodedata.combining(chr(mark)) for mark in marks]
     return orders
 
 
 class Pairs(NamedTuple):
-    """What NFC puts together, and a dot above an i, which goes.
+    """The pairs that NFC composes, and i with a dot above, which becomes i.
 
     keys:     uint64, ascending: first code point << 21 | second.
-    composed: uint32: what becomes of them.
+    composed: uint32: the composed code point of each pair.
     is_first: bool, shape (0x110000,): whether a code point is first in any pair.
     """
 
@@ -277,12 +280,12 @@ def composing_pairs() -> Pairs:
         pair = parts.split()
         if len(pair) == 2 and pair[0][0] != "<" and unicodedata.normalize("NFC", char) == char:
             pairs[int(pair[0], 16) << 21 | int(pair[1], 16)] = ord(char)
-    for one in list(pairs.values()):
-        whole = unicodedata.normalize("NFD", chr(one))
-        for i in range(1, len(whole) - 1):  # a mark that may come when those after it are composed already
+    for composed_point in list(pairs.values()):
+        whole = unicodedata.normalize("NFD", chr(composed_point))
+        for i in range(1, len(whole) - 1):  # mark i may be composed last, after the marks behind it
             rest = unicodedata.normalize("NFC", whole[:i] + whole[i + 1 :])
-            if len(rest) == 1 and unicodedata.normalize("NFC", rest + whole[i]) == chr(one):
-                pairs[ord(rest) << 21 | ord(whole[i])] = one
+            if len(rest) == 1 and unicodedata.normalize("NFC", rest + whole[i]) == chr(composed_point):
+                pairs[ord(rest) << 21 | ord(whole[i])] = composed_point
     pairs[ord("i") << 21 | DOT_ABOVE] = ord("i")  # as `fold` does
     syllables = np.arange(0xAC00, 0xD7A4, dtype=np.uint64)
     block, final = np.divmod(syllables - np.uint64(0xAC00), np.uint64(28))

@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from ndd_search.matching.decision import Setting
-from ndd_search.matching.shared_values import Ranks
+from ndd_search.matching.rows import Ranks
 from ndd_search.tuning.pages import BARS, SETTINGS, STEP, Flags, Pages, Pair, Shares, step_of
 
 CREDIBLE = 0.9  # how probable it is that what is stated holds

@@ -18,10 +18,10 @@ from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.guards import allowed
 from ndd_search.matching.measures import judged_pairs
-from ndd_search.matching.pairs import Pairs, rows_of
-from ndd_search.matching.shared_values import Ranks
+from ndd_search.matching.pairs import Pairs
+from ndd_search.matching.rows import Ranks, rows_of
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import Sketch
+from ndd_search.sketching.sketches import Lack, Sketch
 
 Shares = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -43,7 +43,7 @@ class FoundHit:
     """
 
     id: str
-    sketch: Sketch | str
+    sketch: Sketch | Lack
     text: str
     document: Mapping[str, Any]
     numbers: Callable[[], int | None] = lambda: None
