@@ -196,7 +196,7 @@ class Conversation:
         return Answer(body, raw=state.raw)
 
     def _fetch_until_full(self, state: State) -> Fetching:
-        """Fetch the hits that the page needs, as far as possible. Returns the state, or an answer that needs no page."""
+        """Fetch the hits that the page needs, as far as possible. Returns the state, or a final answer."""
         longer: State | Answer = state
         while isinstance(longer, State) and not longer.stopped:
             state = longer
