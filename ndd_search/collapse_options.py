@@ -1,4 +1,4 @@
-"""How hits are collapsed: the options of every search, checked once where they are made."""
+"""The options that decide how hits are collapsed. Every value is checked when an object is created."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, Literal, TypedDict
 
 from ndd_search.checks import check_names, check_one_of, check_seconds, check_share, check_whole
@@ -16,37 +17,68 @@ Keep = str | Callable[[Any], Any]
 Strategy = Literal["auto", "one_phase", "two_phase", "one_trip"]
 
 
+@dataclass(frozen=True)
+class ByScore:
+    """Prefer the better rank in the engine's list."""
+
+
+@dataclass(frozen=True)
+class ByTime:
+    """Prefer the newest, or the oldest, time in a field."""
+
+    field: str
+    newest: bool
+
+
+@dataclass(frozen=True)
+class Longest:
+    """Prefer the most characters in a field, or the most shingles where the field is ""."""
+
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class Preferred:
+    """Prefer a hit whose field has one of these values, the best value first."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+Preference = ByScore | ByTime | Longest | Preferred | Callable[[Any], Any]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CollapseOptions:
     """How the hits of a request are collapsed.
 
-    min_similarity:   "auto" (see `decision`), the resemblance, or what else the recipe measures, from which two hits
-                      are near-duplicates, 0 < x <= 1, or a name for one: "identical" (1.0), "high" (0.8), "moderate"
-                      (0.5).
-    mode:             "group" shows leaders with their duplicates, "drop" leaders alone, "demote" puts duplicates after
-                      everything else, "annotate" moves nothing and says of each hit whose duplicate it is.
+    min_similarity:   the similarity, by the recipe's measure, from which two hits are near-duplicates, 0 < x <= 1; or
+                      "identical" (1.0), "high" (0.8), "moderate" (0.5), or "auto" (see `decision`).
+    mode:             "group" shows leaders with their duplicates, "drop" shows leaders alone, "demote" puts duplicates
+                      after everything else, "annotate" moves nothing and names the leader of each duplicate.
     window:           how many of the engine's hits are examined at first, at least 1; doubled while the page is short.
-    max_window:       the most hits ever examined for one search, at least `window`: the stream ends there. A list in
-                      memory (`collapse`, `merge`) has no such end.
+    max_window:       the most hits examined for one search, at least `window`. It does not apply to a list in memory
+                      (`collapse`, `merge`).
     max_per_group:    how many hits of one group are shown, at least 1.
-    keep:             which copy of a group is shown (the group keeps the rank of its best hit), of those in the first
-                      window that holds that hit: a list of wishes, the first that decides wins: "score" (the engine's
-                      order), "newest:FIELD", "oldest:FIELD", "longest" (by shingles) or "longest:FIELD" (by
-                      characters), "preferred:FIELD=best,second,...", or a callable(hit) whose smallest value wins. Ties
-                      go to the better rank.
-    min_shingles:     below this many shingles only an identical sketch is a near-duplicate: few shingles say little.
+    keep:             which copy of a group is shown, of those in the first window that holds the group's best hit. The
+                      group keeps the rank of that hit. A list of preferences; the first that tells two copies apart
+                      decides, then the better rank: "score" (the engine's order), "newest:FIELD", "oldest:FIELD",
+                      "longest" (by shingles), "longest:FIELD" (by characters), "preferred:FIELD=best,second,...", or
+                      a callable(hit) that returns a sort key, the smallest first.
+    min_shingles:     below this many shingles only an identical sketch is a near-duplicate.
     min_length_ratio: shorter / longer, in shingles, from which two hits may be near-duplicates, 0..1; 0 is off.
-    must_match:       fields in which two near-duplicates agree (price, version, language); a missing value agrees
-                      with a missing value only.
-    numbers_must_match: two near-duplicates hold the same numbers (see `numbers`): for products, releases, flats. In an
-                      index they must be stored beside the sketch (numbers=True); a hit without them stands alone.
-    time_field, max_seconds_apart: two near-duplicates are at most this far apart in that field (a datetime, an
-                      ISO 8601 text, or a number of seconds or milliseconds since 1970); a hit without a readable
-                      time stands alone.
-    strategy:         how a wrapped client fetches a page, the same page in every case: "one_phase" asks for the window
-                      with its documents, "two_phase" for the sketches of the window and then for the documents to
-                      show, "one_trip" for both at once, guessing which documents will be shown; "auto" chooses for
-                      each search. A search that cannot be taken apart is fetched in one phase.
+    must_match:       fields in which near-duplicates have equal values (price, version, language). A missing value
+                      equals only another missing value.
+    numbers_must_match: whether near-duplicates must hold the same numbers (see `text.numbers`), as for products and
+                      releases. An index must store the numbers beside the sketch (numbers=True); a hit without them
+                      stands alone.
+    time_field, max_seconds_apart: near-duplicates are at most this far apart in that field (a datetime, an ISO 8601
+                      text, or a number of seconds or milliseconds since 1970). A hit without a readable time stands
+                      alone.
+    strategy:         how a wrapped client fetches a page; the page is the same in every case. "one_phase" fetches the
+                      window with its documents, "two_phase" the sketches of the window and then the documents to show,
+                      "one_trip" both in one request, with an estimate of which documents will be shown. "auto" chooses
+                      for each search. A search that cannot be split is always fetched in one phase.
     collapse_unranked: whether a wrapped client also collapses searches that do not rank their hits: `match_all`,
                       filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
     """
@@ -92,22 +124,44 @@ class CollapseOptions:
             object.__setattr__(self, name, tuple(given))
         check_names("must_match", *self.must_match)
         check_names("time_field", self.time_field or "")
-        for wish in self.keep:
-            if not callable(wish) and not re.fullmatch(
-                r"score|longest(:.+)?|(newest|oldest):.+|preferred:[^=]+=.+", str(wish)
-            ):
-                raise ValueError(
-                    f"keep knows score, newest:FIELD, oldest:FIELD, longest, longest:FIELD, "
-                    f"preferred:FIELD=VALUE,VALUE and callables, got {wish!r}"
-                )
+        for given in self.keep:
+            preference_of(given)
         if (self.time_field is None) != (self.max_seconds_apart is None):
-            raise ValueError("time_field and max_seconds_apart are given together or not at all")
+            raise ValueError("set both time_field and max_seconds_apart, or neither")
         if self.max_seconds_apart is not None:
             check_seconds("max_seconds_apart", self.max_seconds_apart)
 
+    @property
+    def preferences(self) -> tuple[Preference, ...]:
+        """`keep`, parsed."""
+        return tuple(map(preference_of, self.keep))
+
+
+def preference_of(given: Keep) -> Preference:
+    """Parse one entry of `keep`; a callable is returned as it is. Raises ValueError for an unknown one."""
+    return given if callable(given) else _parse(str(given))
+
+
+@lru_cache(1024)
+def _parse(text: str) -> Preference:
+    match = re.fullmatch(r"(score)|(longest)(?::(.+))?|(newest|oldest):(.+)|preferred:([^=]+)=(.+)", text)
+    if match is None:
+        raise ValueError(
+            f"keep takes score, newest:FIELD, oldest:FIELD, longest, longest:FIELD, "
+            f"preferred:FIELD=VALUE,VALUE and callables, got {text!r}"
+        )
+    score, longest, long_field, order, time_field, field, values = match.groups()
+    if score:
+        return ByScore()
+    if longest:
+        return Longest(long_field or "")
+    if order:
+        return ByTime(time_field, newest=order == "newest")
+    return Preferred(field, tuple(values.split(",")))
+
 
 class CollapseChanges(TypedDict, total=False):
-    """CollapseOptions as keyword arguments of a function, for type checkers."""
+    """CollapseOptions as keyword arguments, for type checkers."""
 
     min_similarity: float | str
     mode: Mode
@@ -126,7 +180,7 @@ class CollapseChanges(TypedDict, total=False):
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:
-    """`base` (the defaults when None) with some options changed. Raises TypeError naming an unknown one."""
+    """Return `base` (the defaults when None) with some options changed. Raises TypeError for an unknown one."""
     known = [option.name for option in fields(CollapseOptions)]
     for name in changes:
         if name not in known:
@@ -137,11 +191,13 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
 
 
 def check_fit(options: CollapseOptions, recipe: Recipe) -> None:
-    """Raise ValueError for options that ask how many shingles a text has where the recipe's sketches do not say."""
+    """Raise ValueError if an option needs the number of shingles and the recipe's sketches do not give it."""
     if recipe.method != "min-k":
-        for name, asked, remedy in (
-            ("keep", "longest" in options.keep, 'name a field, "longest:FIELD"'),
+        for name, needed, remedy in (
+            ("keep", Longest() in options.preferences, 'name a field, "longest:FIELD"'),
             ("min_length_ratio", options.min_length_ratio > 0, "leave it at 0"),
         ):
-            if asked:
-                raise ValueError(f"{name} asks how long texts are, which sketches of {recipe.id} do not tell: {remedy}")
+            if needed:
+                raise ValueError(
+                    f"{name} needs the length of texts, which sketches of {recipe.id} do not give: {remedy}"
+                )

@@ -145,7 +145,7 @@ def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(frequency_tab
     ("call", "error", "problem"),
     [
         (lambda: ndd.collapse(CLIMATE), TypeError, "hits must be a list of hits, got one str"),
-        (lambda: ndd.collapse([{"body": CLIMATE}]), TypeError, "say where its text is"),
+        (lambda: ndd.collapse([{"body": CLIMATE}]), TypeError, "pass text='FIELD' or a callable"),
         (lambda: ndd.collapse([{"body": CLIMATE}], text="bdy"), InvalidDocument, "none of 1 hits: no text under"),
         (lambda: ndd.collapse(NEWS, size=-1), ValueError, "size must be at least 0, got -1"),
         (lambda: ndd.collapse(NEWS, from_="2"), TypeError, "from_ must be a whole number, got '2'"),
@@ -227,7 +227,7 @@ def test_a_setting_that_names_a_field_no_hit_has_is_told(settings: Any, caplog: 
     for _ in range(2):
         page = ndd.collapse(hits, text="body", **settings)
         assert page.info.warnings == (
-            "no hit has the field 'prize' that must_match, keep or time_field names: see to its spelling",
+            "no hit has the field 'prize' that must_match, keep or time_field names: check its spelling",
         )
     assert [record.getMessage() for record in caplog.records] == list(page.info.warnings)
     assert ndd.collapse([*hits, {"body": "x", "prize": 1}], text="body", **settings).info.warnings == ()

@@ -113,9 +113,9 @@ def test_an_impossible_recipe_is_refused(settings: dict[str, Any], problem: str)
         ({"strategy": "fast"}, "strategy must be one of auto, one_phase, two_phase, one_trip"),
         ({"window": 0}, "window must be at least 1"),
         ({"window": 200, "max_window": 100}, "window must be at most max_window, 100, got 200"),
-        ({"keep": ["best"]}, "keep knows score, newest:FIELD"),
-        ({"keep": ["newest"]}, "keep knows score, newest:FIELD"),
-        ({"time_field": "date"}, "given together"),
+        ({"keep": ["best"]}, "keep takes score, newest:FIELD"),
+        ({"keep": ["newest"]}, "keep takes score, newest:FIELD"),
+        ({"time_field": "date"}, "set both"),
         ({"time_field": "date", "max_seconds_apart": -1}, "max_seconds_apart must be at least 0"),
     ],
 )

@@ -174,7 +174,7 @@ def test_the_first_document_without_text_is_named_with_the_fields_that_lack_it(
     with caplog.at_level(logging.WARNING, "ndd_search"):
         through({"_id": "7"}, {"_id": "8"}, fields={"ndd": ["title", "body"], "ndd_next": "body"})
     (line,) = caplog.messages
-    assert line.startswith("document 7 has no text in title, body and goes without a sketch")
+    assert line.startswith("document 7 has no text in title, body and gets no sketch")
 
 
 @pytest.mark.parametrize(

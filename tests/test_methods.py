@@ -197,7 +197,7 @@ def test_what_asks_for_the_length_of_texts_is_refused_where_sketches_do_not_tell
         if recipe.method == "min-k":
             assert len(ndd.collapse([STORY, OTHER], recipe=recipe, **asked)) == 2
         else:
-            with pytest.raises(ValueError, match=f"{next(iter(asked))} asks how long texts are.*{recipe.id}"):
+            with pytest.raises(ValueError, match=f"{next(iter(asked))} needs the length of texts.*{recipe.id}"):
                 ndd.collapse([STORY, OTHER], recipe=recipe, **asked)
 
 
@@ -231,5 +231,5 @@ def test_a_server_stores_finds_and_collapses_them(recipe: Recipe, engine: Engine
         assert sorted("ab" if hit["_id"] in "ab" else hit["_id"] for hit in hits) == ["ab", "c"]
         assert answer["ndd"]["hidden"] == 1
         if recipe.method != "min-k":
-            with pytest.raises(ValueError, match=r"sketches of .* do not tell"):
+            with pytest.raises(ValueError, match=r"sketches of .* do not give"):
                 client.search(index=index, body={"query": {"match_all": {}}, "ndd": {"keep": ["longest"]}})

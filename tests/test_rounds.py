@@ -16,7 +16,7 @@ from ndd_search.collapse_options import CollapseOptions
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.msearch import multi_conversation
 from ndd_search.middleware.settings import settings_of
-from ndd_search.middleware.strategies import Seen, own_part, sketches_only, strategy_of, stretches, together
+from ndd_search.middleware.strategies import Seen, own_part, ranges_of, sketches_only, strategy_of, together
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import Fetch
 from ndd_search.recipe import Recipe
@@ -161,8 +161,8 @@ def test_the_own_part_holds_the_page_that_the_engine_would_show(start: int, size
 
 
 @given(st.sets(st.integers(0, 300), min_size=1))
-def test_stretches_hold_every_place_once_and_are_few(ranks: set[int]) -> None:
-    made = stretches(ranks)
+def test_ranges_hold_every_place_once_and_are_few(ranks: set[int]) -> None:
+    made = ranges_of(ranks)
     held = [place for one in made for place in range(one.start, one.start + one.size)]
     assert held == sorted(set(held))
     assert ranks <= set(held)
@@ -171,8 +171,8 @@ def test_stretches_hold_every_place_once_and_are_few(ranks: set[int]) -> None:
 
 
 def test_near_places_make_one_stretch_and_far_ones_their_own() -> None:
-    assert stretches({3, 5, 9}) == [Fetch(3, 7)]
-    assert stretches({3, 60, 62}) == [Fetch(3, 1), Fetch(60, 3)]
+    assert ranges_of({3, 5, 9}) == [Fetch(3, 7)]
+    assert ranges_of({3, 60, 62}) == [Fetch(3, 1), Fetch(60, 3)]
 
 
 def test_several_searches_travel_as_one_msearch_for_their_target() -> None:
@@ -215,7 +215,7 @@ def test_searches_and_writes_go_on_without_a_cache_that_fails(caplog: pytest.Log
         write = Request("PUT", "/news/_doc/1", {}, {}, {"body": "new"})
         assert driver.handle(write, lambda _: Answer({"result": "updated"})).body == {"result": "updated"}
     assert [record.getMessage() for record in caplog.records] == [
-        "searches go on without the cache, which failed: ConnectionError('cannot get')"
+        "the cache failed, searches continue without it: ConnectionError('cannot get')"
     ]
 
 

@@ -235,7 +235,7 @@ def test_hits_are_compared_piece_by_piece_with_the_same_result(
     engine: Engine, options: CollapseOptions, piece: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ndd_search.paging.stream._PIECE", piece)
+        patch.setattr("ndd_search.paging.stream._BATCH", piece)
         pieces = engine.page(0, 1000, options)
     whole = engine.page(0, 1000, options)
     assert (pieces.groups, pieces.info.kept) == (whole.groups, whole.info.kept)

@@ -1,4 +1,4 @@
-"""elasticsearch-py 8 and 9: the hook on its transport.
+"""Hooks into the transport of elasticsearch-py 8 and 9.
 
 Elasticsearch(..., transport_class=Transport)                             # for libraries that make their own client
 AsyncElasticsearch(..., transport_class=AsyncTransport.using(window=50))  # with settings of ndd_search.wrap
@@ -50,7 +50,7 @@ def perform(
     target: str,
     **others: Any,
 ) -> TransportApiResponse:
-    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    """Handle one call of the client. inner: the transport's own perform_request."""
     driver.settings.memory.serve(transport)
     original = _request(method, target, **others)
 
@@ -58,7 +58,7 @@ def perform(
         return _answer(inner(request.method, _target(request, original, target), **_others(request, original, others)))
 
     writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
-    return _given(driver.handle(original, send, writable, timeout), transport)
+    return _client_response(driver.handle(original, send, writable, timeout), transport)
 
 
 async def perform_async(
@@ -69,7 +69,7 @@ async def perform_async(
     target: str,
     **others: Any,
 ) -> TransportApiResponse:
-    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    """Handle one call of the client. inner: the transport's own perform_request."""
     driver.settings.memory.serve(transport)
     original = _request(method, target, **others)
 
@@ -78,17 +78,17 @@ async def perform_async(
         return _answer(await inner(*called, **_others(request, original, others)))
 
     writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
-    return _given(await driver.handle_async(original, send, writable, timeout), transport)
+    return _client_response(await driver.handle_async(original, send, writable, timeout), transport)
 
 
 def _request(method: str, target: str, *, body: Any = None, headers: Any = None, **_others: Any) -> Request:
-    path, _, query = target.partition("?")  # urlsplit would take "//index/_search" for an address
+    path, _, query = target.partition("?")  # urlsplit would read "//index/_search" as a host
     named = headers if isinstance(headers, Mapping) else {}
     return Request(method, path, dict(parse_qsl(query, keep_blank_values=True)), named, body)
 
 
 def _is_writable(transport: elastic_transport.Transport, others: Mapping[str, Any], body: Any) -> bool:
-    """Whether the client can write a body."""
+    """Return whether the client can serialize a body."""
     headers = others.get("headers", DEFAULT)
     kind = HttpHeaders({} if headers is DEFAULT else headers).get("content-type")
     try:
@@ -99,7 +99,7 @@ def _is_writable(transport: elastic_transport.Transport, others: Mapping[str, An
 
 
 def _timeout(transport: elastic_transport.Transport, others: Mapping[str, Any]) -> float | None:
-    """Seconds that the caller lets one request take, None for any time."""
+    """Return the caller's timeout of one request in seconds, None for no limit."""
     given: Any = others.get("request_timeout", DEFAULT)
     if given is DEFAULT:
         pool = getattr(transport, "node_pool", None)  # a class of the caller's own may have none
@@ -109,7 +109,7 @@ def _timeout(transport: elastic_transport.Transport, others: Mapping[str, Any]) 
 
 
 def _target(request: Request, original: Request, target: str) -> str:
-    """Path and query. Parameters that are left alone go out as they came, byte for byte."""
+    """Return path and query. Unchanged parameters keep their bytes."""
     if request is original:
         return target
     pieces = [(unquote_plus(piece.partition("=")[0]), piece) for piece in target.partition("?")[2].split("&")]
@@ -127,8 +127,8 @@ def _others(request: Request, original: Request, others: Mapping[str, Any]) -> d
     if request.timeout is not None:
         own = others.get("request_timeout")
         least = min(own, request.timeout) if isinstance(own, int | float) else request.timeout
-        changed.update(request_timeout=least, max_retries=0)  # retries would take as long again
-    if original.body is None or request.parts:  # of the same kind as what is accepted, or the server refuses it
+        changed.update(request_timeout=least, max_retries=0)  # each retry would take the timeout again
+    if original.body is None or request.parts:  # the server requires the compatibility version of `accept`
         names = {name.lower(): value for name, value in request.headers.items()}
         kind = names.get("accept", "application/json")
         changed["headers"] = HttpHeaders(request.headers)
@@ -141,8 +141,8 @@ def _answer(response: TransportApiResponse) -> Answer:
     return Answer(body, meta.status, response)
 
 
-def _given(answer: Answer, transport: elastic_transport.Transport) -> TransportApiResponse:
-    """What the client expects: the engine's own answer, or ours with the facts of the first round."""
+def _client_response(answer: Answer, transport: elastic_transport.Transport) -> TransportApiResponse:
+    """Return a response of the client's type: the engine's own, or our body with the meta data of the first trip."""
     raw = answer.raw
     if raw is not None:
         return raw if raw[1] is answer.body else TransportApiResponse(raw[0], answer.body)

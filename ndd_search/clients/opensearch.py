@@ -1,4 +1,4 @@
-"""opensearch-py 2 and 3: the hook on its transport.
+"""Hooks into the transport of opensearch-py 2 and 3.
 
 OpenSearch(..., transport_class=Transport)                             # for libraries that make their own client
 AsyncOpenSearch(..., transport_class=AsyncTransport.using(window=50))  # with settings of ndd_search.wrap
@@ -20,8 +20,8 @@ with importing("opensearchpy", "wrapping OpenSearch", "opensearch-py", "opensear
     import opensearchpy
 
 _TIMEOUTS = ("request_timeout", "timeout")
-_USUAL_TIMEOUT = 10.0  # seconds, of a connection that was told nothing else
-_OF_THE_CLIENT = (*_TIMEOUTS, "ignore")  # parameters the transport takes for itself: numbers, lists
+_DEFAULT_TIMEOUT = 10.0  # seconds, of a connection without a timeout of its own
+_OF_THE_CLIENT = (*_TIMEOUTS, "ignore")  # parameters that the transport itself uses and does not send
 
 
 class Transport(DriverMixin, opensearchpy.Transport):
@@ -34,7 +34,7 @@ class Transport(DriverMixin, opensearchpy.Transport):
         return perform(self.ndd, super().perform_request, self, method, url, *arguments, **others)
 
 
-if hasattr(opensearchpy, "AsyncTransport"):  # opensearch-py has it only where aiohttp is installed
+if hasattr(opensearchpy, "AsyncTransport"):  # exists only if aiohttp is installed
 
     class AsyncTransport(DriverMixin, opensearchpy.AsyncTransport):
         """opensearchpy.AsyncTransport whose searches are collapsed."""
@@ -50,7 +50,7 @@ if hasattr(opensearchpy, "AsyncTransport"):  # opensearch-py has it only where a
 def perform(
     driver: Driver, inner: Callable[..., Any], transport: Any, method: str, url: str, *arguments: Any, **others: Any
 ) -> Any:
-    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    """Handle one call of the client. inner: the transport's own perform_request."""
     driver.settings.memory.serve(transport)
     named = _named(arguments, others)
     original = _request(method, url, named)
@@ -71,7 +71,7 @@ async def perform_async(
     *arguments: Any,
     **others: Any,
 ) -> Any:
-    """One call of the client, by way of the hook. inner: the transport's own perform_request."""
+    """Handle one call of the client. inner: the transport's own perform_request."""
     driver.settings.memory.serve(transport)
     named = _named(arguments, others)
     original = _request(method, url, named)
@@ -85,7 +85,7 @@ async def perform_async(
 
 
 def _named(arguments: tuple[Any, ...], others: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of perform_request by name; None for none is what the transport takes as well."""
+    """Return the arguments of perform_request by name."""
     names = ("params", "body", "timeout", "ignore", "headers")
     return {**dict(zip(names, arguments, strict=False)), **others}
 
@@ -101,13 +101,13 @@ def _text(value: Any) -> str:
 
 
 def _answer(body: Any) -> Answer:
-    """What came back. Where the caller ignores a failure, only its body tells of it."""
+    """Return the answer. If the caller ignores a status, only the body reports the failure."""
     status = body.get("status") if isinstance(body, dict) and "error" in body else None
     return Answer(body, status if isinstance(status, int) else HTTPStatus.OK)
 
 
 def _is_writable(transport: Any, body: Any) -> bool:
-    """Whether the client can write a body."""
+    """Return whether the client can serialize a body."""
     try:
         transport.serializer.dumps(body)
     except Exception:
@@ -116,10 +116,12 @@ def _is_writable(transport: Any, body: Any) -> bool:
 
 
 def _timeout(named: Mapping[str, Any], transport: Any) -> float | None:
-    """Seconds that the caller lets one request take, as the transport finds them."""
+    """Return the caller's timeout of one request in seconds, resolved like in the transport."""
     params = named.get("params") or {}
     given = named.get("timeout") or params.get("request_timeout") or params.get("timeout")
-    return given if isinstance(given, int | float) else getattr(transport, "kwargs", {}).get("timeout", _USUAL_TIMEOUT)
+    return (
+        given if isinstance(given, int | float) else getattr(transport, "kwargs", {}).get("timeout", _DEFAULT_TIMEOUT)
+    )
 
 
 def _others(request: Request, original: Request, named: Mapping[str, Any], transport: Any) -> dict[str, Any]:
@@ -129,7 +131,7 @@ def _others(request: Request, original: Request, named: Mapping[str, Any], trans
     kept = {name: value for name, value in given.items() if name in _OF_THE_CLIENT}
     same = {name: given[name] for name, value in request.params.items() if original.params.get(name) == value}
     timeout: dict[str, Any] = {}
-    if request.timeout is not None:  # the transport takes what is said last, and sends the rest to the server
+    if request.timeout is not None:  # the transport uses one of them and sends the others to the server
         own = [kept.pop(name, None) for name in _TIMEOUTS] + [named.get("timeout")]
         timeout["timeout"] = min([request.timeout, *(one for one in own if isinstance(one, int | float))])
     body = "".join(f"{transport.serializer.dumps(line)}\n" for line in request.body) if request.parts else request.body

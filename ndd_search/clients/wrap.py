@@ -1,4 +1,4 @@
-"""One line in front of a search client: `client = ndd_search.wrap(client)`."""
+"""Wraps a search client: `client = ndd_search.wrap(client)`."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from ndd_search.middleware.settings import WrapSettings, settings_of
 
 Client = TypeVar("Client")
 
-# The package of a client, the module of ours that knows it, and the attribute that holds its transport.
+# Package of a client -> our module for it, and the attribute that holds the client's transport.
 _FAMILIES = {"elasticsearch": ("elasticsearch", "_transport"), "opensearchpy": ("opensearch", "transport")}
 
 
 def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
-    """Collapse the near-duplicates of every search through a client, whoever sends it; returns that client.
+    """Collapse the near-duplicates in every search through a client. Returns the same client.
 
     client:      Elasticsearch, AsyncElasticsearch, OpenSearch or AsyncOpenSearch. Wrapping it again changes settings.
-    recipe:      whose sketches are compared (Recipe()). field: the object that holds them ("ndd").
-    cache:       True: 64 MB in this process, ten seconds; False; or a cache.Cache, which other clients may share. What
-                 was found before a write through this client is not used after it.
-    time_budget: seconds after which a search asks for no more hits, None for no limit.
-    bypass_seconds: seconds during which an index without sketches is searched as if the client were not wrapped (60).
+    recipe:      of the sketches that are compared (Recipe()). field: the object that holds them ("ndd").
+    cache:       True: 64 MB in this process, for ten seconds; False; or a cache.Cache, which other clients may share. A
+                 write through this client invalidates earlier entries.
+    time_budget: seconds after which a search fetches no more hits, None for no limit.
+    bypass_seconds: seconds during which searches of an index without sketches are left alone (60).
     frequency_table: for min_similarity="auto". True counts the document frequency of sketch values in a sample of 5,000
-                 documents of each index, once an hour; False decides without a table; or a FrequencyTable of your own.
-    settings:    a file of CollapseOptions that `ndd-search tune` wrote, or that looks like it (see settings_file).
+                 documents of each index, once an hour; False uses no table; or a FrequencyTable of your own.
+    settings:    a file of CollapseOptions, as `ndd-search tune` writes it (see settings_file).
     sketch:      text fields by pattern of index names, {"news*": ["title", "body"]}, or with settings of with_sketches,
-                 {"news*": {"fields": ["title", "body"], "keys": 8, "numbers": True}}: documents written to such
-                 indexes through the client (index, create, update, bulk) get their sketch on the way.
+                 {"news*": {"fields": ["title", "body"], "keys": 8, "numbers": True}}. Documents written to such
+                 indexes through the client (index, create, update, bulk) get a sketch.
     others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...
-    A search may bring its own options in its body, "ndd": {"mode": "annotate"}, or "ndd": false to be left alone; so
-    does every search inside `with ndd_search.options(...)`. A search that does not rank its hits (`match_all`, filters
-    alone, a sort by `_doc`) is left alone unless its body has "ndd": true or options, or collapse_unranked=True.
-    Raises TypeError for what is no such client and for an unknown setting, ValueError for a value that cannot be.
+    A search may set its own options in its body, "ndd": {"mode": "annotate"}, or "ndd": false to be left alone.
+    `with ndd_search.options(...)` does the same for every search inside it. A search that does not rank its hits
+    (`match_all`, filters alone, a sort by `_doc`) is left alone unless its body has "ndd": true or options, or
+    collapse_unranked=True.
+    Raises TypeError for any other client and for an unknown setting, ValueError for an invalid value.
     """
     module, attribute = _family(client)
     driver = Driver(settings_of(**settings))
@@ -49,7 +50,7 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
 
 
 def unwrap(client: Client) -> Client:
-    """Take back `wrap`; returns the client. A client that is not wrapped stays as it is."""
+    """Undo `wrap`. Returns the client; a client that is not wrapped is not changed."""
     _, attribute = _family(client)
     transport = getattr(client, attribute)
     if isinstance(transport, View):
@@ -69,11 +70,11 @@ def _family(client: object) -> tuple[str, str]:
 
 
 class View:
-    """A second face of a client's transport: of its class, with its attributes, and perform_request of its own.
+    """A second object for a client's transport: same class and attributes, but its own perform_request.
 
-    `__dict__` is the transport's own, so what is set on one of them is set on both. What is in slots is not: other
-    clients that share the transport stay as they are, and `unwrap` gives the transport back untouched. A slot goes
-    before `__dict__`, so this perform_request is called even where the transport was given one of its own.
+    Both share one `__dict__`, so an attribute set on one of them is set on both. Slots are not shared: other clients
+    with the same transport are not affected, and `unwrap` restores the transport unchanged. A slot takes precedence
+    over `__dict__`, so this perform_request is called even if one was set on the transport itself.
     """
 
     __slots__ = ("_module", "inner", "ndd", "perform_request")
@@ -92,7 +93,7 @@ def _view(transport: Any, driver: Driver, module: str) -> View:
     view: View = object.__new__(_view_class(kind))
     object.__setattr__(view, "__dict__", vars(transport))
     view.inner, view.ndd, view._module = transport, driver, module
-    view.perform_request = _way(transport, driver, module)
+    view.perform_request = _hooked(transport, driver, module)
     return view
 
 
@@ -101,8 +102,8 @@ def _view_class(kind: type) -> type[View]:
     return type(kind.__name__, (View, kind), {"__slots__": (), "__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
-def _way(transport: Any, driver: Driver, module: str) -> Callable[..., Any]:
-    """perform_request by way of the hook; the transport's own is looked up at each call, as others may replace it."""
+def _hooked(transport: Any, driver: Driver, module: str) -> Callable[..., Any]:
+    """Return a perform_request with our hook. The transport's own is looked up per call, as others may replace it."""
     family = import_module(f"ndd_search.clients.{module}")
 
     def perform_request(*arguments: Any, **others: Any) -> Any:

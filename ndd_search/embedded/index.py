@@ -51,7 +51,7 @@ from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable
 from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SingleFlight, cache_key
 from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
-from ndd_search.paging.keep import wishes_about
+from ndd_search.paging.keep import adapt_callables
 from ndd_search.paging.page import Fetch, fetch_until_full, next_fetch, run, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
@@ -253,7 +253,7 @@ class Index:
         def plain(hit: StoredHit) -> dict[str, Any]:
             return {"_index": self._name, "_id": hit.id, "_score": hit.score, "_source": view.document(hit)}
 
-        page = slice_page(stream, from_, size, view, replace(options, keep=wishes_about(plain, options.keep)))
+        page = slice_page(stream, from_, size, view, replace(options, keep=adapt_callables(plain, options.keep)))
         own = perf_counter() - began - view.seconds
         page = replace(page, info=replace(page.info, took=own, cache="hit" if is_cached else "miss"))
         hits = hits_of(page, plain)

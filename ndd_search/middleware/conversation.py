@@ -1,8 +1,8 @@
-"""One search on its way to an engine and back, without any I/O: requests come out, answers are sent in.
+"""Carries out one search as a generator that yields requests and is sent answers. Nothing here does I/O.
 
-An exception of the client is thrown into the flow at the place where its request came out. On the first request it
-passes through untouched; later it ends the search for more hits, and the caller gets the page made of what is there.
-How hits are fetched is in `rounds`; where that does not work out, the search starts again and is fetched in one phase.
+An exception of the client is thrown into the generator where its request was yielded. On the first request it passes
+through unchanged. Later it ends the fetching of hits, and the caller gets the page made of the hits fetched so far.
+`strategies` decides how hits are fetched. If the chosen strategy fails, the search starts again in one phase.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from ndd_search.middleware.strategies import (
     documents_of,
     goes_together,
     own_part,
+    ranges_of,
     sketches_only,
     strategy_of,
-    stretches,
 )
 from ndd_search.middleware.unsketched import has_sketches, look_for_sketches, peeked, saw_a_sketch
 from ndd_search.paging.cache import cache_key
@@ -63,44 +63,44 @@ from ndd_search.rest.source_filter import SketchFilter
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Lack, Sketch
 
-_MAPPED = 3600.0  # seconds until we look again whether a recipe is still mapped as text
+_MAPPED = 3600.0  # seconds until we check again whether recipes are mapped as text
 
 _NO_NUMBERS = (
     "hits without stored numbers stand alone: run ndd-search backfill --numbers, or turn numbers_must_match off"
 )
-# Statuses with which an engine, or what stands before it, may refuse our request where it takes the user's own.
+# Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
 _REFUSED = {HTTPStatus.BAD_REQUEST}
 _REFUSED_MSEARCH = {
     *(*_REFUSED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED),
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,  # it holds the query twice
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,  # our `_msearch` holds the query twice
 }
 _WIDER = "the engine refused the wider request: "
 _PARTIAL = "the engine's answer is partial, the page is made of it"
 _NO_DOCUMENTS = "the documents to show could not be fetched, the page is the engine's own"
 
 Flow = Generator[Request, Answer, Answer]
-Rounds = Generator[Request, Answer, State | Answer]
+Fetching = Generator[Request, Answer, State | Answer]
 
 
 def conversation(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Conversation | None:
-    """How to answer a request, None when it is left alone.
+    """Return how to answer a request, None if it is left alone.
 
-    changes: options of the surrounding `ndd_search.options`; None switches us off.
-    Raises TypeError or ValueError for options that cannot be.
+    changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
+    Raises TypeError or ValueError for invalid options.
     """
     search = None if changes is None else read_search(request)
     if search is None or changes is None:
         return None
-    wishes = {**changes, **search.changes}
-    remember = bool(wishes.pop("cache", True))
-    options = collapse_options(settings.options, **wishes)
+    combined = {**changes, **search.changes}
+    remember = bool(combined.pop("cache", True))
+    options = collapse_options(settings.options, **combined)
     if search.limits.apart and not goes_together(search.request):
         search = search.as_found
     if not search.is_collapsed(options):
         return None
     wanted, limit = search.start + search.size, settings.known.about(search.target).window_limit
     if wanted > limit or settings.clock() < settings.known.of_caller(search.target_of_caller).bypass_until:
-        return None  # so deep that the engine itself has to say what it can do; or without a sketch to compare
+        return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
     most = min(options.max_window, limit, max(search.limit or limit, wanted))
     if search.one_window:
         doublings = max(0, (wanted - 1) // options.window).bit_length()
@@ -110,36 +110,36 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
 
 
 class Conversation:
-    """What is said to the engine for one search, and what the caller gets."""
+    """The requests for one search, and the answer for its caller."""
 
     def __init__(self, search: Search, options: CollapseOptions, settings: Settings, remember: bool) -> None:
         self.search, self.options, self.settings = search, options, settings
         self._round_trips = RoundTrips(settings.time_budget)
         self._remember = remember and settings.cache is not None
         self._weighs = options.min_similarity == "auto" and settings.recipe.measure == "kmv"
-        self._common: FrequencyTable | None = None
+        self._frequency_table: FrequencyTable | None = None
         self._is_new = True
         self.key: bytes | None = None
         if self._remember and not any(map(callable, options.keep)):
             self.key = self._make_key(options, search.start, search.size)
 
     def _choose(self) -> None:
-        """What to read of hits and how to fetch them, by what is known of the target now."""
-        known, now = self._known, self.settings.clock()
+        """Choose what to read of hits and how to fetch them, from what is learned of the target now."""
+        learned, now = self._learned, self.settings.clock()
         numbers = [self._field.numbers] if self.options.numbers_must_match else []
         values = fields_of(self.options)
-        self._sketch_reading = sketch_reading(self._field, text=now < known.text_until, sketched=known.sketched)
+        self._sketch_reading = sketch_reading(self._field, text=now < learned.text_until, sketched=learned.sketched)
         self._reading = self._sketch_reading.and_of(numbers, values)
         hidden = [name for name in {*self._field.paths, *values} if not asked_for(self.search, self._field, name)]
         self._not_asked_for = [name for name in hidden if name in (*values, *numbers)]
         self._sketch_fields = [name for name in hidden if name not in self._not_asked_for]
         self.strategy: Strategy = "one_phase"
-        if now >= known.whole_until:
-            seen = self._known_to_caller.seen
+        if now >= learned.whole_until:
+            seen = self._learned_of_caller.seen
             self.strategy = strategy_of(self.search, self.options, self._reading, seen if now < seen.until else Seen())
 
     def remembered(self) -> Answer | None:
-        """The finished page, if it is in the cache."""
+        """Return the finished page if it is in the cache."""
         body = self.settings.memory.recall_page(self.key)
         if body is None:
             return None
@@ -148,110 +148,113 @@ class Conversation:
         return Answer(body)
 
     def wait(self, flight: Future[None], most: float) -> Waiting:
-        """Until somebody else has made the same page: as long as our own budget allows, and `most` seconds."""
+        """Wait until another caller has made the same page, at most `most` seconds and within the time budget."""
         return self._round_trips.wait(flight, most)
 
     def flow(self) -> Flow:
-        """Ask for hits until the page is full; the generator's value is the answer for the caller."""
+        """Fetch hits until the page is full, and return the answer for the caller."""
         self._choose()
         if self._is_new:
             self._is_new = False
             if (
-                self.settings.clock() < self._known_to_caller.bypass_until
-            ):  # learnt while this search waited for another
+                self.settings.clock() < self._learned_of_caller.bypass_until
+            ):  # learned while this search waited for another
                 return (yield self.search.request)
             page = yield from peeked(self.search, self.settings, self._sketch_reading, self._round_trips)
             if page is not None:
                 return replace(page, body=self._filtered(page.body)) if page.has_hits else page
             self.settings.known.came_back(self.search.target, self.search.target_of_caller)
-        known = self.settings.memory.recall_state(self._stream_key) if self._moment else None
-        if known is not None and not self._decides_by(known.table):
-            known = None
+        cached = self.settings.memory.recall_state(self._stream_key) if self._moment else None
+        if cached is not None and not self._use_table(cached.table):
+            cached = None
         try:
-            return (yield from self._page(known or State()))
+            return (yield from self._page(cached or State()))
         except DoesNotFit:
             self.strategy = "one_phase"
-            if known is None:  # else it is just older than the index
+            if cached is None:  # a cached stream may merely be older than the index
                 self._learn(whole_until=self.settings.clock() + self.settings.bypass_seconds)
         return (yield from self._page(State()))
 
-    def _page(self, known: State) -> Flow:
-        state = yield from self._filled(known)
+    def _page(self, cached: State) -> Flow:
+        """Fetch what the page needs beyond a state, and return the answer. cached: State() if nothing is cached."""
+        state = yield from self._fetch_until_full(cached)
         if isinstance(state, Answer):
             return state
         page = slice_page(state.stream, self.search.start, self.search.size, self._reader(), self.options)
         gap = page.ranks - state.documents.keys()
-        if state is not known and self.strategy == "one_trip":
+        if state is not cached and self.strategy == "one_trip":
             self._learn_from(state, bool(gap))
         if gap:
             state = yield from self._with_documents(state, page.ranks)
         if page.groups and page.groups[0].rank not in state.documents:
-            return (yield from self._as_it_came(_NO_DOCUMENTS))
-        if state is not known and state.lasting:
+            return (yield from self._own_request(_NO_DOCUMENTS))
+        if state is not cached and state.lasting:
             self.settings.memory.remember_state(self._stream_key, state, self._moment)
-        body = self._response(state, page, "off" if self._stream_key is None else "hit" if state is known else "miss")
+        body = self._response(state, page, "off" if self._stream_key is None else "hit" if state is cached else "miss")
         if state.lasting:
             self.settings.memory.remember_page(self.key, body, state, self._moment)
         return Answer(body, raw=state.raw)
 
-    def _filled(self, state: State) -> Rounds:
-        """The state with as many hits as the page takes, as far as they can be had; or an answer that needs no page."""
+    def _fetch_until_full(self, state: State) -> Fetching:
+        """Fetch the hits that the page needs, as far as possible. Returns the state, or a final answer."""
         longer: State | Answer = state
         while isinstance(longer, State) and not longer.stopped:
             state = longer
-            wish = next_fetch(state.stream, self.search.start, self.search.size, self.options)
-            if wish is None:
+            fetch = next_fetch(state.stream, self.search.start, self.search.size, self.options)
+            if fetch is None:
                 break
-            longer = yield from (self._first(wish) if state.envelope is None else self._next(state, wish))
+            longer = yield from (self._first(fetch) if state.envelope is None else self._next(state, fetch))
         return longer
 
-    def _first(self, wish: Fetch) -> Rounds:
+    def _first(self, fetch: Fetch) -> Fetching:
+        """Make the first trip."""
         refusals = _REFUSED_MSEARCH if self.strategy == "one_trip" or self.search.limits.apart else _REFUSED
-        answers = yield from self._round_trips.first(self._requests(wish, first=True), refusals)
+        answers = yield from self._round_trips.first(self._requests(fetch, first=True), refusals)
         if isinstance(answers, Answer):
             return answers
         if self.strategy != "one_phase" and trouble(answers, like=answers[0]):
             raise DoesNotFit
         if self.search.limits.apart and trouble(answers, like=answers[0]):
             self.search = self.search.as_found
-            return (yield from self._first(wish))
+            return (yield from self._first(fetch))
         if not answers[0].has_hits:
-            return (yield from self._as_asked(answers[0]))
+            return (yield from self._after_refusal(answers[0]))
         if answers[0].refusals and (instead := (yield from self._refused_in_part(answers[0]))):
             return instead
         self._hide_sketches(answers)
         sketched = any(self._field.sketch in (hit.get("fields") or {}) for hit in answers[-1].hits)
         if sketched and self._weighs and self.settings.counts_document_frequency:
             yield from sample_frequency_table(self.search, self.settings, self._sketch_reading, self._round_trips)
-        state = self._extended(State(table=self._current_table()), answers, wish)
+        state = self._extended(State(table=self._current_table()), answers, fetch)
         if {"missing"}.issuperset(state.stream.lacking):
             return (yield from self._without_sketches(state))
         saw_a_sketch(self.search, self.settings)
-        if "" in state.stream.lacking and not self._known.sketched:
+        if "" in state.stream.lacking and not self._learned.sketched:
             self._learn(sketched=True)
         return state
 
-    def _next(self, state: State, wish: Fetch) -> Rounds:
-        if state.partial:  # the ranks of another answer, a whole one perhaps, are not its ranks
+    def _next(self, state: State, fetch: Fetch) -> Fetching:
+        """Make a later trip for more hits."""
+        if state.partial:  # ranks of another answer, perhaps a complete one, differ from those of a partial answer
             return replace(state, stopped=_PARTIAL)
-        answers = yield from self._round_trips.later(self._requests(wish, first=False))
+        answers = yield from self._round_trips.later(self._requests(fetch, first=False))
         reason = trouble(answers, like=Answer(state.envelope))
         if not reason:
             self._hide_sketches(answers)
-            return self._extended(state, answers, wish)
-        why = answers[-1].complaint
-        if self._narrows(why):
+            return self._extended(state, answers, fetch)
+        complaint = answers[-1].complaint
+        if self._narrow(complaint):
             return state
-        if self._is_about_text(why):  # of an index whose hits stand further down
+        if self._is_about_text(complaint):  # from an index whose first hits are further down
             return (yield from self._with_text())
         return replace(state, stopped=reason, lasting=False)
 
     @property
-    def _known(self) -> LearnedOfTarget:
+    def _learned(self) -> LearnedOfTarget:
         return self.settings.known.about(self.search.target)
 
     @property
-    def _known_to_caller(self) -> LearnedOfCaller:
+    def _learned_of_caller(self) -> LearnedOfCaller:
         return self.settings.known.of_caller(self.search.target_of_caller)
 
     def _learn(self, **changes: Any) -> None:
@@ -261,15 +264,15 @@ class Conversation:
     def _field(self) -> SketchField:
         return self.settings.sketch_field
 
-    def _requests(self, wish: Fetch, first: bool) -> list[Request]:
-        """What is sent for a round; sketches are in the answer to the last."""
+    def _requests(self, fetch: Fetch, first: bool) -> list[Request]:
+        """Return the requests of one trip. The sketches are in the answer to the last one."""
         if first and self.search.limits.apart:
             aggregated = widened(self.search.as_found, 0, 1, self._field, self._sketch_reading)
-            return [aggregated, widened(self.search, wish.start, wish.size, self._field, self._reading, first=False)]
+            return [aggregated, widened(self.search, fetch.start, fetch.size, self._field, self._reading, first=False)]
         if self.strategy == "one_phase":
-            return [widened(self.search, wish.start, wish.size, self._field, self._reading, first=first)]
+            return [widened(self.search, fetch.start, fetch.size, self._field, self._reading, first=first)]
         of_all = first and self.strategy == "two_phase"
-        sketches = sketches_only(self.search, wish, self._field, self._reading, of_all)
+        sketches = sketches_only(self.search, fetch, self._field, self._reading, of_all)
         if not first or of_all:
             return [sketches]
         own = own_part(self.search, self.options.window)
@@ -285,24 +288,26 @@ class Conversation:
             self._hider.clean(answer.body, unasked)
 
     def _reader(self, found: Sequence[Sketch | Lack] = (), start: int = 0) -> HitReader:
-        return HitReader(self.settings.recipe, self._field, self._common, found, start)
+        return HitReader(self.settings.recipe, self._field, self._frequency_table, found, start)
 
     def _current_table(self) -> str:
-        """The table by which a stream that begins now is decided, as in State.table."""
+        """Return the table for a stream that begins now, as in State.table."""
         given = self.settings.frequency_table
         if not self._weighs or given is False:
             return ""
         table = given.digest if isinstance(given, FrequencyTable) else table_of(self.search, self.settings)
-        return table if self._decides_by(table) else LISTED  # another search may have pushed it out of memory just now
+        return table if self._use_table(table) else LISTED  # another search may just have evicted it
 
-    def _decides_by(self, table: str) -> bool:
-        """Whether hits can be decided by a table, which they are from now on. table: as in State.table."""
+    def _use_table(self, table: str) -> bool:
+        """Use a table for all further hits. Returns False if it is not available. table: as in State.table."""
         given, counted = self.settings.frequency_table, self.settings.known.table(self.search.target, table)
-        self._common = given if isinstance(given, FrequencyTable) else counted.frequency_table if counted else None
-        return table in ("", LISTED) or (self._common is not None and self._common.digest == table)
+        self._frequency_table = (
+            given if isinstance(given, FrequencyTable) else counted.frequency_table if counted else None
+        )
+        return table in ("", LISTED) or (self._frequency_table is not None and self._frequency_table.digest == table)
 
     def _count_in_list(self, stream: Stream, found: Sequence[Sketch | Lack]) -> FrequencyTable:
-        """The table of a stream's first window, always the same. found: the sketches that come after the stream."""
+        """Count the table of a stream's first window. found: the sketches that follow those of the stream."""
         window = self.options.window
         first = stream.sketches[: stream.examined(window)] if stream.fetched else found[:window]
         return count_in_list([one for one in first if not isinstance(one, str)], self.settings.recipe)
@@ -310,20 +315,20 @@ class Conversation:
     def _sketches(self, hits: Sequence[Hit]) -> list[Sketch | Lack]:
         return self._field.decode([hit.get("fields") or {} for hit in hits], self.settings.recipe)
 
-    def _as_asked(self, refused: Answer) -> Flow:
-        """The engine would not have the wider request: change it where that helps, else send what the user sent."""
-        if self._narrows(refused.complaint):
+    def _after_refusal(self, refused: Answer) -> Flow:
+        """Replan after the engine has refused the wider request if that helps, else send the user's own request."""
+        if self._narrow(refused.complaint):
             return (yield from self.flow())
         if self._is_about_text(refused.complaint):
             return (yield from self._with_text())
-        return (yield from self._as_it_came(_WIDER + reason_of(refused.body)))
+        return (yield from self._own_request(_WIDER + reason_of(refused.body)))
 
     def _refused_in_part(self, answer: Answer) -> Generator[Request, Answer, Answer | None]:
-        """Some shards, of one index perhaps, would not have the wider request, and their hits are missing.
+        """Handle shards, perhaps of one index, that refused the wider request, so that their hits are missing.
 
-        None where they would not have the user's own request either.
+        Returns None if they refuse the user's own request as well.
         """
-        if self._narrows(answer.complaint):
+        if self._narrow(answer.complaint):
             return (yield from self.flow())
         if self._is_about_text(answer.complaint):
             return (yield from self._with_text())
@@ -332,8 +337,8 @@ class Conversation:
             return None
         return self._degraded(own, _WIDER + answer.refusals[0])
 
-    def _narrows(self, reason: str) -> bool:
-        """Whether a window was longer than an index allows; from now on none is."""
+    def _narrow(self, reason: str) -> bool:
+        """Shorten the windows if one was longer than an index allows. Returns whether that was the reason."""
         most = window_limit(reason)
         if not most or not self.search.start + self.search.size <= most < self.options.max_window:
             return False
@@ -342,16 +347,16 @@ class Conversation:
         return True
 
     def _is_about_text(self, reason: str) -> bool:
-        """Whether recipes, mapped as text, cannot be read as doc values, and we did not know."""
+        """Return whether recipes have no doc values because they are mapped as text, and this was not known."""
         return self._field.recipe in reason and "ielddata" in reason and not self._sketch_reading.fields
 
     def _with_text(self) -> Flow:
-        """Once more, with recipes read out of the documents."""
+        """Start again, with recipes read from the documents."""
         self._learn(text_until=self.settings.clock() + _MAPPED)
         return (yield from self.flow())
 
-    def _as_it_came(self, reason: str) -> Flow:
-        """What the engine says to the user's own request."""
+    def _own_request(self, reason: str) -> Flow:
+        """Send the user's own request. reason: why the answer is degraded."""
         answer = yield self.search.request
         return self._degraded(answer, reason) if answer.has_hits else answer
 
@@ -359,25 +364,25 @@ class Conversation:
         degraded = self.settings.degrade(self.search.request.path, reason)
         return replace(answer, body={**answer.body, "ndd": {"degraded": degraded}})
 
-    def _extended(self, state: State, answers: list[Answer], wish: Fetch) -> State:
-        """The state after a round."""
+    def _extended(self, state: State, answers: list[Answer], fetch: Fetch) -> State:
+        """Return the state after a trip."""
         apart, hits = self.strategy != "one_phase", answers[-1].hits
         sketches = self._sketches(hits)
         if state.table == LISTED:
-            self._common = self._count_in_list(state.stream, sketches)
+            self._frequency_table = self._count_in_list(state.stream, sketches)
         reader = self._reader(sketches, state.stream.fetched)
         for hit in hits:
             if apart and self._reading == self._sketch_reading:
-                hit.pop("fields", None)  # nobody reads more of them
+                hit.pop("fields", None)  # no longer needed
             else:
                 drop_fields(hit, (self._field.sketch, self._field.recipe) if apart else self._sketch_fields)
         partial = any(one.partial for one in answers)
-        asked = len(hits) if partial else wish.size  # fewer do not mean that there are no more
+        asked = len(hits) if partial else fetch.size  # few hits of a partial answer do not mean that there are no more
         total = answers[0].total
         stream = state.stream.extend(hits, asked, reader, self.options, total=total)
-        documents = {} if apart else dict(enumerate(hits, wish.start))
+        documents = {} if apart else dict(enumerate(hits, fetch.start))
         if apart and len(answers) > 1:
-            within = max(0, wish.size - self.search.start)  # max_window may end before the page does
+            within = max(0, fetch.size - self.search.start)  # max_window may end before the page does
             documents = self._documents(stream, self.search.start, answers[0].hits[:within])
         envelope = envelope_of(answers[0].body) if state.envelope is None else after(state.envelope, answers)
         unknown = self.options.numbers_must_match and any(
@@ -397,38 +402,38 @@ class Conversation:
         )
 
     def _with_documents(self, state: State, ranks: set[int]) -> Generator[Request, Answer, State]:
-        """The state with the documents of some places, fetched now where they are not there."""
-        wishes = stretches(ranks - state.documents.keys())
+        """Return the state with the documents of these ranks; missing ones are fetched."""
+        missing = ranges_of(ranks - state.documents.keys())
         read = self._sketch_reading
-        asked = [widened(self.search, wish.start, wish.size, self._field, read, first=False) for wish in wishes]
-        answers = yield from self._round_trips.later(asked)
+        requests = [widened(self.search, one.start, one.size, self._field, read, first=False) for one in missing]
+        answers = yield from self._round_trips.later(requests)
         if reason := trouble(answers, like=Answer(state.envelope)):
             return replace(state, stopped=reason, lasting=False)
         self._hide_sketches(answers)
         documents = dict(state.documents)
-        for wish, answer in zip(wishes, answers, strict=True):
-            documents.update(self._documents(state.stream, wish.start, answer.hits))
+        for fetch, answer in zip(missing, answers, strict=True):
+            documents.update(self._documents(state.stream, fetch.start, answer.hits))
         if len({(one["_index"], one["_id"]) for rank, one in documents.items() if rank in ranks}) < len(ranks):
             raise DoesNotFit
         return replace(state, documents=documents, envelope=after(state.envelope or {}, answers))
 
     def _documents(self, stream: Stream, start: int, hits: list[Hit]) -> dict[int, Hit]:
-        """Documents by place, without their sketches."""
+        """Return documents by rank, without their sketches."""
         found = documents_of(stream, start, hits, self._sketches(hits))
         for hit in hits:
             drop_fields(hit, self._sketch_fields)
         return found
 
     def _learn_from(self, state: State, gap: bool) -> None:
-        """What helps to decide how the next searches are fetched."""
+        """Update the figures by which "auto" chooses the strategy of the next searches."""
         kilobytes = len(str(next(iter(state.documents.values()), ""))) / 1000
-        now, seen = self.settings.clock(), self._known_to_caller.seen
+        now, seen = self.settings.clock(), self._learned_of_caller.seen
         before = seen if now < seen.until else Seen()
         after = before.after(state.took, kilobytes, gap, now + self.settings.bypass_seconds)
         self.settings.known.learn_of_caller(self.search.target_of_caller, seen=after)
 
     def _response(self, state: State, page: Page, cache: str) -> dict[str, Any]:
-        """The answer in the engine's own shape, with our page and block."""
+        """Return the answer in the engine's shape, with the page and the block `ndd`."""
         page = page.with_hits(state.documents)
         degraded = state.stopped or state.degraded
         if degraded:
@@ -448,10 +453,10 @@ class Conversation:
             body["ndd"]["raised"] = notes
         return self._filtered(body)
 
-    def _without_sketches(self, state: State) -> Rounds:
-        """What to make of a first window that holds no sketch.
+    def _without_sketches(self, state: State) -> Fetching:
+        """Handle a first window without any sketch.
 
-        It is the engine's own page, unless it is empty and its target has sketches.
+        Returns the engine's own page, or the state if the window is empty and its target has sketches.
         """
         empty = not state.stream.fetched
         if not (empty and has_sketches(self.search, self.settings)):
@@ -459,7 +464,7 @@ class Conversation:
         if empty and has_sketches(self.search, self.settings):
             return state
         if self._reading.sketched and not has_sketches(self.search, self.settings):
-            self._learn(sketched=False)  # the engine left the values of stored sketches out of these hits
+            self._learn(sketched=False)  # so the next request does not exclude the sketch field from `_source`
             return (yield self.search.request)
         places = range(self.search.start, min(self.search.start + self.search.size, state.stream.fetched))
         if not state.documents.keys() >= set(places) or (self.search.one_window and not empty):
@@ -473,7 +478,7 @@ class Conversation:
         return filtered(body, paths, "ndd") if paths else body
 
     def _plain(self, hit: Hit) -> Hit:
-        """A new dict: the hit as the user would have got it."""
+        """Return a new dict: the hit as the engine would have returned it to the user."""
         return without_fields(hit, self._not_asked_for)
 
     def _make_key(self, *parts: Any) -> bytes:
@@ -484,19 +489,19 @@ class Conversation:
 
     @cached_property
     def _moment(self) -> Moment | None:
-        """What had been written when this search began, None where it is not remembered."""
+        """The write tokens when this search began, None if it is not cached."""
         return self.settings.memory.moment(self.search.request.path.rpartition("/")[0]) if self._remember else None
 
     @cached_property
     def _stream_key(self) -> bytes | None:
         if not self._remember:
             return None
-        whole = any(map(callable, self.options.keep))  # it reads hits, which may be remembered without documents
+        whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
         return self._make_key(replace(self.options, keep=("score",)), fields_of(self.options), whole)
 
 
 def _within(options: CollapseOptions, most: int) -> CollapseOptions:
-    """Options whose windows end at a place of the engine's list, at the latest."""
+    """Return options whose windows hold at most `most` hits."""
     if most >= options.max_window:
         return options
     return replace(options, window=min(options.window, most), max_window=most)

@@ -1,7 +1,7 @@
-"""Between a client and its transport: which requests are ours, and the two short loops that carry out a conversation.
+"""Stands between a client and its transport: decides which requests are collapsed, and runs conversations.
 
-The loops differ by an `await`. Each has its own `Flights`: a thread that waits for a coroutine of its own loop would
-wait for ever.
+One loop is for threads, one for coroutines; they differ by an `await`. Each has its own `SingleFlight`: a thread that
+waits for a coroutine of its own event loop would wait for ever.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ AsyncSend = Callable[[Request], Awaitable[Answer]]
 Writable = Callable[[Any], bool]
 Flow = Generator[Request | Wait, Any, Answer]
 
-_WAIT = 30.0  # seconds for somebody else's computation of the same page, at most
+_WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
 
 
-def _landed(wish: Wait) -> Answer | None:
-    """None, when it has landed or takes too long."""
-    wait([wish.flight], wish.seconds)
+def _wait_for(step: Wait) -> Answer | None:
+    """Wait until the other computation has ended or the time is over. Returns None."""
+    wait([step.flight], step.seconds)
     return None
 
 
-async def _landed_async(wish: Wait) -> Answer | None:
-    await asyncio.wait([asyncio.wrap_future(wish.flight)], timeout=wish.seconds)
+async def _wait_for_async(step: Wait) -> Answer | None:
+    await asyncio.wait([asyncio.wrap_future(step.flight)], timeout=step.seconds)
     return None
 
 
@@ -47,27 +47,27 @@ def _anything(body: Any) -> bool:
 
 
 class Driver:
-    """What a wrapped client asks before each request."""
+    """Handles each request of a wrapped client."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._flights, self._async_flights = SingleFlight(), SingleFlight()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Driver, (replace(self.settings),)  # a copy starts with what it was told, and learns for itself
+        return Driver, (replace(self.settings),)  # a copy has the same settings and nothing learned
 
     def handle(
         self, request: Request, send: Send, is_writable: Writable = _anything, timeout: float | None = None
     ) -> Answer:
-        """Answer a request, sending what is needed.
+        """Answer a request with as many requests of our own as needed.
 
-        is_writable: whether the client can write a body; one that it cannot write goes to it as it came, so that the
-                     error is the client's own.
-        timeout: seconds that the caller lets one request take, and so his wait for somebody else's; None for any time.
+        is_writable: whether the client can serialize a body. If it cannot, the client gets the request unchanged and
+                     raises its own error.
+        timeout: seconds that the caller allows for one request and for a wait; None for no limit.
         """
         try:
             if (talk := self._conversation(request)) is not None:
-                return _carried_out(self._flow(talk, self._flights, timeout), send)
+                return _run(self._flow(talk, self._flights, timeout), send)
         except Exception:
             if is_writable(stripped(request).body):
                 raise
@@ -81,10 +81,10 @@ class Driver:
     async def handle_async(
         self, request: Request, send: AsyncSend, is_writable: Writable = _anything, timeout: float | None = None
     ) -> Answer:
-        """The same for coroutines."""
+        """Do the same for coroutines."""
         try:
             if (talk := self._conversation(request)) is not None:
-                return await _carried_out_async(self._flow(talk, self._async_flights, timeout), send)
+                return await _run_async(self._flow(talk, self._async_flights, timeout), send)
         except Exception:
             if is_writable(stripped(request).body):
                 raise
@@ -96,9 +96,9 @@ class Driver:
             self._after(request, answer)
 
     def _flow(self, talk: Conversation | MultiConversation, flights: SingleFlight, timeout: float | None) -> Flow:
-        """What it takes to answer a search: requests to send, and flights to wait for."""
-        if (known := talk.remembered()) is not None:
-            return known
+        """Yield the requests to send and the computations to wait for; return the answer."""
+        if (cached := talk.remembered()) is not None:
+            return cached
         if isinstance(talk, MultiConversation) or talk.key is None:
             return (yield from talk.flow())
         if (other := flights.acquire(talk.key)) is not None:
@@ -114,21 +114,21 @@ class Driver:
         return conversation(request, self.settings, changes) or multi_conversation(request, self.settings, changes)
 
     def _sent(self, request: Request) -> Request:
-        """What to send for a request that is not collapsed."""
+        """Return what is sent for a request that is not collapsed."""
         return self.settings.writes(stripped(request))
 
     def _after(self, request: Request, answer: Answer | None) -> None:
-        """Searches through this client see what was written through it."""
+        """After a write, invalidate the cache, so that searches through this client see the write."""
         if is_write(request):
             self.settings.memory.forget(indexes_written(request, answer))
 
 
-def _carried_out(flow: Flow, send: Send) -> Answer:
+def _run(flow: Flow, send: Send) -> Answer:
     with closing(flow):
         step = _next_step(flow)
         while not isinstance(step, Answer):
             try:
-                answer = _landed(step) if isinstance(step, Wait) else send(step)
+                answer = _wait_for(step) if isinstance(step, Wait) else send(step)
             except Exception as error:
                 step = _next_step(flow, error=error)
             else:
@@ -136,12 +136,12 @@ def _carried_out(flow: Flow, send: Send) -> Answer:
         return step
 
 
-async def _carried_out_async(flow: Flow, send: AsyncSend) -> Answer:
+async def _run_async(flow: Flow, send: AsyncSend) -> Answer:
     with closing(flow):
         step = _next_step(flow)
         while not isinstance(step, Answer):
             try:
-                answer = await (_landed_async(step) if isinstance(step, Wait) else send(step))
+                answer = await (_wait_for_async(step) if isinstance(step, Wait) else send(step))
             except Exception as error:
                 step = _next_step(flow, error=error)
             else:
@@ -150,16 +150,16 @@ async def _carried_out_async(flow: Flow, send: AsyncSend) -> Answer:
 
 
 def _next_step(flow: Flow, answer: Answer | None = None, error: Exception | None = None) -> Request | Wait | Answer:
-    """What a flow wants after an answer or an error; an Answer when it has ended.
+    """Return the next step of a flow after an answer or an error, its Answer when it has ended.
 
-    Raises what the flow raises. No generator can pass on a StopIteration that is thrown into it: Python makes it the
-    cause of a RuntimeError, so it is raised here.
+    Raises what the flow raises. Python turns a StopIteration that passes through a generator into a RuntimeError with
+    that cause, so the original error is raised here.
     """
     try:
         return flow.send(answer) if error is None else flow.throw(error)
     except StopIteration as finished:
-        made: Answer = finished.value
-        return made
+        final: Answer = finished.value
+        return final
     except RuntimeError as raised:
         if error is not None and raised.__cause__ is error:
             raise error from None
@@ -167,16 +167,16 @@ def _next_step(flow: Flow, answer: Answer | None = None, error: Exception | None
 
 
 class DriverMixin:
-    """What our transport classes add to a client's own. ndd: None once the client is unwrapped."""
+    """Adds the driver to a client's transport class. ndd: the driver, None once the client is unwrapped."""
 
     _settings: Mapping[str, Any] = {}
 
     def __init__(self, *arguments: Any, **others: Any) -> None:
         self.ndd: Driver | None = Driver(settings_of(**self._settings))
-        super().__init__(*arguments, **others)  # after that: with sniff_on_start it sends a request
+        super().__init__(*arguments, **others)  # needs self.ndd: with sniff_on_start it sends a request
 
     @classmethod
     def using(cls, **settings: Unpack[WrapSettings]) -> type[Self]:
-        """This class with settings of `ndd_search.wrap`."""
-        settings_of(**settings)  # to refuse here what cannot be
+        """Return this class with settings of `ndd_search.wrap`. Raises TypeError or ValueError for invalid ones."""
+        settings_of(**settings)  # raises early
         return type(cls.__name__, (cls,), {"_settings": settings})

@@ -1,8 +1,8 @@
-"""What a wrapped client has learnt about the targets it searches.
+"""What a wrapped client has learned about the targets that it searches.
 
-What is learnt from the engine or from a mapping serves every caller of the client. What is learnt from documents
-belongs to the callers who may read those documents: it is kept for each caller, and a table of common values is taken
-over from another caller only where a probe showed that both see about the same documents (see `common`).
+Facts from the engine or from a mapping are shared by every caller of the client. Facts from documents are kept per
+caller, because they may reveal documents that other callers cannot read. A frequency table is shared between callers
+only if a probe showed that both see about the same documents (see `sampling`).
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from ndd_search.paging.cache import cache_key
 MAX_RESULT_WINDOW = 10_000  # the engines' default
 _TARGETS = 20_000
 _CALLERS = 50_000
-_VIEWS = 8  # tables of one target that a caller new to it is compared with
-_STRANGERS = 8  # requests for callers new to a target who have not come back yet
-_LEASE = 60.0  # seconds after which a count that never ended is no longer waited for
+_VIEWS = 8  # most tables of one target that a new caller's view is compared with
+_STRANGERS = 8  # most requests for new callers of a target who have not returned yet
+_LEASE = 60.0  # seconds after which an unfinished count no longer blocks others
 _SENTENCES = 10_000
 _BYTES = 64 * 2**20
 _OVERHEAD = 1_000  # bytes of a table without values
-_PER_VALUE = 64  # bytes of a value of a table, with what makes it quick to look up
+_PER_VALUE = 64  # bytes of a value of a table, with its share of the look-up structure
 
 
 @dataclass(frozen=True)
 class View:
-    """Which documents of a target a caller sees, told by the head of a random sample that is the same for everybody.
+    """Which documents of a target a caller sees, estimated from the head of a random sample with a fixed seed.
 
-    first: index and id of the first documents of the sample. total: documents that the sample was drawn from.
+    first: index and id of the first documents of the sample. total: number of documents it was drawn from.
     """
 
     first: frozenset[tuple[str, str]]
     total: int
 
     def is_about(self, other: View) -> bool:
-        """Whether both views have at least three quarters in common, as far as heads and totals tell."""
+        """Return whether the heads share three quarters, and the totals differ by no more than a quarter."""
         shared, most = len(self.first & other.first), max(len(self.first), len(other.first))
         return 4 * shared >= 3 * most and 4 * min(self.total, other.total) >= 3 * max(self.total, other.total)
 
 
 @dataclass(frozen=True)
 class Counted:
-    """A table of common values. view: the documents it was counted in. until: when it is to be counted again."""
+    """A frequency table. view: the documents it was counted in. until: time at which it is counted again."""
 
     frequency_table: FrequencyTable
     view: View
@@ -55,24 +55,24 @@ class Counted:
 
     @property
     def bytes(self) -> int:
-        """About what the table takes in memory."""
+        """Approximate memory of the table."""
         return _OVERHEAD + _PER_VALUE * len(self.frequency_table.values)
 
 
 @dataclass(frozen=True)
 class LearnedOfTarget:
-    """What every caller of a client may know of a target. Times are of the client's clock.
+    """Facts about a target that are shared by all callers of a client. Times are of the client's clock.
 
-    whole_until:    until when the target is searched in one phase: taking a search apart did not work out.
+    whole_until:    the target is searched in one phase until then, because a split search failed.
     sketched:       whether the target is known to hold sketches of ours.
-    text_until:     until when recipes are read out of the documents: they are mapped as text, without doc values.
+    text_until:     until then, recipes are read from the documents: they are mapped as text, without doc values.
     window_limit:   the target's max_result_window.
-    sketched_until: until when the target counts as one with sketches: somebody saw one.
-    bare_until:     until when sketches are looked for in a small request first: somebody found none at all.
-    probe_again:    when some caller may next ask whether the target holds any sketch.
-    counting_until: until when one caller counts common values, and the others do not.
-    tables:         digests of the tables counted last, for callers new to the target.
-    strangers:      requests sent for callers who were new to the target and have not come back.
+    sketched_until: until then, the target counts as having sketches: a caller saw one.
+    bare_until:     until then, a small request looks for sketches first: a caller found none at all.
+    probe_again:    earliest time for the next request that asks whether the target holds any sketch.
+    counting_until: until then, one caller counts a frequency table and the others do not.
+    tables:         digests of the tables counted last, for new callers of the target.
+    strangers:      number of requests sent for new callers of the target who have not returned.
     """
 
     whole_until: float = 0.0
@@ -89,14 +89,14 @@ class LearnedOfTarget:
 
 @dataclass(frozen=True)
 class LearnedOfCaller:
-    """What one caller of a client knows of a target.
+    """Facts about a target that belong to one caller of a client.
 
-    bypass_until: until when the target is searched as if the client were not wrapped: this caller found no sketch.
-    count_again: when this caller may next count common values, after a failure.
-    table:       digest of this caller's table of common values, "" for none.
-    met:         whether a search of this caller wanted a table before.
-    charged:     whether that search is among the `strangers` of the target.
-    seen:        what the caller's last searches were like.
+    bypass_until: until then, searches are not collapsed, because this caller found no sketch.
+    count_again: earliest time for this caller's next count, after a failure.
+    table:       digest of this caller's frequency table, "" for none.
+    met:         whether a search of this caller needed a table before.
+    charged:     whether that search is counted in `strangers` of the target.
+    seen:        means over the caller's last searches.
     """
 
     bypass_until: float = 0.0
@@ -108,7 +108,7 @@ class LearnedOfCaller:
 
 
 class Learned:
-    """Known by target and by caller, bounded: what was not used for longest is forgotten first. Safe for threads."""
+    """Learned facts by target and by caller. Bounded, least recently used first out. Thread-safe."""
 
     def __init__(self) -> None:
         self._targets: LRUCache[bytes, LearnedOfTarget] = LRUCache(_TARGETS)
@@ -117,48 +117,48 @@ class Learned:
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Learned, ()  # a copy, or what another process gets, learns for itself
+        return Learned, ()  # a copy, or one sent to another process, starts empty
 
     def about(self, target: bytes) -> LearnedOfTarget:
-        """What every caller may know of a target, the defaults where that is nothing."""
+        """Return the shared facts about a target, the defaults if nothing was learned."""
         with self._lock:
             return self._targets.get(target) or LearnedOfTarget()
 
     def learn(self, target: bytes, **changes: Any) -> None:
-        """Replace some of it."""
+        """Change some of these facts."""
         with self._lock:
             self._targets[target] = replace(self._targets.get(target) or LearnedOfTarget(), **changes)
 
     def of_caller(self, target_of_caller: bytes) -> LearnedOfCaller:
-        """What one caller knows of a target, the defaults where that is nothing."""
+        """Return one caller's facts about a target, the defaults if nothing was learned."""
         with self._lock:
             return self._callers.get(target_of_caller) or LearnedOfCaller()
 
     def learn_of_caller(self, target_of_caller: bytes, **changes: Any) -> None:
-        """Replace some of it."""
+        """Change some of these facts."""
         with self._lock:
             self._callers[target_of_caller] = replace(
                 self._callers.get(target_of_caller) or LearnedOfCaller(), **changes
             )
 
     def table(self, target: bytes, digest: str) -> Counted | None:
-        """A table of a target, None where it is not remembered."""
+        """Return a table of a target, None if it is not stored."""
         with self._lock:
             return self._tables.get((target, digest))
 
     def add_table(self, target: bytes, counted: Counted) -> str:
-        """Remember a table for those who see about the same documents. Returns its digest."""
+        """Store a table for callers who see about the same documents. Returns its digest."""
         digest = counted.frequency_table.digest
         with self._lock:
             known = self._targets.get(target) or LearnedOfTarget()
-            others = tuple(one for one in known.tables if one != digest)
+            others = tuple(other for other in known.tables if other != digest)
             self._targets[target] = replace(known, tables=(digest, *others)[:_VIEWS])
             if counted.bytes <= self._tables.maxsize:
                 self._tables[target, digest] = counted
         return digest
 
     def may_probe(self, target: bytes, now: float, again: float) -> bool:
-        """Whether a caller may ask now if a target holds any sketch; nobody else may until `again`."""
+        """Return whether a caller may ask now if a target holds any sketch. If so, no other may until `again`."""
         with self._lock:
             known = self._targets.get(target) or LearnedOfTarget()
             if now < known.probe_again:
@@ -167,10 +167,10 @@ class Learned:
             return True
 
     def may_count(self, target: bytes, target_of_caller: bytes, now: float) -> bool:
-        """Whether a caller may send a request to get a table of common values now; who is told so calls `has_counted`.
+        """Return whether a caller may send a request for a frequency table now. If so, it must call `has_counted`.
 
-        One request at a time goes to a target. A caller's first search there may send one only while few of the callers
-        before came just once: where every request brings another identity (a fresh token), none would ever come back.
+        One such request at a time goes to a target. A new caller may send one only while few new callers before have
+        not returned: if every request has another identity (a fresh token), no caller would ever use its table.
         """
         with self._lock:
             known = self._targets.get(target) or LearnedOfTarget()
@@ -183,7 +183,7 @@ class Learned:
             return allowed
 
     def came_back(self, target: bytes, target_of_caller: bytes) -> None:
-        """Count a caller no longer among the strangers of a target."""
+        """Remove a caller who has returned from the `strangers` of a target."""
         with self._lock:
             known, caller = self._targets.get(target), self._callers.get(target_of_caller)
             if caller is not None and caller.charged:
@@ -192,12 +192,12 @@ class Learned:
                     self._targets[target] = replace(known, strangers=max(0, known.strangers - 1))
 
     def has_counted(self, target: bytes) -> None:
-        """Let others count."""
+        """End a count, so that others may count."""
         self.learn(target, counting_until=0.0)
 
 
 class Said:
-    """What was said already, as far as that is remembered. Safe for threads."""
+    """Remembers which messages were logged. Bounded and thread-safe."""
 
     def __init__(self) -> None:
         self._said: LRUCache[bytes, None] = LRUCache(_SENTENCES)
@@ -207,7 +207,7 @@ class Said:
         return Said, ()
 
     def first_time(self, *what: str) -> bool:
-        """Whether this was not said before."""
+        """Return whether this message is new, and remember it."""
         key = cache_key(*what)
         with self._lock:
             known = key in self._said

@@ -1,4 +1,4 @@
-"""Several searches in one request (`_msearch`): each is its own conversation, all of them share every round."""
+"""Several searches in one request (`_msearch`): one conversation each, which share every round trip."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ndd_search.rest.request import INDEX, Request, stripped
 
 _PATH = re.compile(f"(?P<index>{INDEX})?/_msearch")
 
-# What engines read in a header line. A search with anything else there, or another spelling, is left alone.
+# Keys that engines read in a header line. A search with any other key is left alone.
 _HEADERS = {
     *("index", "indices", "preference", "routing", "search_type", "request_cache", "allow_partial_search_results"),
     *("ignore_unavailable", "allow_no_indices", "expand_wildcards", "ignore_throttled", "ccs_minimize_roundtrips"),
 }
 
 Line = dict[str, Any]
-Wishes = dict[int, Request]
+Requests = dict[int, Request]  # by the place of the search in the `_msearch`
 
 
 @dataclass
 class MultiConversation:
-    """How to answer an `_msearch`. It is never remembered as a whole; its searches are, one by one."""
+    """How to answer an `_msearch`. Its searches are cached one by one, never the whole."""
 
     request: Request
     headers: list[Line]
@@ -39,76 +39,80 @@ class MultiConversation:
     conversations: list[Conversation | None]
 
     def remembered(self) -> Answer | None:
-        """All the finished pages, if every one is in the cache."""
-        found = [one.remembered() if one else None for one in self.conversations]
-        pages = {place: answer.body for place, answer in enumerate(found) if answer is not None}
-        return Answer(self._made(0, pages)) if len(pages) == len(self.conversations) else None
+        """Return all the finished pages if every one is in the cache."""
+        cached = [talk.remembered() if talk else None for talk in self.conversations]
+        pages = {place: answer.body for place, answer in enumerate(cached) if answer is not None}
+        return Answer(self._response(0, pages)) if len(pages) == len(self.conversations) else None
 
     def flow(self) -> Flow:
-        """One `_msearch` a round, with what each search that is not finished wants next."""
+        """Send one `_msearch` a round trip, with the next request of each search that is not finished."""
         flows = [
-            one.flow() if one else _as_it_is(search)
-            for one, search in zip(self.conversations, self.searches, strict=True)
+            talk.flow() if talk else _unchanged(search)
+            for talk, search in zip(self.conversations, self.searches, strict=True)
         ]
         done: dict[int, Line] = {}
-        told: dict[int, Answer | Exception | None] = dict.fromkeys(range(len(flows)))
+        results: dict[int, Answer | Exception | None] = dict.fromkeys(range(len(flows)))
         took, raw = 0, None
-        while wishes := _wishes(flows, told, done):
-            lines, which = self._lines(wishes)
+        while requests := _advance(flows, results, done):
+            lines, positions = self._lines(requests)
             try:
-                answer = yield self._round(lines, wishes)
+                answer = yield self._round_trip(lines, requests)
             except Exception as error:
                 if raw is None and getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST:
-                    return (yield self._as_asked())
+                    return (yield self._own_request())
                 if raw is None:
                     raise
-                told = dict.fromkeys(wishes, error)
+                results = dict.fromkeys(requests, error)
             else:
                 responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
                 if isinstance(responses, list) and len(responses) * 2 == len(lines):
                     took += answer.body.get("took") or 0
-                    told.clear()
-                    told.update(_told(wishes, responses, which))
+                    results.clear()
+                    results.update(_answers_of(requests, responses, positions))
                 elif raw is None:
-                    return (yield self._as_asked()) if answer.status == HTTPStatus.BAD_REQUEST else answer
+                    return (yield self._own_request()) if answer.status == HTTPStatus.BAD_REQUEST else answer
                 else:
-                    told = dict.fromkeys(wishes, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
+                    results = dict.fromkeys(requests, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
                 raw = raw or answer.raw or answer
-        return Answer(self._made(took, done), raw=None if isinstance(raw, Answer) else raw)
+        return Answer(self._response(took, done), raw=None if isinstance(raw, Answer) else raw)
 
-    def _as_asked(self) -> Request:
-        """What the user sent, for an engine that refuses one of the wider searches and with it all of them."""
+    def _own_request(self) -> Request:
+        """Return the user's own request, for an engine that refuses a wider search and with it all searches."""
         lines: list[Line] = []
         for header, search in zip(self.headers, self.searches, strict=True):
             lines += [header, search.body or {}]
         return replace(self.request, body=self._body(lines))
 
     def _body(self, lines: list[Line]) -> Any:
-        """In the form in which the client hands it over."""
+        """Return the lines as a list or as text, like the body of the request."""
         return lines if isinstance(self.request.body, list) else "".join(json.dumps(line) + "\n" for line in lines)
 
-    def _made(self, took: int, done: Mapping[int, Any]) -> Any:
+    def _response(self, took: int, done: Mapping[int, Any]) -> Any:
         responses = [{"status": HTTPStatus.OK.value, **done[place]} for place in range(len(done))]
         body = {"took": took, "responses": responses}
         paths = self.request.params.get("filter_path")
         return filtered(body, paths, "responses.ndd") if paths else body
 
-    def _lines(self, wishes: Mapping[int, Request]) -> tuple[list[Line], dict[int, list[int]]]:
-        """Header and body of each search of a round, and which of them each place waits for: equal ones go out once."""
+    def _lines(self, requests: Mapping[int, Request]) -> tuple[list[Line], dict[int, list[int]]]:
+        """Return the header and body of each search to send, and the positions of the responses that each place gets.
+
+        Equal searches are sent once.
+        """
         lines: list[Line] = []
-        known: dict[bytes, int] = {}
-        which: dict[int, list[int]] = {place: [] for place in wishes}
-        for place, wish in wishes.items():
-            for search in wish.parts or (wish,):
+        position_of: dict[bytes, int] = {}
+        positions: dict[int, list[int]] = {place: [] for place in requests}
+        for place, request in requests.items():
+            for search in request.parts or (request,):
                 added = {name: value for name, value in search.params.items() if name not in self.request.params}
                 line = [{**self.headers[place], **added}, search.body or {}]
-                which[place].append(known.setdefault(cache_key(*line), len(known)))
-                if which[place][-1] * 2 == len(lines):
+                positions[place].append(position_of.setdefault(cache_key(*line), len(position_of)))
+                if positions[place][-1] * 2 == len(lines):
                     lines += line
-        return lines, which
+        return lines, positions
 
-    def _round(self, lines: list[Line], wishes: Mapping[int, Request]) -> Request:
-        timeout = min((wish.timeout for wish in wishes.values() if wish.timeout is not None), default=None)
+    def _round_trip(self, lines: list[Line], requests: Mapping[int, Request]) -> Request:
+        timeouts = [request.timeout for request in requests.values() if request.timeout is not None]
+        timeout = min(timeouts, default=None)
         params = {name: value for name, value in self.request.params.items() if name != "filter_path"}
         return replace(self.request, params=params, body=self._body(lines), timeout=timeout)
 
@@ -116,7 +120,7 @@ class MultiConversation:
 def multi_conversation(
     request: Request, settings: Settings, changes: Mapping[str, Any] | None
 ) -> MultiConversation | None:
-    """How to answer a request, None when it is no `_msearch` or none of its searches is ours."""
+    """Return how to answer a request, None if it is no `_msearch` or none of its searches is collapsed."""
     path = _PATH.fullmatch(request.path)
     lines = _lines(request.body) if path else None
     if path is None or not lines or len(lines) % 2:
@@ -137,7 +141,7 @@ def multi_conversation(
 
 
 def _is_understood(header: Line) -> bool:
-    """Whether a header line says what is searched in a way that we know, and nothing else that we do not."""
+    """Return whether a header line has known keys only, and names its indexes in one way."""
     indexes = [header[name] for name in ("index", "indices") if name in header]
     named = all(
         (isinstance(one, str) or (isinstance(one, list) and all(isinstance(name, str) for name in one))) and one
@@ -147,7 +151,7 @@ def _is_understood(header: Line) -> bool:
 
 
 def _target(header: Line, of_all: str) -> str:
-    """The path of one search. of_all: of the path of the request, with its slash, "" for none."""
+    """Return the path of one search. of_all: the index in the request's own path with its slash, "" for none."""
     given = header.get("index", header.get("indices"))
     names = ",".join(map(str, given)) if isinstance(given, list) else given
     return f"/{names}/_search" if names else f"{of_all}/_search"
@@ -158,10 +162,10 @@ def _params(header: Line) -> Line:
 
 
 def _lines(body: Any) -> list[Line] | None:
-    """The JSON objects of an NDJSON body, None if there is anything else."""
+    """Return the JSON objects of an NDJSON body, None if it holds anything else."""
     try:
         text = body.decode() if isinstance(body, bytes) else body
-        parts = text.split("\n") if isinstance(text, str) else text  # not splitlines: U+2028 may stand in a query
+        parts = text.split("\n") if isinstance(text, str) else text  # splitlines would split at U+2028 in a query
         if not isinstance(parts, list):
             return None
         lines = [json.loads(part) if isinstance(part, str | bytes) else part for part in parts if part != ""]
@@ -170,39 +174,42 @@ def _lines(body: Any) -> list[Line] | None:
     return lines if all(isinstance(line, dict) for line in lines) else None
 
 
-def _as_it_is(search: Request) -> Generator[Request, Answer, Answer]:
-    """The flow of a search that is left alone."""
+def _unchanged(search: Request) -> Generator[Request, Answer, Answer]:
+    """Send a search that is left alone."""
     return (yield search)
 
 
-def _told(wishes: Mapping[int, Request], responses: list[Line], which: Mapping[int, list[int]]) -> dict[int, Answer]:
-    """What each search is told, each in a copy of its own: a flow takes hits apart."""
-    told, given = {}, set[int]()
-    for place, wish in wishes.items():
-        mine = [copy.deepcopy(responses[at]) if at in given else responses[at] for at in which[place]]
-        given.update(which[place])
-        one = mine[0]
-        told[place] = Answer({"responses": mine}) if wish.parts else Answer(one, one.get("status", 200), raw=one)
-    return told
+def _answers_of(
+    requests: Mapping[int, Request], responses: list[Line], positions: Mapping[int, list[int]]
+) -> dict[int, Answer]:
+    """Return the answer to each search. Shared responses are copied, because a flow changes its hits."""
+    answers, used = {}, set[int]()
+    for place, request in requests.items():
+        own = [copy.deepcopy(responses[at]) if at in used else responses[at] for at in positions[place]]
+        used.update(positions[place])
+        first = own[0]
+        single = Answer(first, first.get("status", 200), raw=first)
+        answers[place] = Answer({"responses": own}) if request.parts else single
+    return answers
 
 
-def _wishes(flows: list[Flow], told: Mapping[int, Answer | Exception | None], done: dict[int, Line]) -> Wishes:
-    """What the flows want after they were told something; those that end go into `done`."""
-    wishes: dict[int, Request] = {}
-    for place, given in told.items():
+def _advance(flows: list[Flow], results: Mapping[int, Answer | Exception | None], done: dict[int, Line]) -> Requests:
+    """Resume each flow with its result and return the next requests. The responses of ended flows go into `done`."""
+    requests: dict[int, Request] = {}
+    for place, result in results.items():
         try:
-            wishes[place] = _tell(flows[place], given)
+            requests[place] = _resume(flows[place], result)
         except StopIteration as finished:
-            done[place] = _one_of_many(finished.value)
+            done[place] = _response_item(finished.value)
         except Exception as error:
-            if error is not given:
+            if error is not result:
                 raise
-            done[place] = _one_of_many(error)  # the others have theirs
-    return wishes
+            done[place] = _response_item(error)  # a failed search does not fail the others
+    return requests
 
 
-def _one_of_many(answer: Answer | Exception) -> Line:
-    """What stands for a search among the others; where the engine gave no JSON of its own, an error in its shape."""
+def _response_item(answer: Answer | Exception) -> Line:
+    """Return one item of `responses`: the answer, or an error in the engine's shape if it is no JSON of the engine."""
     if isinstance(answer, Exception):
         status = getattr(answer, "status_code", None)
         answer = Answer(answer, status if isinstance(status, int) else HTTPStatus.SERVICE_UNAVAILABLE)
@@ -212,8 +219,8 @@ def _one_of_many(answer: Answer | Exception) -> Line:
     return {"error": {"root_cause": [reason], **reason}, "status": int(answer.status)}
 
 
-def _tell(flow: Flow, given: Answer | Exception | None) -> Request:
-    """What a flow wants after it was told something; nothing at first. Raises StopIteration with its value."""
-    if given is None:
+def _resume(flow: Flow, result: Answer | Exception | None) -> Request:
+    """Resume a flow and return its next request. result: None to start it. Raises StopIteration when it ends."""
+    if result is None:
         return next(flow)
-    return flow.throw(given) if isinstance(given, Exception) else flow.send(given)
+    return flow.throw(result) if isinstance(result, Exception) else flow.send(result)

@@ -1,4 +1,4 @@
-"""Who a client is: the cluster it talks to and the credentials it brings, for the keys of a cache that others share."""
+"""Identifies a client by its cluster and credentials, for the keys of a shared cache."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ _KNOWN_PACKAGES = {"elastic_transport", "opensearchpy", "ndd_search", "abc", "ty
 
 @dataclass(frozen=True)
 class Origin:
-    """cluster: the addresses that a client talks to. caller: the same with everything that may say who it is."""
+    """Hashes that identify a client.
+
+    cluster: of the addresses that it talks to. caller: of these and of all its settings, which hold its credentials.
+    """
 
     cluster: bytes
     caller: bytes
 
 
 def origin_of(transport: Any) -> Origin:
-    """The origin of a client's transport, the same in every process that makes the client in the same way.
+    """Return the origin of a client's transport, equal in every process that creates the client with the same settings.
 
-    A client whose credentials cannot be compared, such as a function that signs requests or a class of the user's own
-    that may add a header, is nobody but itself: its caller is a random one.
+    Some credentials cannot be compared: a function that signs requests, a class of the user's own that may add a
+    header. Such a client gets a random caller and shares cache entries with no other client.
     """
     nodes = _nodes(transport)
     addresses, given = sorted(map(_address, nodes)), [nodes, getattr(transport, "kwargs", None)]
@@ -36,7 +39,7 @@ def origin_of(transport: Any) -> Origin:
 
 
 def _nodes(transport: Any) -> list[dict[str, Any]]:
-    """The settings of each node: elasticsearch-py has a pool of nodes with a config, opensearch-py a list of hosts."""
+    """Return the settings of each node, from the node pool of elasticsearch-py or the hosts of opensearch-py."""
     if pool := getattr(transport, "node_pool", None):
         configs = [node.config for node in pool.all()]
         return [{one.name: _plain(getattr(config, one.name)) for one in fields(config)} for config in configs]
@@ -45,12 +48,12 @@ def _nodes(transport: Any) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Headers as pairs in one order."""
+    """Return headers as sorted pairs, any other value as it is."""
     return sorted(map(list, value.items())) if isinstance(value, Mapping) else value
 
 
 def _address(node: Mapping[str, Any]) -> str:
-    """Where a node is; of this machine's own addresses, on which machine."""
+    """Return the URL of a node. A local address gets the name of this machine, to differ between machines."""
     scheme = node.get("scheme") or ("https" if node.get("use_ssl") else "http")
     prefix = str(node.get("path_prefix") or node.get("url_prefix") or "").strip("/")
     host = str(node.get("host", "localhost"))
@@ -65,12 +68,12 @@ def _classes(transport: Any) -> list[type]:
 
 
 def _is_known(kind: type) -> bool:
-    """Whether a class and those it derives from add no credentials that we do not see."""
+    """Return whether a class and its bases come from known packages, which keep credentials in their settings."""
     return all(one.__module__.partition(".")[0] in _KNOWN_PACKAGES for one in kind.__mro__)
 
 
 def _is_comparable(value: Any) -> bool:
-    """Whether equal values mean the same, in another process too."""
+    """Return whether equal values have the same meaning in another process."""
     if isinstance(value, Mapping):
         return all(isinstance(name, str) and _is_comparable(one) for name, one in value.items())
     if isinstance(value, list | tuple):

@@ -1,13 +1,13 @@
-"""What a wrapped client remembers of its searches, in a cache that other clients and processes may share.
+"""Stores pages and streams of a wrapped client in a cache that other clients and processes may share.
 
-An entry names the tokens of what it was made from (see cache.Cache), as they were before its search began. It is used
-while all of them are still the current ones:
+An entry holds the tokens of the indexes that it was made from (see cache.Cache), as they were when its search began. It
+is valid while all of them are current:
 
-- a document or a bulk that is written replaces the tokens of the indexes that the engine says it wrote to;
-- any other write (a refresh, an alias, a deletion by query) replaces the token of everything in the cluster;
-- both replace the token of the latest write, on which an entry depends whose target is a pattern.
+- a written document or bulk replaces the tokens of the indexes that the engine reports as written;
+- any other write (a refresh, an alias, a deletion by query) replaces the token of the whole cluster;
+- both replace the token of the latest write. Entries whose target is a pattern depend on that token.
 
-A client that writes reads what it wrote, through whatever alias: it uses no entry from before its own last write.
+A client always reads its own writes, through any alias: it uses no entry from before its own last write.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_part
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 
-_TOKEN_SECONDS = 3600.0  # longer than a cache keeps pages: what an expired token vouched for is not used any more
+_TOKEN_SECONDS = 3600.0  # longer than a cache keeps pages; entries of an expired token are invalid
 _MOST_SEEN = 10_000  # tokens
 _LATEST, _EVERYTHING = "the latest write", "everything"
 _NOT_IN_A_NAME = set("*?,:<>")
@@ -33,36 +33,36 @@ _NOT_IN_A_NAME = set("*?,:<>")
 
 @dataclass(frozen=True)
 class Moment:
-    """The tokens when a search began. latest: of the latest write. of: those that the target depends on, by key."""
+    """The tokens when a search began. latest: of the latest write. of: those of the target, by key."""
 
     latest: bytes
     of: Mapping[bytes, bytes]
 
 
 class Memory:
-    """Pages and streams of one client. cache: None to remember nothing. Safe for threads."""
+    """Pages and streams of one client. cache: None to store nothing. Thread-safe."""
 
     def __init__(self, cache: Cache | None) -> None:
         self._cache, self._guarded = cache, FailureGuard()
         self._transport: Any = None
-        self._origin = Origin(uuid.uuid4().bytes, uuid.uuid4().bytes)  # of a client that nothing is known of
-        self._untold: dict[object, bytes] = {}  # keys of tokens to replace before the cache is used again
+        self._origin = Origin(uuid.uuid4().bytes, uuid.uuid4().bytes)  # of an unknown client
+        self._pending: dict[object, bytes] = {}  # keys of tokens to replace before the cache is used again
         # Tokens of the latest write that were current after our own last write; None before any write of our own.
-        # Replaced as a whole by a write, so that who read the current token before it adds it to the former set.
+        # A write replaces the whole set, so that a search that began before it adds its token to the old set.
         self._seen: set[bytes] | None = None
 
     def serve(self, transport: Any) -> None:
-        """Remember for the client that has this transport."""
+        """Use the identity of the client that has this transport."""
         if transport is not self._transport:
             self._transport, self._origin = transport, origin_of(transport)
 
     @property
     def caller(self) -> str:
-        """Who the client is, for a key: equal for all that talk to the same addresses with the same credentials."""
+        """The client's identity in keys, equal for clients with the same addresses and credentials."""
         return self._origin.caller.hex()
 
     def moment(self, target: str) -> Moment | None:
-        """What has been written up to now, for a search that begins; None where it cannot be remembered.
+        """Return the current tokens for a search that begins, None if it cannot be cached.
 
         target: the part of the search's path before "/_search", as in "/news,blogs".
         """
@@ -70,7 +70,7 @@ class Memory:
             return None
         with self._guarded():
             seen = self._seen
-            self._tell(self._cache)
+            self._replace_pending(self._cache)
             names = _names(target)
             depends = [] if names is None else [self._key(name) for name in (_EVERYTHING, *names)]
             latest, *tokens = self._tokens(self._cache, [self._key(_LATEST), *depends])
@@ -79,53 +79,56 @@ class Memory:
         return None
 
     def recall_page(self, key: bytes | None) -> dict[str, Any] | None:
-        """The finished page under a key, None for none; the caller may change it."""
+        """Return the finished page under a key, None if there is none. The caller may change it."""
         with self._guarded():
             if (found := self._recall(key)) is not None and isinstance(found[0], dict):
                 return found[0]
         return None
 
     def recall_state(self, key: bytes | None) -> State | None:
-        """What is known of a search under a key, None for nothing."""
+        """Return the state of a search under a key, None if there is none."""
         with self._guarded():
             found = self._recall(key)
             try:
                 return None if found is None else _state_of(*found)
-            except UNREADABLE:  # somebody else's, under a key and with a checksum of ours
+            except UNREADABLE:  # written by another program under a valid key and checksum
                 return None
         return None
 
     def remember_page(self, key: bytes | None, body: dict[str, Any], state: State, moment: Moment | None) -> None:
-        """Keep a finished page. state: what it was made from. moment: before its search began."""
+        """Store a finished page. state: what it was made from. moment: before its search began."""
         if self._cache is not None and key is not None and moment is not None:
             with self._guarded():
                 self._remember(self._cache, key, body, b"", state, moment)
 
     def remember_state(self, key: bytes | None, state: State, moment: Moment | None) -> None:
-        """Keep what is known of a search, but for the client's own answer."""
+        """Store the state of a search, without the client's own answer."""
         if self._cache is not None and key is not None and moment is not None:
             with self._guarded():
                 self._remember(self._cache, key, *_state_parts(state), state, moment)
 
     def forget(self, written: Collection[str] | None) -> None:
-        """Use nothing that was found before a write that is over now.
+        """Invalidate entries from before a write that has ended.
 
-        written: the indexes and aliases that are known to be all that it changed; None for anything.
+        written: all indexes and aliases that it changed, None if unknown.
         """
         if self._cache is None:
             return
-        for name in (_LATEST, *([_EVERYTHING] if written is None else written)):  # the latest first, see _remember
-            self._untold[object()] = self._key(name)
+        for name in (
+            _LATEST,
+            *([_EVERYTHING] if written is None else written),
+        ):  # the latest write first, see _remember
+            self._pending[object()] = self._key(name)
         with self._guarded():
-            self._tell(self._cache)
+            self._replace_pending(self._cache)
         self._seen = set()
 
     def _recall(self, key: bytes | None) -> tuple[Any, memoryview] | None:
-        """Value and arrays under a key, as long as all the tokens are current that they depend on."""
+        """Return value and arrays under a key if all the tokens that they depend on are current."""
         seen, cache = self._seen, self._cache
         if key is None or cache is None:
             return None
-        self._tell(cache)
+        self._replace_pending(cache)
         entry = cache.get(key)
         found = None if entry is None else unsealed(key, entry)
         if found is None:
@@ -143,9 +146,9 @@ class Memory:
         return (value, arrays) if cache.get_many(list(wanted)) == list(wanted.values()) else None
 
     def _remember(self, cache: Cache, key: bytes, value: Any, arrays: bytes, state: State, moment: Moment) -> None:
-        """Put an entry that depends on the moment, and on the indexes that the hits are in.
+        """Store an entry that depends on the moment and on the indexes of the hits.
 
-        What their tokens were at that moment is not known: they are the same if nothing was written in between.
+        The tokens of those indexes at that moment are unknown; if nothing was written since, they are the current ones.
         """
         of = dict(moment.of)
         if self._key(_LATEST) not in of:
@@ -158,15 +161,15 @@ class Memory:
             cache.put(key, entry)
 
     def _tokens(self, cache: Cache, keys: list[bytes]) -> list[bytes]:
-        """The current tokens; where there is none, which says nothing about the past, a new one is made."""
+        """Return the current tokens. A missing token is created; entries from before it are invalid."""
         found = cache.get_many(keys)
         return [self._renewed(cache, key) if token is None else token for key, token in zip(keys, found, strict=True)]
 
-    def _tell(self, cache: Cache) -> None:
-        """Replace the tokens of what this client has written to."""
-        for mark, key in list(self._untold.items()):
+    def _replace_pending(self, cache: Cache) -> None:
+        """Replace the tokens of the indexes that this client has written to."""
+        for mark, key in list(self._pending.items()):
             self._renewed(cache, key)
-            self._untold.pop(mark, None)
+            self._pending.pop(mark, None)
 
     def _renewed(self, cache: Cache, key: bytes) -> bytes:
         token = uuid.uuid4().bytes
@@ -174,14 +177,14 @@ class Memory:
         return token
 
     def _key(self, name: str) -> bytes:
-        """Of the token of an index in this cluster, or of what no index can be called."""
+        """Return the key of the token of an index in this cluster, or of a name that no index can have."""
         return cache_key("token", self._origin.cluster.hex(), name)
 
 
 def indexes_written(request: Request, answer: Answer | None) -> set[str] | None:
-    """The indexes that a write changed, under all the names that are known; None where there may be others.
+    """Return the indexes that a write changed, under all known names; None if there may be others.
 
-    answer: None where there is none. Only the answers for documents and bulks say to which index an alias has led.
+    answer: None if there is none. Only answers for documents and bulks name the index behind an alias.
     """
     parts = request.path.split("/")
     names = _names(f"/{parts[1]}") if len(parts) > 2 else []
@@ -196,7 +199,7 @@ def indexes_written(request: Request, answer: Answer | None) -> set[str] | None:
 
 
 def _names(target: str) -> list[str] | None:
-    """The names in a target, None where some cannot be told: patterns, everything, other clusters, dates."""
+    """Return the names in a target, None if it holds patterns, everything, other clusters or date expressions."""
     names = unquote(target.lstrip("/")).split(",")
     usual = all(name and name[0] not in "-_" and not _NOT_IN_A_NAME.intersection(name) for name in names)
     return names if usual else None
@@ -210,12 +213,12 @@ def _indexes_of(state: State) -> set[str]:
 def _add(seen: set[bytes] | None, token: bytes | None) -> None:
     if seen is not None and token is not None:
         if len(seen) >= _MOST_SEEN:
-            seen.clear()  # which makes what depends on them stale
+            seen.clear()  # entries that depend on these tokens become invalid
         seen.add(token)
 
 
 def _state_parts(state: State) -> tuple[dict[str, Any], bytes]:
-    """A state as a value and arrays; a document that is the stream's own hit is written once."""
+    """Split a state into a value and arrays. A document that is the stream's own hit is stored once."""
     plain = {
         one.name: getattr(state, one.name) for one in fields(state) if one.name not in ("stream", "documents", "raw")
     }
@@ -227,12 +230,12 @@ def _state_parts(state: State) -> tuple[dict[str, Any], bytes]:
 
 
 def _state_of(value: dict[str, Any], arrays: memoryview) -> State:
-    """The state that _state_parts took apart. Raises one of UNREADABLE for what cannot be one."""
+    """Restore the state that _state_parts split. Raises one of UNREADABLE for invalid parts."""
     stream = stream_of(value["stream"], arrays)
     places = dict(zip(stream.ranks.tolist(), stream.hits, strict=True))
     documents = {rank: places[rank] for rank in value["shared"]} | dict(value["documents"])
     state = State(**value["state"], stream=stream, documents=documents)
     hits = (*stream.hits, *documents.values())
     if not all(isinstance(one, dict) for one in (state.envelope, value["state"]["envelope"]["hits"], *hits)):
-        raise ValueError("this is no state of a search")
+        raise ValueError("these are not the parts of a state")
     return state

@@ -1,4 +1,4 @@
-"""The trips of one search to the engine: what time they take, what time is left, which failures the user gets."""
+"""The round trips of one search: measures their time, enforces the time budget, decides which failures are raised."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Asked = Generator[Request, Answer, list[Answer]]
 
 @dataclass(frozen=True)
 class Wait:
-    """A wish to be told when somebody else has landed (see cache.Flights), or when so many seconds are over."""
+    """A step of a flow: wait until another computation has ended (see cache.SingleFlight), or for so many seconds."""
 
     flight: Future[None]
     seconds: float
@@ -31,14 +31,17 @@ Waiting = Generator[Wait, None, None]
 
 
 class RoundTrips:
-    """budget: seconds after which no later trip begins, and to which one that is on its way is held; None: no limit."""
+    """The round trips of one search.
+
+    budget: seconds after which no later trip begins, and the timeout of the trips in flight; None for no limit.
+    """
 
     def __init__(self, budget: float | None) -> None:
         self._budget, self._began, self._waited = budget, perf_counter(), 0.0
 
     @property
     def own_seconds(self) -> float:
-        """What all but waiting for the engine took so far."""
+        """Seconds spent so far without waiting for the engine."""
         return perf_counter() - self._began - self._waited
 
     @property
@@ -46,21 +49,21 @@ class RoundTrips:
         return None if self._budget is None else self._budget - (perf_counter() - self._began)
 
     def wait(self, flight: Future[None], most: float) -> Waiting:
-        """Wait for somebody else, `most` seconds and no longer than the budget; it counts like a trip."""
+        """Wait for another computation, at most `most` seconds and within the budget. It counts as waiting."""
         began, left = perf_counter(), self._seconds_left
         yield Wait(flight, most if left is None else max(0.0, min(most, left)))
         self._waited += perf_counter() - began
 
     def first(self, requests: list[Request], refusals: Collection[int]) -> Generator[Request, Answer, First]:
-        """The first trip.
+        """Make the first trip.
 
-        refusals: statuses that may be due to our changes. Any other failure is the caller's: an exception of the client
-                  passes, and an answer that tells of one is returned alone, instead of a list.
+        refusals: statuses that our changes to the request may have caused. For any other failure, an exception of the
+                  client passes through, and a failed answer is returned alone instead of a list.
         """
         return (yield from self._go(requests, together(requests), refusals))
 
     def later(self, requests: list[Request]) -> Asked:
-        """Another trip; whatever goes wrong is a failed answer, and so is having no time left for it."""
+        """Make another trip. Every failure is returned as a failed answer, also if no time is left."""
         left = self._seconds_left
         if left is not None and left <= 0:
             return [Answer(LATE, HTTPStatus.REQUEST_TIMEOUT)] * len(requests)
@@ -70,7 +73,7 @@ class RoundTrips:
     def _go(
         self, requests: list[Request], trip: Request, refusals: Collection[int] | None
     ) -> Generator[Request, Answer, First]:
-        """refusals: None for every status."""
+        """Make a trip. refusals: as in `first`; None for every status."""
         began = perf_counter()
         try:
             answer = yield trip
@@ -89,7 +92,10 @@ class RoundTrips:
 
 
 def trouble(answers: Sequence[Answer], like: Answer) -> str:
-    """Why answers are of no use beside an earlier one, `like`, "" where they are: of other clusters, ranks differ."""
+    """Return why answers cannot be combined with an earlier one, "" if they can.
+
+    like: the earlier answer. If other clusters answered, ranks differ.
+    """
     if all(one.whole and one.clusters == like.clusters for one in answers):
         return ""
     return LATE if any(one.status == HTTPStatus.REQUEST_TIMEOUT for one in answers) else FAILED

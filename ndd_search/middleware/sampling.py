@@ -1,9 +1,9 @@
-"""Which sketch values many documents of an index hold, counted in a sample with a request of our own.
+"""Counts document frequencies of sketch values in a sample of an index, with a request of our own.
 
-A table of common values says what its documents hold, so it serves only callers who may read about the same documents.
-A caller without a table takes one over from another caller where a probe, which fetches the ids of the sample's first
-documents, shows that their views agree; else a sample of the caller's own is counted. One such request at a time goes
-to a target. The other searches go on by the table that they had, or else by one counted in their own hits (`LISTED`).
+A frequency table reveals contents of documents, so callers share one only if they may read about the same documents. A
+caller without a table first sends a probe for the ids of the sample's first documents. If they agree with those of
+another caller, that caller's table is used, else the caller's own sample is counted. One such request at a time goes to
+a target. Other searches continue with their former table, or with one counted in their own hits (`LISTED`).
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.rest.answers import Answer, window_limit
 from ndd_search.rest.request import SAMPLE, Reading, Request, Search, sample, sample_head
 
-LISTED = "list"  # names the table that is counted in a list of hits itself
+LISTED = "list"  # the name of a table that is counted in the hits of the search
 _HEAD = 32  # documents of a sample by which the views of two callers are compared
-_AGAIN = 3600.0  # seconds
-_AFTER_A_FAILURE = 60.0
+_AGAIN = 3600.0  # seconds until a table is counted again
+_AFTER_A_FAILURE = 60.0  # seconds until a failed count is repeated
 
 Asked = Generator[Request, Answer, None]
 
 
 def table_of(search: Search, settings: Settings) -> str:
-    """The digest of the table by which a caller's hits are decided now, LISTED where he has none."""
+    """Return the digest of a caller's current table, LISTED if there is none."""
     digest = settings.known.of_caller(search.target_of_caller).table
     return digest if settings.known.table(search.target, digest) else LISTED
 
 
 def sample_frequency_table(search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips) -> Asked:
-    """Get the caller a table of common values, unless he has one, or it is not his turn, or there is no time left.
+    """Get a frequency table for the caller, unless there is one, another caller is counting, or no time is left.
 
-    What fails is tried again soon; until then the caller's former table serves, if there is one.
+    A failure is retried after a minute; until then the caller's former table is used, if there is one.
     """
     known, now = settings.known, settings.clock()
     caller = known.of_caller(search.target_of_caller)
@@ -51,33 +51,33 @@ def sample_frequency_table(search: Search, settings: Settings, reading: Reading,
 
 
 class _Count:
-    """One caller's way to a table."""
+    """Gets a table for one caller."""
 
     def __init__(self, search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips) -> None:
         self._search, self._settings, self._reading, self._round_trips = search, settings, reading, round_trips
         self._target, self._known = search.target, settings.known
 
     def take_over_or_count(self) -> Asked:
-        """Give the caller the table of somebody who sees about the same, or one of his own."""
+        """Use the table of a caller with about the same view, or count a new one."""
         now, field, recipe = self._settings.clock(), self._settings.sketch_field, self._settings.recipe
         found = [self._known.table(self._target, digest) for digest in self._known.about(self._target).tables]
         fresh = [one for one in found if one is not None and now < one.until]
         if fresh:
-            head = yield from self._asked(lambda size: sample_head(self._search, field, recipe, size), _HEAD)
+            head = yield from self._fetch(lambda size: sample_head(self._search, field, recipe, size), _HEAD)
             if not head.whole:
                 return self._try_again_soon(head)
             view = _view(head)
             if (like := next((one for one in fresh if one.view.is_about(view)), None)) is not None:
                 return self._use(like.frequency_table.digest)
-        sampled = yield from self._asked(lambda size: sample(self._search, field, recipe, self._reading, size), SAMPLE)
+        sampled = yield from self._fetch(lambda size: sample(self._search, field, recipe, self._reading, size), SAMPLE)
         if not sampled.whole:
             return self._try_again_soon(sampled)
         sketches = field.decode([hit.get("fields") or {} for hit in sampled.hits], recipe)
         frequency_table = count_document_frequency([one for one in sketches if not isinstance(one, str)], recipe)
         self._use(self._known.add_table(self._target, Counted(frequency_table, _view(sampled), now + _AGAIN)))
 
-    def _asked(self, request: Callable[[int], Request], size: int) -> Generator[Request, Answer, Answer]:
-        """The answer to a request for so many documents, fewer where an index gives no more."""
+    def _fetch(self, request: Callable[[int], Request], size: int) -> Generator[Request, Answer, Answer]:
+        """Return the answer to a request for `size` documents, fewer if an index allows no more."""
         limit = self._known.about(self._target).window_limit
         answer = yield from self._sent(request(min(size, limit)))
         if most := window_limit(answer.complaint):
@@ -93,7 +93,7 @@ class _Count:
         self._known.learn_of_caller(self._search.target_of_caller, table=digest)
 
     def _try_again_soon(self, failed: Answer) -> None:
-        if trouble([failed], like=failed) != LATE:  # else nothing was sent
+        if trouble([failed], like=failed) != LATE:  # when late, nothing was sent
             again = self._settings.clock() + _AFTER_A_FAILURE
             self._known.learn_of_caller(self._search.target_of_caller, count_again=again)
 
@@ -104,7 +104,7 @@ def _view(sampled: Answer) -> View:
 
 
 def is_readable(answer: Answer) -> bool:
-    """Whether an answer that says it has hits has their shape: a proxy may have changed it."""
+    """Return whether an answer with hits has the expected shape; a proxy may have changed it."""
     if not answer.has_hits:
         return True
     shards, clusters = (answer.body.get(name) or {} for name in ("_shards", "_clusters"))

@@ -1,4 +1,4 @@
-"""Other options for the searches of a block of code, in this thread or task."""
+"""Changes options for the searches of a block of code, in this thread or task."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ class SearchChanges(CollapseChanges, total=False):
 
 @contextmanager
 def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> Iterator[None]:
-    """Other options for the searches inside the block, through any wrapped client, in this thread or task.
+    """Change options for the searches inside the block, through any wrapped client, in this thread or task.
 
-    enabled: False lets searches through as if clients were not wrapped, True ends that; None leaves it as it is around
-             the block.
-    changes: CollapseOptions by name, and `cache=False` to neither read nor fill the cache; on top of those around it.
-    Raises TypeError for an unknown option, ValueError for a value that cannot be.
+    enabled: False leaves searches alone as if clients were not wrapped, True collapses them again, None keeps what an
+             outer block has set.
+    changes: CollapseOptions by name, and `cache=False` to neither read nor fill the cache. They are added to those of
+             outer blocks.
+    Raises TypeError for an unknown option, ValueError for an invalid value.
     """
     checked: dict[str, Any] = {name: value for name, value in changes.items() if name != "cache"}
     collapse_options(**checked)
@@ -38,6 +39,6 @@ def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> It
 
 
 def surrounding() -> Mapping[str, Any] | None:
-    """The options of the block that the caller is in; None where searches are left alone."""
+    """Return the options of the surrounding blocks, None if searches are left alone."""
     enabled, changes = _surrounding.get()
     return changes if enabled else None

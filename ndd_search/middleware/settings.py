@@ -1,4 +1,4 @@
-"""What a wrapped client is told, and what it learns about the indexes it searches."""
+"""Settings of a wrapped client, and what it learns about the indexes that it searches."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ log = logging.getLogger("ndd_search")
 
 @dataclass(kw_only=True)
 class Settings:
-    """Of a wrapped client, with what it has learnt about its indexes.
+    """The settings of a wrapped client, with what it has learned about its indexes.
 
-    options:     how pages are collapsed, unless a request or the surrounding `ndd_search.options` says otherwise.
-    recipe:      whose sketches are compared. sketch_field: where in a document they are.
-    cache:       where finished pages and streams are remembered, None for nowhere.
-    time_budget: seconds after which a search asks for no more hits, None for no limit.
-    bypass_seconds: seconds during which an index without sketches is searched as if the client were not wrapped, by the
-                 callers that found none; and seconds until an index is asked again whether it holds any.
+    options:     how pages are collapsed, unless a request or the surrounding `ndd_search.options` changes it.
+    recipe:      of the sketches that are compared. sketch_field: where they are in a document.
+    cache:       stores finished pages and streams, None for no cache.
+    time_budget: seconds after which a search fetches no more hits, None for no limit.
+    bypass_seconds: seconds during which searches of a caller who found no sketch in an index are left alone, and until
+                 the index is checked again for sketches.
     frequency_table: for min_similarity="auto": a table; True to count one in a sample of each index, once an hour
-                 and for callers who may read other documents, and in the hits until then; False for no table.
-    writes:      puts sketches into documents that are written through the client.
-    clock:       seconds that never go back.
+                 and per group of callers who see the same documents, and in the hits until then; False for no table.
+    writes:      adds sketches to documents that are written through the client.
+    clock:       a monotonic clock, in seconds.
     """
 
     options: CollapseOptions = field(default_factory=CollapseOptions)
@@ -55,20 +55,18 @@ class Settings:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells the answers of these settings, but for the options, from those of others."""
+        """The parts of a cache key that depend on these settings, without the options."""
         table = str(self.frequency_table) if isinstance(self.frequency_table, bool) else self.frequency_table.digest
         return self.memory.caller, self.recipe.id, self.sketch_field.name, table
 
     @property
     def counts_document_frequency(self) -> bool:
-        """Whether common values are counted by a request of our own; only "kmv" weighs them."""
+        """Whether a request of our own counts document frequencies; only the measure "kmv" uses them."""
         return self.frequency_table is True and self.recipe.measure == "kmv"
 
     def degrade(self, path: str, reason: str) -> str:
         """Log a reason once for each target. Returns it."""
-        if self._said.first_time(
-            path, reason.partition(":")[0]
-        ):  # after the colon an engine may repeat the user's words
+        if self._said.first_time(path, reason.partition(":")[0]):  # after the colon an engine may quote the query
             log.warning("%s: near-duplicates may be shown: %s", path, reason)
         return reason
 
@@ -87,7 +85,7 @@ class WrapSettings(CollapseChanges, total=False):
     options: CollapseOptions | None
 
 
-def settings_of(  # noqa: PLR0913 - one call says all there is to say about a client
+def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     *,
     recipe: Recipe | str | None = None,
     field: str = "ndd",
@@ -100,7 +98,7 @@ def settings_of(  # noqa: PLR0913 - one call says all there is to say about a cl
     options: CollapseOptions | None = None,
     **changes: Any,
 ) -> Settings:
-    """The settings of `ndd_search.wrap`, as described there. Raises TypeError and ValueError for what cannot be."""
+    """Return the settings of `ndd_search.wrap`, as described there. Raises TypeError or ValueError for invalid ones."""
     if time_budget is not None and not time_budget > 0:
         raise ValueError(f"time_budget must be above 0 seconds, got {time_budget}")
     if not bypass_seconds >= 0:

@@ -1,4 +1,4 @@
-"""What is known of a search between its requests, and remembered for its next page."""
+"""The state of a search between its requests. It is cached for the next page."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ndd_search.rest.answers import Hit
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a search. envelope: the first answer without its hits. raw: the client's own first answer.
+    """The state of a search. envelope: the first answer without its hits. raw: the client's own first answer.
 
-    documents: hits with everything the user asked for, by place; those of the stream may be without.
-    took: milliseconds that the engine said the first sketches took.
-    stopped: why it is not asked any further, "" while it may be.
-    degraded: what is lacking otherwise. partial: whether the first answer is partial.
-    lasting: whether it may be remembered: nothing timed out, failed or was cut short.
-    table: digest of the table of common values by which the stream's hits are decided, the first and all that follow;
-           "list" for one counted in the stream's first window, "" for none.
+    documents: hits with everything the user asked for, by rank; the hits of the stream may lack it.
+    took: milliseconds by the engine's clock for the first sketches.
+    stopped: why no more hits are fetched, "" if they may be.
+    degraded: another reason for a degraded page, "" for none. partial: whether the first answer is partial.
+    lasting: whether the state may be cached: nothing timed out, failed or was cut short.
+    table: digest of the frequency table for all hits of the stream; "list" for one counted in the stream's first
+           window, "" for none.
     """
 
     stream: Stream = field(default_factory=Stream)

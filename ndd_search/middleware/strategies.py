@@ -1,13 +1,13 @@
-"""How the hits of a page are fetched: with their documents, or their sketches first and few documents after.
+"""Strategies of fetching a page: all documents at once, or sketches first and then few documents.
 
-Reading a document, or only its id, means unpacking a block of stored documents; a sketch lies open as doc values. For
-a window of 100 hits of which ten or twenty are shown, an engine is done in half the time with the sketches of all and
-the documents of a few (docs/wrapping.md has figures), so that is what happens where a search can be taken apart:
+To read a document, or only its id, an engine decompresses a block of stored documents. A sketch is read from doc
+values. For a window of 100 hits of which 10 to 20 are shown, an engine needs half the time for the sketches of all hits
+and the documents of the shown ones (figures in docs/wrapping.md). So a search that can be split is fetched that way:
 
-one_phase:  one request for the window, documents and all.
-two_phase:  the sketches of the window by place, nothing else; then the documents of the places that the page shows.
+one_phase:  one request for the window with its documents.
+two_phase:  the sketches of the window by rank, nothing else; then the documents of the ranks that the page shows.
 one_trip:   both in one `_msearch`: the user's own request, a little wider than the page, and the sketches of the
-            window. A second trip fetches what the page shows from further down, if anything.
+            window. A second trip fetches documents that the page shows from further down, if there are any.
 """
 
 from __future__ import annotations
@@ -27,50 +27,50 @@ from ndd_search.rest.request import Reading, Request, Search, widened
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Lack, Sketch
 
-# Parts of a body: what decides which hits there are, what is said of all of them together, what is said of each.
+# Parts of a body that decide which hits match and in what order, that describe all hits, and that describe each hit.
 _WHICH = ("query", "sort", "post_filter", "min_score", "indices_boost", "runtime_mappings", "track_scores", "stats")
 _OF_ALL = ("aggs", "aggregations", "suggest", "track_total_hits")
 _OF_EACH = ("_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version")
 _APART = {*_WHICH, *_OF_ALL, *_OF_EACH, "collapse", "from", "size", "seq_no_primary_term"}
 
-# Parameters of a search that an `_msearch` takes for each of its searches, and those it takes for all of them.
+# Parameters of a search that an `_msearch` takes per search, and those that it takes once for all searches.
 _FOR_EACH = {
     *("preference", "routing", "search_type", "request_cache"),
     *("ignore_unavailable", "allow_no_indices", "expand_wildcards"),
 }
 _FOR_ALL = {"typed_keys", "rest_total_hits_as_int", "ccs_minimize_roundtrips"}
 
-# Scores that are not the same twice, scores for which a model is asked, and hits that bring hits of their own; a field
-# of such a name does no harm but to be fetched in one phase.
+# Parts with scores that are not reproducible, scores that need a model, and hits with hits of their own. A field of
+# such a name only means that the search is fetched in one phase.
 _WHOLE_ONLY = {
     *("script_score", "script", "_script", "percolate", "inner_hits"),
     *("knn", "neural", "neural_sparse", "hybrid", "semantic", "sparse_vector", "text_expansion"),
 }
 
-_WIDER = 1.75  # documents asked for at once in one trip, for each that a page has: seven in ten pages need no more
-_SPARED = 0.4  # share of the window whose documents have to be spared for it to be worth while
-_STRETCHES = 4  # requests for documents in one trip, at most
-_GAP = 10  # hits between two stretches that cost less than another request
-# Milliseconds that a document costs, and each kB of it: the engine unpacks it, the client parses it (docs/wrapping.md).
+_WIDER = 1.75  # documents fetched by the first request of one_trip per hit of the page: enough for 70 % of pages
+_SPARED = 0.4  # least share of the window whose documents must not be fetched for splitting to pay off
+_MOST_RANGES = 4  # most requests for documents in one trip
+_GAP = 10  # so many unneeded hits between two ranges cost less than another request
+# Milliseconds per document and per kB of it: the engine decompresses it, the client parses it (docs/wrapping.md).
 _OPENING = 0.04
 _PER_KILOBYTE = 0.008
-_QUERY = 0.5  # of what an engine takes for the sketches of a window; the rest is reading them, which one phase does too
-_ENOUGH = 8  # searches of an index before anything is concluded from them
-_REMEMBERED = 20  # searches
-_MANY_GAPS = 0.5  # share of searches from which the second trip is planned
+_QUERY = 0.5  # share of the query in the engine's time for the sketches of a window; one_phase reads sketches too
+_ENOUGH = 8  # searches of an index before their means are used
+_REMEMBERED = 20  # searches over which the means run
+_MANY_GAPS = 0.5  # share of searches with a second trip above which two_phase is used
 
 
 class DoesNotFit(Exception):
-    """A search that was taken apart: refused, failed in part, or two requests do not speak of the same hits."""
+    """A split search was refused, failed in part, or its requests returned different hits."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the last searches of an index in one trip were like, as means that forget what is long ago.
+    """Moving means over the last one_trip searches of an index.
 
-    searches:  how many there were. took: milliseconds of the engine for the sketches of a window.
-    kilobytes: of one document, as text. gaps: share of the searches that needed a second trip.
-    until:     when this is too old to rely on.
+    searches:  number of searches. took: milliseconds of the engine for the sketches of a window.
+    kilobytes: of one document as text. gaps: share of the searches that needed a second trip.
+    until:     time at which the means expire.
     """
 
     searches: int = 0
@@ -80,7 +80,7 @@ class Seen:
     until: float = 0.0
 
     def after(self, took: float, kilobytes: float, gap: bool, until: float) -> Seen:
-        """The same after another search."""
+        """Return the means after another search."""
         share = 1 / min(self.searches + 1, _REMEMBERED)
 
         def mean(old: float, new: float) -> float:
@@ -91,8 +91,8 @@ class Seen:
 
 
 def strategy_of(search: Search, options: CollapseOptions, reading: Reading, seen: Seen) -> Strategy:
-    """How to fetch a page: anything but "auto". seen: of the same index."""
-    if options.strategy == "one_phase" or not _comes_apart(search, options):
+    """Choose how to fetch a page: anything but "auto". seen: of the same index."""
+    if options.strategy == "one_phase" or not _can_be_split(search, options):
         return "one_phase"
     if options.strategy != "auto":
         return options.strategy
@@ -102,18 +102,18 @@ def strategy_of(search: Search, options: CollapseOptions, reading: Reading, seen
     if seen.searches < _ENOUGH:
         return "one_trip"
     if seen.took * _QUERY > fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes):
-        return "one_phase"  # the query is what takes time: ask it once
+        return "one_phase"  # the query takes most of the time: run it once
     return "two_phase" if seen.gaps > _MANY_GAPS else "one_trip"
 
 
 def own_part(search: Search, window: int) -> Fetch:
-    """The hits that one trip fetches with their documents: those the engine itself would show, and some after."""
+    """Return the hits that one_trip fetches with documents: those of the engine's own page, and some after."""
     end = max(ceil((search.start + search.size) * _WIDER), search.start + search.size + 2)
     return Fetch(search.start, min(end, max(window, search.start + search.size)) - search.start)
 
 
-def sketches_only(search: Search, wish: Fetch, field: SketchField, reading: Reading, alone: bool) -> Request:
-    """The request for the sketches of some hits, without anything that would unpack a document unless that is read.
+def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Reading, alone: bool) -> Request:
+    """Return the request for the sketches of some hits. It reads no stored document unless `reading` does.
 
     alone: whether no other request asks for aggregations and the like.
     """
@@ -127,15 +127,15 @@ def sketches_only(search: Search, wish: Fetch, field: SketchField, reading: Read
     if not reading.fields:
         body["stored_fields"] = "_none_"
     plain = replace(search, request=replace(search.request, body=body))
-    return widened(plain, wish.start, wish.size, field, reading)
+    return widened(plain, fetch.start, fetch.size, field, reading)
 
 
-def stretches(ranks: Iterable[int]) -> list[Fetch]:
-    """Few stretches of the engine's list that hold all of some places."""
+def ranges_of(ranks: Iterable[int]) -> list[Fetch]:
+    """Return at most four ranges of the engine's list that cover all of these ranks."""
     ordered, gap = sorted(ranks), _GAP
     while True:
         heads = [at for at, rank in enumerate(ordered) if not at or rank - ordered[at - 1] > gap]
-        if len(heads) <= _STRETCHES:
+        if len(heads) <= _MOST_RANGES:
             break
         gap *= 2
     ends = [*heads[1:], len(ordered)]
@@ -143,9 +143,10 @@ def stretches(ranks: Iterable[int]) -> list[Fetch]:
 
 
 def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence[Sketch | Lack]) -> dict[int, Hit]:
-    """Documents by place, the first at `start`, with the scores and sort values that their sketches came with.
+    """Return documents by rank, with the scores and sort values of the answer that brought their sketches.
 
-    sketches: those that came with the documents. Raises DoesNotFit if they are others than those of the stream.
+    start: rank of the first hit. sketches: those that came with the documents.
+    Raises DoesNotFit if they differ from those of the stream.
     """
     first = int(np.searchsorted(stream.ranks, start))
     if stream.ranks[first : first + len(hits)].tolist() != list(range(start, start + len(hits))):
@@ -165,25 +166,25 @@ def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence
 
 
 def together(requests: list[Request]) -> Request:
-    """Searches of one target in one request."""
+    """Combine searches of one target in one `_msearch`."""
     if len(requests) == 1:
         return requests[0]
-    one = requests[0]
+    first = requests[0]
     lines: list[Any] = []
     for request in requests:
         lines += [{name: value for name, value in request.params.items() if name in _FOR_EACH}, request.body]
-    params = {name: value for name, value in one.params.items() if name in _FOR_ALL}
-    path = one.path.removesuffix("_search") + "_msearch"
-    return replace(one, method="POST", path=path, params=params, body=lines, parts=tuple(requests))
+    params = {name: value for name, value in first.params.items() if name in _FOR_ALL}
+    path = first.path.removesuffix("_search") + "_msearch"
+    return replace(first, method="POST", path=path, params=params, body=lines, parts=tuple(requests))
 
 
 def goes_together(request: Request) -> bool:
-    """Whether an `_msearch` takes all that the URL of a search says."""
+    """Return whether an `_msearch` accepts every URL parameter of a search."""
     return {*_FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}.issuperset(request.params)
 
 
-def _comes_apart(search: Search, options: CollapseOptions) -> bool:
-    """Whether two requests for parts of the hits say the same as one request for all of them."""
+def _can_be_split(search: Search, options: CollapseOptions) -> bool:
+    """Return whether two requests for parts of the hits give the same result as one request."""
     body = search.body
     if search.one_window or any(map(callable, options.keep)):
         return False
@@ -193,7 +194,7 @@ def _comes_apart(search: Search, options: CollapseOptions) -> bool:
         return False
     aggregations = [body.get("aggs"), body.get("aggregations")]
     if "fields" in body and any(name == "top_hits" for name, _ in _names(aggregations)):
-        return False  # Elasticsearch gives them the `fields` of the whole search
+        return False  # Elasticsearch adds the `fields` of the whole search to them
     for name, value in _names({key: body[key] for key in _WHICH if key in body}):
         if name in _WHOLE_ONLY or (name == "random_score" and not (isinstance(value, Mapping) and "seed" in value)):
             return False
@@ -201,11 +202,11 @@ def _comes_apart(search: Search, options: CollapseOptions) -> bool:
 
 
 def _names(node: Any) -> Iterator[tuple[str, Any]]:
-    """Every name in a JSON value with what stands under it."""
+    """Yield every name in a JSON value with its value."""
     if isinstance(node, Mapping):
         for name, value in node.items():
             yield name, value
             yield from _names(value)
     elif isinstance(node, list | tuple):
-        for one in node:
-            yield from _names(one)
+        for item in node:
+            yield from _names(item)

@@ -1,9 +1,9 @@
-"""Targets without sketches: how a client finds out, and what a search costs there.
+"""Detects targets without sketches, and keeps searches there cheap.
 
-Whether a target holds sketches is learnt from documents, so a caller who found none is left alone and no other caller
-is. One request a minute and target asks for any sketch, whoever searches. The other callers pay no second request and
-no window: while somebody found no sketch, a first page is asked for as the caller wrote it, with the sketches of its
-hits; one sketch among them, and the search goes its usual way.
+Whether a target holds sketches is learned from documents, so only the caller who found none is left alone. One request
+per minute and target asks for any sketch, for all callers together. While some caller has found none, the first page of
+another caller is requested as it was written, plus the sketches of its hits: no window and no second request. If one of
+these hits has a sketch, the search is collapsed as usual.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Reading, Request, Search, any_sketch, peek
 from ndd_search.sketching.field import SketchField
 
-_RELIED_ON = 3600.0  # seconds for which a target in which a sketch was seen counts as one that has sketches
-_LEAST = 1.0  # seconds between two requests that ask for any sketch, however small `bypass_seconds` is
+_RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
+_LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever `bypass_seconds` is
 
 
 def has_sketches(search: Search, settings: Settings) -> bool:
-    """Whether somebody saw a sketch in the target within the last hour."""
+    """Return whether any caller saw a sketch in the target within the last hour."""
     return settings.clock() < settings.known.about(search.target).sketched_until
 
 
@@ -35,7 +35,7 @@ def saw_a_sketch(search: Search, settings: Settings) -> None:
 
 
 def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrips) -> Generator[Request, Answer, None]:
-    """Ask whether the caller sees any sketch in the target, unless somebody has asked lately."""
+    """Ask whether the caller sees any sketch in the target, unless a caller has asked recently."""
     now = settings.clock()
     if not settings.known.may_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
         return
@@ -54,9 +54,9 @@ def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrip
 def peeked(
     search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips
 ) -> Generator[Request, Answer, Answer | None]:
-    """The caller's own first page, where another caller found no sketch in the target and this page has none either.
+    """Return the caller's own first page if another caller found no sketch in the target and this page has none.
 
-    None where the search has to go its usual way: a sketch was found, or the engine refuses to read sketches.
+    Returns None if the search is to be collapsed as usual: a sketch was found, or the engine refused to read sketches.
     """
     if search.start or settings.clock() >= settings.known.about(search.target).bare_until:
         return None

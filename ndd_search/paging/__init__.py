@@ -1,1 +1,1 @@
-"""A ranked list to deduplicated pages, without any I/O."""
+"""From a ranked list to deduplicated pages. Nothing here does I/O."""

@@ -1,7 +1,7 @@
-"""What is remembered between requests: finished streams and pages, and the pairs of a set of sketches.
+"""Caches of finished streams and pages.
 
-A key holds everything that could make two answers differ, the caller's identity first of all: two callers who may
-read different documents never share an entry.
+A cache key is made of everything that can make two answers differ, and that includes the caller's identity: two callers
+who may read different documents never share an entry.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from cachetools import TLRUCache
 
 log = logging.getLogger("ndd_search")
 
-_OVERHEAD = 200  # bytes an entry costs beside its key and value: two objects, a link, a time
+_OVERHEAD = 200  # bytes of an entry beside its value: two objects, a link, a time
 
 
 @dataclass(frozen=True)
 class CacheStats:
-    """Counters since the cache was made. entries, bytes: held now."""
+    """Counters since the cache was created. entries, bytes: what it holds now."""
 
     hits: int
     misses: int
@@ -35,43 +35,43 @@ class CacheStats:
 
 
 class Cache(Protocol):
-    """Where a wrapped client or an embedded index remembers what it found: in this process, or in a server for many.
+    """The cache of a wrapped client or an embedded index, in this process or in a server that processes share.
 
-    Keys are 16 bytes and mean the same in every process; values are bytes that `entries` checks when they come back, so
-    a cache may lose, cut or mix up what it holds: that only costs a search. Two kinds of values are kept:
+    Keys are 16 bytes and mean the same in every process. Values are bytes that `entries` checks when they are read, so
+    a lost, truncated or swapped value only costs a search. A cache holds two kinds of values:
 
-    - pages and streams, under keys made of everything that could make two answers differ: who asks, what, and how;
-    - tokens of 16 random bytes that say that an index has not been written to: a write replaces the token of its index,
-      and what was found under an older token is not used. Tokens are put with `seconds` of their own.
+    - pages and streams, under keys made of everything that can make two answers differ (see `cache_key`);
+    - one token of 16 random bytes for each index. A write replaces the token of its index, and entries made under an
+      older token are not used. Tokens are put with `seconds` of their own.
 
-    What every cache must keep to: `get` after `put` gives the newest value or None, in every process that shares the
-    cache, and no value lives longer than its seconds. A method that fails raises; searches then go on without the
-    cache, and a write is told to it before it is used again. Methods are called from several threads at once, also
-    inside event loops: they should be quick. Entries hold parts of documents: keep them as safe as the index.
+    Every cache must guarantee: `get` after `put` returns the newest value or None, in every process that shares the
+    cache, and no value outlives its seconds. A method that fails raises; the search then continues without the cache,
+    and a write replaces its tokens before the cache is used again. Methods are called from several threads at once,
+    also inside event loops, so they should be quick. Entries hold parts of documents: protect them like the index.
     """
 
     def get(self, key: bytes) -> bytes | None:
-        """The value, None when it is not there (any more)."""
+        """Return the value, None when there is none or it has expired."""
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The values of several keys, asked for together."""
+        """Return the values of several keys."""
 
     def put(self, key: bytes, value: bytes, seconds: float | None = None) -> None:
-        """Remember a value for some seconds, None for the cache's own time; one that is too large is not kept."""
+        """Store a value for some seconds, None for the cache's own lifetime. Too large a value is not stored."""
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove every entry."""
 
     def stats(self) -> CacheStats:
-        """The counters."""
+        """Return the counters."""
 
 
 class MemoryCache:
-    """A cache in this process, safe for threads, bounded in bytes and seconds; least recently used entries go first.
+    """A cache in this process, thread-safe, bounded in bytes and seconds, least recently used first out.
 
     max_bytes: keys, values and bookkeeping together, at least 1.
-    seconds:   how long an entry lives that is put without seconds of its own, above 0.
-    clock:     seconds that never go back.
+    seconds:   lifetime of an entry that is put without one, above 0.
+    clock:     a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -80,16 +80,16 @@ class MemoryCache:
         if max_bytes < 1 or not seconds > 0:
             raise ValueError(f"max_bytes must be at least 1 and seconds above 0, got {max_bytes} and {seconds}")
         self._limits = max_bytes, seconds, clock
-        self._lifetime = seconds  # of the entry that is being put, under the lock
+        self._lifetime = seconds  # of the entry that `put` is storing; guarded by the lock
         self._entries: TLRUCache[bytes, bytes] = TLRUCache(max_bytes, self._end, clock, getsizeof=_size)
         self._lock = Lock()
         self._hits = self._misses = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return MemoryCache, self._limits  # a copy, or what another process gets, starts empty
+        return MemoryCache, self._limits  # a copy, or one sent to another process, starts empty
 
     def get(self, key: bytes) -> bytes | None:
-        """The value, None when it is not there (any more)."""
+        """Return the value, None when there is none or it has expired."""
         with self._lock:
             value = self._entries.get(key)
             if value is None:
@@ -99,26 +99,26 @@ class MemoryCache:
             return value
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The values of several keys; the counters leave them out."""
+        """Return the values of several keys, without changing the counters."""
         with self._lock:
             return [self._entries.get(key) for key in keys]
 
     def put(self, key: bytes, value: bytes, seconds: float | None = None) -> None:
-        """Remember a value for a while; one that is too large for the cache is not kept, nor what it would replace."""
+        """Store a value. One that is larger than the whole cache only removes the value that it would replace."""
         with self._lock:
             self._lifetime = self._limits[1] if seconds is None else seconds
             try:
                 self._entries[key] = value
-            except ValueError:  # larger than the whole cache
+            except ValueError:  # too large
                 self._entries.pop(key, None)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove every entry."""
         with self._lock:
             self._entries.clear()
 
     def stats(self) -> CacheStats:
-        """The counters."""
+        """Return the counters."""
         with self._lock:
             self._entries.expire()
             return CacheStats(self._hits, self._misses, len(self._entries), int(self._entries.currsize))
@@ -128,62 +128,63 @@ class MemoryCache:
 
 
 class FailureGuard:
-    """Lets searches and writes go on without a cache that fails, and logs each kind of failure once."""
+    """Lets searches and writes continue when the cache fails. Each type of error is logged once."""
 
     def __init__(self) -> None:
         self._logged: set[str] = set()
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Leaves the block where the cache raises an error."""
+        """End the block at the first error of the cache, and suppress that error."""
         try:
             yield
         except Exception as error:
             if (kind := type(error).__name__) not in self._logged:
                 self._logged.add(kind)
-                log.warning("searches go on without the cache, which failed: %r", error)
+                log.warning("the cache failed, searches continue without it: %r", error)
 
 
 class SingleFlight:
     """Lets one caller at a time compute a key, in threads and in coroutines alike.
 
-        if (other := flights.board(key)) is None:
-            try: compute and put it into the cache
-            finally: flights.land(key)
+        if (other := flights.acquire(key)) is None:
+            try: compute the value and put it into the cache
+            finally: flights.release(key)
         else:
-            wait for `other` (other.result(), or await asyncio.wrap_future(other)), then look into the cache again;
-            what is not there now could not be cached: compute it without boarding
+            wait for `other` (other.result(), or await asyncio.wrap_future(other)), then read the cache again; if the
+            value is not there, it could not be cached: compute it without acquire
 
-    Threads and coroutines need one of these each: a thread that waits for a coroutine of its own loop waits for ever.
+    Use one object for threads and another one for coroutines: a thread that waits for a coroutine of its own event loop
+    would wait for ever.
     """
 
     def __init__(self) -> None:
-        self._flying: dict[bytes, Future[None]] = {}
+        self._flights: dict[bytes, Future[None]] = {}
         self._lock = Lock()
 
     def acquire(self, key: bytes) -> Future[None] | None:
-        """None: the caller computes now and calls land(). Otherwise what is done when the other one has landed."""
+        """Return None if the caller is to compute and then release(), else a future that ends with the other's."""
         with self._lock:
-            if (other := self._flying.get(key)) is not None:
+            if (other := self._flights.get(key)) is not None:
                 return other
-            self._flying[key] = Future()
+            self._flights[key] = Future()
             return None
 
     def release(self, key: bytes) -> None:
-        """Let those who wait go on; called however the computation ended."""
+        """Wake the callers that wait. Call it after success and after failure."""
         with self._lock:
-            flight = self._flying.pop(key)
+            flight = self._flights.pop(key)
         flight.set_result(None)
 
 
 def cache_key(*parts: Any) -> bytes:
-    """16 bytes for some JSON-like values. The order of keys counts: a `sort` by several fields follows it."""
-    text = json.dumps(parts, ensure_ascii=False, default=_plainly, separators=(",", ":"))
+    """Hash JSON-like values to 16 bytes. The order of keys matters, as it does in a `sort` by several fields."""
+    text = json.dumps(parts, ensure_ascii=False, default=_json_value, separators=(",", ":"))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _plainly(value: Any) -> Any:
-    """What JSON cannot write, for a key: of a long array, repr shows the ends only."""
+def _json_value(value: Any) -> Any:
+    """Convert a value that JSON cannot encode. Arrays become lists, because repr abbreviates long arrays."""
     return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 

@@ -1,4 +1,4 @@
-"""One page out of any ranked list: texts, mappings or objects."""
+"""Deduplicates any ranked list of texts, mappings or objects."""
 
 from __future__ import annotations
 
@@ -38,52 +38,52 @@ def collapse(
     options: CollapseOptions | None = None,
     **changes: Unpack[CollapseChanges],
 ) -> Page:
-    """Collapse the near-duplicates of a ranked list and cut one page out of what is left.
+    """Collapse the near-duplicates of a ranked list and return one page of the result.
 
-    hits:     best first: texts, or mappings or objects that have their text where `text` says.
-    size, from_: the page, as positions in the deduplicated list. As many hits are examined as the page takes, all of
-              them if need be: `max_window` is for searches.
+    hits:     best first: texts, or mappings or objects whose text is found by `text`.
+    size, from_: the page, as positions in the deduplicated list. As many hits are examined as the page needs, all of
+              them if necessary: `max_window` applies to searches only.
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
-    sketches: of the hits, where they are at hand already; `text` is read then only for numbers_must_match.
-    recipe:   how texts are sketched, or how `sketches` were made; or its id, as for every recipe.
-    frequency_table: for min_similarity="auto": a table of the whole collection (document_frequency makes one); True
-              counts one in the list itself, in at most `window` hits that lie evenly in it; False decides without.
-    options, changes: CollapseOptions, or single options of it by name (min_similarity=0.8).
-    Raises InvalidDocument when no hit at all has the text, ValueError or TypeError for a setting that cannot be.
+    sketches: one for each hit, if they exist already; `text` is then read for numbers_must_match only.
+    recipe:   the recipe, or its id, by which texts are sketched or `sketches` were made.
+    frequency_table: for min_similarity="auto": a table of the whole collection (see document_frequency); True counts
+              one in at most `window` hits, evenly spaced in the list; False uses no table.
+    options, changes: CollapseOptions, or single options by name (min_similarity=0.8).
+    Raises InvalidDocument if no hit has a text, ValueError or TypeError for an invalid setting.
     """
     began = perf_counter()
     if isinstance(hits, str | bytes | Mapping):
         raise TypeError(f"hits must be a list of hits, got one {type(hits).__name__}")
     check_page(size, from_)
     ranked, options = list(hits), collapse_options(options, **changes)
-    options = replace(options, max_window=max(options.max_window, len(ranked)))  # all of them are there already
+    options = replace(options, max_window=max(options.max_window, len(ranked)))  # the whole list is in memory
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
     reader = _ListReader(
         Recipe.of(recipe), text, sketches, None if isinstance(frequency_table, bool) else frequency_table
     )
 
-    def fetch(wish: Fetch) -> Fetched:
-        return Fetched(ranked[wish.start : wish.start + wish.size], len(ranked))
+    def fetch(request: Fetch) -> Fetched:
+        return Fetched(ranked[request.start : request.start + request.size], len(ranked))
 
     try:
         if frequency_table is True and options.min_similarity == "auto" and reader.recipe.measure == "kmv":
             reader = reader.counted(ranked, options.window)
         stream = run(fetch_until_full(Stream(), from_, size, reader, options), fetch)
         stream = replace(stream, exhausted=stream.fetched == len(ranked))
-    except InvalidSketch:  # which names a place among those that were looked at together
+    except InvalidSketch:  # it names a position within one batch; _check names the rank
         _check(() if sketches is None else sketches, reader.recipe.k)
         raise
     if set(stream.lacking) == {"missing"} and not any(map(reader.has_text, ranked[len(stream.hits) :])):
         raise InvalidDocument(
-            f"none of {len(ranked)} hits", f"no text under {text!r}", "say where it is: text='FIELD' or a callable"
+            f"none of {len(ranked)} hits", f"no text under {text!r}", "pass text='FIELD' or a callable"
         )
     page = slice_page(stream, from_, size, reader, options)
     return replace(page, info=replace(page.info, took=perf_counter() - began))
 
 
 def evenly(count: int, most: int) -> list[int]:
-    """At most so many of the places 0..count-1, as far apart as can be."""
+    """Return at most `most` of the places 0..count-1, evenly spaced."""
     number = min(count, most)
     return [place * count // number for place in range(number)]
 
@@ -94,10 +94,10 @@ class _ListReader:
     text: Text | None
     given: Sequence[npt.ArrayLike] | None
     frequency_table: FrequencyTable | None
-    known: Mapping[int, Sketch | Lack] = field(default_factory=dict)  # by rank, made already
+    known: Mapping[int, Sketch | Lack] = field(default_factory=dict)  # rank -> sketch, computed earlier
 
     def counted(self, hits: Sequence[Any], most: int) -> _ListReader:
-        """With a table of its own, counted in at most so many of the hits."""
+        """Return a reader with a frequency table counted in at most `most` of the hits."""
         ranks = evenly(len(hits), most)
         found = self.sketches([hits[rank] for rank in ranks], ranks)
         frequency_table = count_in_list([one for one in found if not isinstance(one, str)], self.recipe)
@@ -105,10 +105,10 @@ class _ListReader:
 
     def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
         fresh = [(hit, rank) for hit, rank in zip(hits, ranks, strict=True) if rank not in self.known]
-        made = iter(self._made([hit for hit, _ in fresh], [rank for _, rank in fresh]))
-        return [self.known[rank] if rank in self.known else next(made) for rank in ranks]
+        computed = iter(self._compute([hit for hit, _ in fresh], [rank for _, rank in fresh]))
+        return [self.known[rank] if rank in self.known else next(computed) for rank in ranks]
 
-    def _made(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
+    def _compute(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
         if self.given is not None:
             return [_or_empty(np.asarray(self.given[rank])) for rank in ranks]
         texts = [self._text(hit) for hit in hits]
@@ -116,7 +116,7 @@ class _ListReader:
         return [Lack.MISSING if text is None else _or_empty(next(found)) for text in texts]
 
     def identity(self, hit: Any, rank: int) -> int:
-        return rank  # equal hits at two places of the list are two hits
+        return rank  # equal values at two places of the list are two hits
 
     def value(self, hit: Any, field: str) -> Any:
         return None if isinstance(hit, str) else value_of(hit, field)
@@ -126,7 +126,7 @@ class _ListReader:
         return None if text is None else number_signature(text, self.recipe)
 
     def has_text(self, hit: Any) -> bool:
-        """Whether there is anything to sketch."""
+        """Return whether the hit has a text."""
         return self._text(hit) is not None
 
     def _text(self, hit: Any) -> str | None:
@@ -135,15 +135,15 @@ class _ListReader:
         if isinstance(hit, str):
             return hit
         if self.text is None:
-            raise TypeError(f"a hit is a {type(hit).__name__}: say where its text is, text='FIELD' or a callable")
+            raise TypeError(f"a hit is a {type(hit).__name__}: pass text='FIELD' or a callable that returns its text")
         return text_of(hit, [self.text] if isinstance(self.text, str) else self.text)
 
 
 def _check(sketches: Sequence[npt.ArrayLike], k: int) -> None:
-    """Raise InvalidSketch naming the rank of the first one that is none."""
-    for rank, one in enumerate(sketches):
+    """Raise InvalidSketch with the rank of the first invalid sketch."""
+    for rank, sketch in enumerate(sketches):
         try:
-            checked_sketch(one, k)
+            checked_sketch(sketch, k)
         except InvalidSketch as error:
             raise InvalidSketch(f"hit {rank}: {error.args[0]}") from None
 

@@ -1,19 +1,19 @@
-"""How values are written as bytes for a cache and read again: JSON and arrays behind a checksum, never pickles.
+"""Encodes values as bytes for a cache and decodes them: JSON and arrays behind a checksum, never pickles.
 
 An entry is
 
     magic and version   4 bytes, b"ndd" and a number
     checksum            4 bytes, the CRC-32 of the key and of everything that follows
     length              4 bytes, of the JSON
-    reader              1 byte, b"j" for JSON that only Python's own reader gives back as it was, b"o" for any
+    reader              1 byte, b"j" for JSON that only Python's json module decodes exactly, b"o" for any decoder
     JSON                UTF-8
-    arrays              the rest; the JSON says what they are
+    arrays              the rest; the JSON describes them
 
-with numbers in little-endian order. Whatever is no such entry, of this version and under this key, reads as None:
-nothing that a cache hands out raises an error or runs code. A checksum is no signature, though: whoever can write to a
-cache decides what is shown.
+with numbers in little-endian order. Bytes that are not an entry of this version under this key decode to None. No bytes
+from a cache raise an error or run code. A checksum is not a signature: whoever can write to the cache decides what is
+shown.
 
-Where orjson is installed it reads and writes the JSON, in half the time.
+If orjson is installed, it reads and writes the JSON in half the time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ except ModuleNotFoundError:
     orjson = None  # type: ignore[assignment,unused-ignore]
 
 VERSION = 1
-# What reading bytes that only look like an entry can raise.
+# Errors that decoding a malformed entry can raise.
 UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError, struct.error)
 _MAGIC = b"ndd" + bytes([VERSION])
 _HEAD, _ABOUT_JSON = struct.Struct("<4sI"), struct.Struct("<Ic")
@@ -48,22 +48,22 @@ _to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(
 
 
 def sealed(key: bytes, value: Any, arrays: bytes = b"") -> bytes | None:
-    """The entry of a value under a key, None for a value that would not come back as it was.
+    """Encode a value under a key. Returns None for a value that JSON would not restore exactly.
 
-    value: of dicts with text keys, lists, texts, finite numbers, booleans and None, and nothing derived from them.
+    value: dicts with text keys, lists, texts, finite numbers, booleans and None; subclasses are refused.
     """
     if not _is_plain(value):
         return None
     try:
-        reader, text = _written(value)
+        reader, text = _to_marked_json(value)
         rest = b"".join((_ABOUT_JSON.pack(len(text), reader), text, arrays))
-    except UNREADABLE:  # nested too deep, too long
+    except UNREADABLE:  # nested too deep or too long
         return None
     return _HEAD.pack(_MAGIC, crc32(rest, crc32(key))) + rest
 
 
 def unsealed(key: bytes, entry: bytes) -> tuple[Any, memoryview] | None:
-    """The value and the arrays of an entry, None for bytes that are no whole entry of this version under this key."""
+    """Decode an entry to its value and arrays, None if it is not a whole entry of this version and key."""
     try:
         magic, checksum = _HEAD.unpack_from(entry)
         rest = memoryview(entry)[_HEAD.size :]
@@ -80,26 +80,26 @@ def unsealed(key: bytes, entry: bytes) -> tuple[Any, memoryview] | None:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON gives a value back as it is, down to the type of every part."""
+    """Return whether JSON restores a value exactly, with the type of every part."""
     waiting = [[value]]
     while waiting:
-        one: Any = waiting.pop()
-        if type(one) is dict:
-            if not {str}.issuperset(map(type, one)):
+        parts: Any = waiting.pop()
+        if type(parts) is dict:
+            if not {str}.issuperset(map(type, parts)):
                 return False
-            one = one.values()
-        elif type(one) is not list:
+            parts = parts.values()
+        elif type(parts) is not list:
             return False
-        kinds = set(map(type, one))
+        kinds = set(map(type, parts))
         if not kinds <= _ATOMS:
-            waiting += [part for part in one if type(part) not in _ATOMS]
-        if float in kinds and not all(isfinite(part) for part in one if type(part) is float):
+            waiting += [part for part in parts if type(part) not in _ATOMS]
+        if float in kinds and not all(isfinite(part) for part in parts if type(part) is float):
             return False
     return True
 
 
-def _written(value: Any) -> tuple[bytes, bytes]:
-    """The JSON of a plain value, after the mark of who can read it."""
+def _to_marked_json(value: Any) -> tuple[bytes, bytes]:
+    """Return the reader mark and the JSON of a plain value."""
     if orjson:
         try:
             return _ANY_READER, orjson.dumps(value)
@@ -109,7 +109,7 @@ def _written(value: Any) -> tuple[bytes, bytes]:
 
 
 def stream_parts(stream: Stream) -> tuple[dict[str, Any], bytes]:
-    """A stream as a value and arrays for `sealed`; its hits have to be plain."""
+    """Split a stream into a value and arrays for `sealed`; its hits must be plain."""
     plain = {one.name: getattr(stream, one.name) for one in fields(stream) if one.name not in (*_ARRAYS, "sketches")}
     plain.update(hits=list(stream.hits), lacking=list(stream.lacking), lengths=[len(one) for one in stream.sketches])
     arrays = [np.concatenate((np.empty(0, np.int32), *stream.sketches)).astype("<i4", copy=False)]
@@ -118,20 +118,20 @@ def stream_parts(stream: Stream) -> tuple[dict[str, Any], bytes]:
 
 
 def stream_of(plain: dict[str, Any], arrays: memoryview) -> Stream:
-    """The stream that `stream_parts` took apart. Raises one of UNREADABLE for what cannot be one."""
+    """Restore the stream that `stream_parts` split. Raises one of UNREADABLE for invalid parts."""
     ends = np.cumsum([0, *plain.pop("lengths")]).tolist()
     values = np.frombuffer(arrays, "<i4", ends[-1]).astype(np.int32)
     at, count = 4 * ends[-1], len(plain["hits"])
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, kind in _ARRAYS.items():
-        found[name] = np.frombuffer(arrays, kind, count, at).astype(kind[1:])
+        columns[name] = np.frombuffer(arrays, kind, count, at).astype(kind[1:])
         at += 8 * count
     stream = Stream(
         **{**plain, "hits": tuple(plain["hits"]), "lacking": tuple(plain["lacking"])},
-        **found,
+        **columns,
         sketches=tuple(values[start:end] for start, end in pairwise(ends)),
     )
-    leaders_come_first = ((stream.leader >= 0) & (stream.leader <= np.arange(count))).all()
-    if at != len(arrays) or not count == len(stream.lacking) == len(stream.sketches) or not leaders_come_first:
+    leaders_precede = ((stream.leader >= 0) & (stream.leader <= np.arange(count))).all()
+    if at != len(arrays) or not count == len(stream.lacking) == len(stream.sketches) or not leaders_precede:
         raise ValueError("these are not the parts of a stream")
     return stream

@@ -1,4 +1,4 @@
-"""Why a hit is shown or hidden."""
+"""Explains why a hit is shown or hidden."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ndd_search.paging.stream import Reader, Stream
 
 @dataclass(frozen=True)
 class Explanation:
-    """What decided about one hit.
+    """The decision about one hit and its figures.
 
     rank:           its place in the engine's list.
-    leader:         the rank of the hit that stands for it, its own rank when it stands for itself.
-    nearest:        the rank of the most similar leader before it, None when there is none it could be compared with.
-    similarity:     to that leader, by the recipe's measure, or to `nearest` when the hit stands for itself; 0..1.
-    standard_error: of that figure; 0 when it is exact.
-    rule:           what decided, in words.
+    leader:         rank of its leader, its own rank when it is a leader.
+    nearest:        rank of the most similar leader before it, None if no leader is comparable.
+    similarity:     to its leader, or to `nearest` when the hit is a leader itself; by the recipe's measure, 0..1.
+    standard_error: of the similarity; 0 when it is exact.
+    rule:           the rule that decided, as text.
     """
 
     rank: int
@@ -37,7 +37,7 @@ class Explanation:
 
 
 def explain(stream: Stream, rank: int, reader: Reader, options: CollapseOptions) -> Explanation:
-    """Explain the hit at a place of the engine's list. Raises IndexError for a place that was not examined."""
+    """Explain the hit at a rank of the engine's list. Raises IndexError for a rank that was not examined."""
     index = stream.index_of(rank)
     leader = int(stream.leader[index])
     if stream.lacking[index]:
@@ -47,31 +47,31 @@ def explain(stream: Stream, rank: int, reader: Reader, options: CollapseOptions)
         return Explanation(rank, rank, None, 0.0, 0.0, "no leader with a sketch comes before it")
     estimates = {i: estimate(stream.sketches[i], stream.sketches[index], reader.recipe) for i in above}
     nearest = leader if leader != index else max(above, key=lambda i: (estimates[i].value, -i))
-    found, other = estimates[nearest], int(stream.ranks[nearest])
-    held, bar, keeps_apart = _verdict(stream, nearest, index, reader, options)
-    figures = f"{found.value:.2f} alike"
-    if found.standard_error:
-        figures += f" (standard error {found.standard_error:.2f})"
-    if held < found.value - 0.005:
-        figures += f", {held:.2f} without what many documents of the index have in common"
+    estimated, other = estimates[nearest], int(stream.ranks[nearest])
+    weighted, bar, guards = _verdict(stream, nearest, index, reader, options)
+    figures = f"{estimated.value:.2f} alike"
+    if estimated.standard_error:
+        figures += f" (standard error {estimated.standard_error:.2f})"
+    if weighted < estimated.value - 0.005:
+        figures += f", {weighted:.2f} without what many documents of the index have in common"
     if leader != index:
         rule = f"{figures}, at least {bar:.2f}"
-    elif held < bar:
+    elif weighted < bar:
         rule = f"the nearest leader, hit {other}, is {figures}, below {bar:.2f}"
     else:
-        rule = f"hit {other} is {figures}, but {keeps_apart} keeps them apart"
-    return Explanation(rank, int(stream.ranks[leader]), other, found.value, found.standard_error, rule)
+        rule = f"hit {other} is {figures}, but {guards} keeps them apart"
+    return Explanation(rank, int(stream.ranks[leader]), other, estimated.value, estimated.standard_error, rule)
 
 
 def _verdict(
     stream: Stream, first: int, second: int, reader: Reader, options: CollapseOptions
 ) -> tuple[float, float, str]:
-    """What was held against the bar, the bar, and the guards that keep the two apart."""
+    """Return the similarity that was compared with the bar, the bar, and the guards that keep the two hits apart."""
     decision = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table)
     rows = rows_of([stream.sketches[first], stream.sketches[second]], reader.recipe.k)
-    pairs, held, bars = judged_pairs(rows, decision, least=0.0)
+    pairs, weighted, bars = judged_pairs(rows, decision, least=0.0)
     if not len(pairs):
         return 0.0, decision.floor, ""
     verdicts = allowed(pairs, rows, [stream.hits[first], stream.hits[second]], reader, options)
     refusing = ", ".join(name for name, verdict in verdicts.items() if not verdict.all())
-    return float(held[0]), float(bars[0]), refusing
+    return float(weighted[0]), float(bars[0]), refusing

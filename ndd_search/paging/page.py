@@ -1,11 +1,11 @@
-"""A page of the deduplicated stream: the flow that asks an engine for hits until the page is full, without any I/O.
+"""Pages of the deduplicated stream, and the generator that fetches hits until a page is full. Nothing here does I/O.
 
     stream = Stream()
-    flow = fill(stream, start, size, reader, options)     # yields Fetch, is sent Fetched, returns the longer stream
-    page = cut(stream, start, size, reader, options)
+    flow = fetch_until_full(stream, start, size, reader, options)  # yields Fetch, is sent Fetched, returns the stream
+    page = slice_page(stream, start, size, reader, options)
 
-How far a page looks depends on the request alone (its first window, doubled until the page is full), never on what was
-asked before, so a page cut out of a longer, cached stream is the page that a first request would have given.
+How many hits a page examines depends on the request alone: its first window, doubled until the page is full. So a page
+of a longer, cached stream is the page that a first request would have returned.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from ndd_search.sketching.estimates import estimated_shingles
 
 log = logging.getLogger("ndd_search")
 
-_FORM = 6  # different short texts in one group may be entries of one form
+_FORM = 6  # so many different short texts in one group may be entries of one form
 
 
 @dataclass(frozen=True)
 class Fetch:
-    """A wish: `size` hits of the engine's list from place `start` on."""
+    """A request for `size` hits of the engine's list, from rank `start` on."""
 
     start: int
     size: int
@@ -43,7 +43,7 @@ class Fetch:
 
 @dataclass(frozen=True)
 class Fetched:
-    """The answer to a Fetch; fewer hits than asked: the engine has no more. total: how many match, if known."""
+    """The answer to a Fetch. Fewer hits than requested mean that the engine has no more. total: matches, if known."""
 
     hits: Sequence[Any]
     total: int | None = None
@@ -51,7 +51,7 @@ class Fetched:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A hit that another one stands for. rank: its place in the engine's list. similarity: to its leader, 0..1."""
+    """A hit that is listed under another one. rank: in the engine's list. similarity: to its leader, 0..1."""
 
     hit: Any
     rank: int
@@ -60,12 +60,12 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Group:
-    """A shown hit with the duplicates it stands for.
+    """A shown hit with its duplicates.
 
-    hit:          what is shown.
-    rank:         place of that hit in the engine's list.
-    duplicates:   the rest of its group, best rank first; each with its similarity to the leader, or, for the leader
-                  itself where `keep` chose another copy, to the copy that is shown.
+    hit:          the hit that is shown.
+    rank:         of that hit in the engine's list.
+    duplicates:   the rest of its group, best rank first, each with its similarity to the leader. If `keep` chose
+                  another copy than the leader, the leader is listed with its similarity to the copy that is shown.
     duplicate_of: rank of the leader of a duplicate that is shown itself (modes annotate and demote, max_per_group).
     similarity:   to that leader; 1.0 otherwise.
     """
@@ -79,11 +79,10 @@ class Group:
 
 @dataclass(frozen=True)
 class UniqueEstimate:
-    """How many hits the whole result would have without near-duplicates.
+    """How many hits the whole result has without near-duplicates.
 
-    value:    a count, when the engine had no more hits ("eq"), else the share kept so far carried over to the rest
-              ("estimate").
-    low, high: certain bounds: everything not examined is a duplicate, or nothing of it is.
+    value:    exact if every hit was examined (relation "eq"), else extrapolated from the examined hits ("estimate").
+    low, high: bounds that always hold: all unexamined hits are duplicates, or none is.
     """
 
     value: int
@@ -94,19 +93,19 @@ class UniqueEstimate:
 
 @dataclass(frozen=True)
 class Info:
-    """What happened on the way to a page.
+    """How a page was made.
 
-    examined:  hits looked at; kept + hidden = examined.
-    kept:      hits that have a place in the stream. hidden: hits that only their leader shows.
+    examined:  number of hits examined; kept + hidden = examined.
+    kept:      hits with a place in the stream. hidden: hits that are listed under their leader only.
     exhausted: whether the engine has no hits beyond those examined.
-    capped:    whether max_window ended the search for more.
-    lacking:   hits without a sketch to compare, by reason; they stand alone.
-    late:      hidden hits whose leader stands on an earlier page, found only now: (rank, rank of leader, similarity).
+    capped:    whether max_window ended the search for more hits.
+    lacking:   number of hits without a comparable sketch, by reason; they stand alone.
+    late:      hidden hits that were found after the page of their leader: (rank, rank of leader, similarity).
     took:      seconds of our own work.
     cache:     "hit", "miss" or "off".
-    degraded:  why the promise could not be kept in full, "" when it was.
-    warnings:  what a setting may not do as it was meant: it names a field that no hit has, or many short texts that
-               differ in a few words are one group. A sentence each.
+    degraded:  why near-duplicates may be shown or hits may be missing, "" if all went well.
+    warnings:  sentences about settings that probably do not do what was intended: a field that no hit has, or many
+               short texts that differ in a few words and are one group.
     """
 
     examined: int
@@ -125,13 +124,13 @@ class Info:
     warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the facts as a dict for JSON."""
         return {**vars(self), "unique": self.unique and dict(vars(self.unique))}
 
 
 @dataclass(frozen=True)
 class Page:
-    """A slice of the deduplicated stream: `hits` as the engine gave them, `groups` with what they stand for."""
+    """A slice of the deduplicated stream: `hits` as the engine returned them, `groups` with their duplicates."""
 
     groups: tuple[Group, ...]
     info: Info
@@ -151,20 +150,20 @@ class Page:
         return len(self.groups)
 
     def hit_at(self, rank: int) -> Any:
-        """The hit at a place of the engine's list. Raises IndexError if not examined."""
+        """Return the hit with this rank in the engine's list. Raises IndexError if it was not examined."""
         return self._stream.hits[self._stream.index_of(rank)]
 
     @property
     def ranks(self) -> set[int]:
-        """The places, in the engine's list, of all hits that the page shows or names."""
+        """The ranks, in the engine's list, of all hits that the page shows or names."""
         named = {of for group in self.groups for of in (group.rank, group.duplicate_of) if of is not None}
         listed = {copy.rank for group in self.groups for copy in group.duplicates}
         return named | listed | {place for late in self.info.late for place in late[:2]}
 
     def with_hits(self, hits: Mapping[int, Any]) -> Page:
-        """The same page made of other hits, by their places in the engine's list.
+        """Return the same page with other hits, given by their ranks in the engine's list.
 
-        What is not among them is left out, and the page ends before the first hit to show that is not.
+        Duplicates whose rank is not among them are left out. The page ends before the first shown hit that is not.
         """
         groups = tuple(
             Group(
@@ -187,37 +186,37 @@ class Page:
         return Page(groups, info, stream, self._reader, self._options)
 
     def explain(self, rank: int) -> Explanation:
-        """Why the hit at this place of the engine's list is shown or hidden. Raises IndexError if not examined."""
+        """Explain why the hit with this rank is shown or hidden. Raises IndexError if it was not examined."""
         return explain(self._stream, rank, self._reader, self._options)
 
 
 def fetch_until_full(
     stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions
 ) -> Generator[Fetch, Fetched, Stream]:
-    """Ask for hits until the page [start, start + size) of the stream is full, the engine runs out, or max_window."""
-    while (wish := next_fetch(stream, start, size, options)) is not None:
-        fetched = yield wish
-        stream = stream.extend(fetched.hits, wish.size, reader, options, total=fetched.total)
+    """Fetch until the page [start, start + size) is full, the engine has no more hits, or max_window is reached."""
+    while (request := next_fetch(stream, start, size, options)) is not None:
+        fetched = yield request
+        stream = stream.extend(fetched.hits, request.size, reader, options, total=fetched.total)
     return stream
 
 
 def next_fetch(stream: Stream, start: int, size: int, options: CollapseOptions) -> Fetch | None:
-    """The hits to ask for next, None when the page [start, start + size) can be cut out of the stream as it is."""
+    """Return the next fetch, None when the stream holds the page [start, start + size)."""
     asked = _window(stream, start + size, options) - stream.fetched
     return None if stream.exhausted or asked <= 0 else Fetch(stream.fetched, asked)
 
 
 def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions) -> Page:
-    """The page [start, start + size) of a stream that `fill` has made long enough; a shorter one gives what it has."""
+    """Return the page [start, start + size) of a stream; a stream that is too short gives a shorter page."""
     began = perf_counter()
     window = min(_window(stream, start + size, options), stream.fetched)
     examined = stream.examined(window)
-    plan = _Plan(stream, examined, options)
+    layout = _Layout(stream, examined, options)
     over = stream.exhausted and examined == len(stream.hits)
-    places = plan.places(everything=over or window >= options.max_window)
-    groups = tuple(plan.group(place, reader) for place in places[start : start + size])
+    places = layout.places(everything=over or window >= options.max_window)
+    groups = tuple(layout.group(place, reader) for place in places[start : start + size])
     before = stream.examined(_window(stream, start, options)) if start else 0
-    kept = examined if options.mode in ("annotate", "demote") else len(plan.slots)
+    kept = examined if options.mode in ("annotate", "demote") else len(layout.slots)
     info = Info(
         examined=examined,
         kept=kept,
@@ -227,27 +226,27 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
         min_similarity=options.min_similarity,
         recipe=reader.recipe.id,
         lacking=dict(Counter(reason for reason in stream.lacking[:examined] if reason)),
-        unique=_unique(len(plan.members), examined, stream.total, over),
-        late=plan.late(before, start, reader) if start and kept < examined else (),
-        warnings=(*_unread_fields(stream.hits[:examined], reader, options), *plan.short_forms(reader)),
+        unique=_unique(len(layout.members), examined, stream.total, over),
+        late=layout.late(before, start, reader) if start and kept < examined else (),
+        warnings=(*_unread_fields(stream.hits[:examined], reader, options), *layout.short_forms(reader)),
         took=perf_counter() - began,
     )
     return Page(groups, info, stream, reader, options)
 
 
 def run(flow: Generator[Fetch, Fetched, Stream], fetch: Callable[[Fetch], Fetched]) -> Stream:
-    """Drive a flow with a function that fetches."""
+    """Run a generator of `fetch_until_full` with a function that fetches, and return the stream."""
     try:
-        wish = next(flow)
+        request = next(flow)
         while True:
-            wish = flow.send(fetch(wish))
-    except StopIteration as filled:
-        stream: Stream = filled.value
+            request = flow.send(fetch(request))
+    except StopIteration as finished:
+        stream: Stream = finished.value
         return stream
 
 
-class _Plan:
-    """Who is shown where, over the first `examined` hits of a stream."""
+class _Layout:
+    """Which hit is shown at which place, for the first `examined` hits of a stream."""
 
     def __init__(self, stream: Stream, examined: int, options: CollapseOptions) -> None:
         self.stream, self.options = stream, options
@@ -258,7 +257,7 @@ class _Plan:
         self.slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
 
     def places(self, everything: bool) -> list[int]:
-        """The stream: indexes of hits, in the order shown. everything: no longer window can follow this one."""
+        """Return the indexes of hits in the order shown. everything: whether no longer window can follow."""
         if self.options.mode == "annotate":
             return list(range(len(self.leader)))
         if self.options.mode == "demote" and everything:
@@ -267,7 +266,7 @@ class _Plan:
         return self.slots
 
     def group(self, place: int, reader: Reader) -> Group:
-        """What is shown at a place."""
+        """Return the group that is shown at a place."""
         leader, mode = self.leader[place], self.options.mode
         if mode == "annotate":
             return self._single(place)
@@ -282,10 +281,10 @@ class _Plan:
         return Group(self.stream.hits[shown], self._rank(shown), listed)
 
     def _chosen(self, members: list[int], reader: Reader) -> list[int]:
-        """The copies to show at the first max_per_group places of a group.
+        """Return the copies to show at the first max_per_group places of a group.
 
-        Each is the one most wanted of the first window that holds the place, and not shown before: a longer window
-        shows the same there, and what one page has shown no later page shows again.
+        Each is the preferred copy, not shown before, within the first window that holds the place. So a longer window
+        shows the same copy there, and no later page repeats it.
         """
         places = members[: self.options.max_per_group]
         if self.options.keep == ("score",):
@@ -298,37 +297,37 @@ class _Plan:
         return chosen
 
     def _in_order(self, members: list[int], reader: Reader) -> list[int]:
-        hits, keep = self.stream.hits, self.options.keep
-        return order_of_preference(members, hits, lambda i: self._shingles(i, reader.recipe.k), reader.value, keep)
+        hits, preferences, k = self.stream.hits, self.options.preferences, reader.recipe.k
+        return order_of_preference(members, hits, lambda index: self._shingles(index, k), reader.value, preferences)
 
     def late(self, before: int, start: int, reader: Reader) -> tuple[tuple[int, int, float], ...]:
-        """Hidden hits beyond the first `before` whose group stands at one of the first `start` places."""
-        found = []
+        """Return hidden hits beyond the first `before` whose group is shown at one of the first `start` places."""
+        late = []
         for leader in {self.leader[place] for place in self.slots[:start]}:
             members = self.members[leader]
             if members[-1] >= before:
                 chosen = self._chosen(members, reader)
-                found += [(index, leader) for index in members if index >= before and index not in chosen]
+                late += [(index, leader) for index in members if index >= before and index not in chosen]
         return tuple(
-            (self._rank(i), self._rank(leader), float(self.stream.similarity[i])) for i, leader in sorted(found)
+            (self._rank(i), self._rank(leader), float(self.stream.similarity[i])) for i, leader in sorted(late)
         )
 
     def short_forms(self, reader: Reader) -> list[str]:
-        """What to say of groups of short texts that may be entries of one form, as `"auto"` cannot tell."""
+        """Return warnings about groups of short texts that may be entries of one form; "auto" cannot tell."""
         if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv":
             return []
-        said = []
+        warnings = []
         for leader, members in self.members.items():
             if len(members) < _FORM or not 0 < len(self.stream.sketches[leader]) < telling_shingles(reader.recipe):
                 continue
             different = len({self.stream.sketches[index].tobytes() for index in members})
             if different >= _FORM:
-                said.append(
+                warnings.append(
                     f"{different} of {len(self.leader)} hits are short texts that differ in a few words and are shown "
                     f'as one, hit {self._rank(leader)}: if they are entries of one form, set min_similarity="identical"'
                     f", must_match or numbers_must_match"
                 )
-        return said
+        return warnings
 
     def _single(self, index: int) -> Group:
         leader = self.leader[index]
@@ -348,15 +347,15 @@ class _Plan:
 
 
 def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> list[str]:
-    """What to say of the fields that settings name and no hit has; logged once, too."""
-    said = [
-        f"no hit has the field {name!r} that must_match, keep or time_field names: see to its spelling"
+    """Return warnings about fields that settings name and no hit has. Each is logged once."""
+    warnings = [
+        f"no hit has the field {name!r} that must_match, keep or time_field names: check its spelling"
         for name in fields_of(options)
         if hits and all(reader.value(hit, name) is None for hit in hits)
     ]
-    for sentence in said:
+    for sentence in warnings:
         _log_once(sentence)
-    return said
+    return warnings
 
 
 @lru_cache(1024)
@@ -365,7 +364,7 @@ def _log_once(sentence: str) -> None:
 
 
 def first_window(wanted: int, options: CollapseOptions) -> int:
-    """The first of the windows (window, 2 * window, ... max_window) that holds so many hits, or the last."""
+    """Return the first of the windows (window, 2 * window, ... max_window) with `wanted` hits, or the last."""
     window = options.window
     while window < min(wanted, options.max_window):
         window *= 2
@@ -373,7 +372,7 @@ def first_window(wanted: int, options: CollapseOptions) -> int:
 
 
 def _window(stream: Stream, wanted: int, options: CollapseOptions) -> int:
-    """The first window that gives `wanted` places, or the one to fetch next to find out."""
+    """Return the first window that gives `wanted` places, or the next window to fetch."""
     window = first_window(wanted, options)
     while window <= stream.fetched and window < options.max_window and _places(stream, window, options) < wanted:
         window = first_window(window + 1, options)
@@ -381,7 +380,7 @@ def _window(stream: Stream, wanted: int, options: CollapseOptions) -> int:
 
 
 def _places(stream: Stream, window: int, options: CollapseOptions) -> int:
-    """How many places the stream has within a window."""
+    """Return how many places the stream has within a window."""
     leader = stream.leader[: stream.examined(window)]
     if options.mode == "annotate":
         return len(leader)

@@ -1,4 +1,4 @@
-"""The deduplicated list of one request, from rank 0 on: what was fetched so far, and the leader of each hit."""
+"""The hits fetched so far for one request, from rank 0 on, and the leader of each."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Lack, Sketch
 
 _NONE = np.empty(0, np.int32)
-_PIECE = 500  # hits that are compared with one another at first, where all their pairs are listed
-_FEW_PAIRS = 2**18  # of a piece, up to which the next one is twice as long; four times as many take some 30 MB
+_BATCH = 500  # hits in the first batch, where all similar pairs are listed
+_FEW_PAIRS = 2**18  # pairs in a batch, up to which the next batch is twice as long; four times as many take 30 MB
 
 
 class Reader(FieldReader, Protocol):
-    """How the flow looks into the hits of one engine."""
+    """Reads the hits of one engine."""
 
     @property
     def recipe(self) -> Recipe:
@@ -36,31 +36,31 @@ class Reader(FieldReader, Protocol):
 
     @property
     def frequency_table(self) -> FrequencyTable | None:
-        """The table of values that many documents of the index hold, if there is one."""
+        """The document frequencies of sketch values, None without a table."""
 
     def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Sketch | Lack]:
-        """The sketch of each hit, or why it has none to compare.
+        """Return the sketch of each hit, or why it has none: "missing", "empty", "foreign" or "malformed".
 
-        ranks: the places of these hits in the engine's list.
+        ranks: of these hits in the engine's list.
         """
 
     def identity(self, hit: Any, rank: int) -> Hashable:
-        """What tells this hit from another one; the engine may hand out the same hit in two rounds."""
+        """Return a key that is equal for the same document only: the engine may return it in two requests."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Immutable: extending makes another one, so a cached stream can be read while it is extended.
+    """The hits of one request with their leaders. Immutable: a cached stream can be read while another one extends it.
 
-    hits:       as the engine gave them, best first, a hit handed out twice taken once.
-    sketches:   of each hit; empty for a hit that has none to compare.
+    hits:       as the engine returned them, best first, without repeated documents.
+    sketches:   of each hit; empty for a hit without a comparable sketch.
     lacking:    of each hit, why it has no sketch, "" where it has one.
     ranks:      of each hit, its place in the engine's list; int64, ascending.
-    leader:     of each hit, the index of the hit that stands for it; int64. Nothing fetched later changes it.
+    leader:     of each hit, the index of its leader; int64. Later hits never change it.
     similarity: of each hit to its leader, 1.0 for leaders; float64.
-    fetched:    how far into the engine's list we have looked.
-    exhausted:  whether the engine has nothing after that.
-    total:      how many hits the engine says match, None when it does not say.
+    fetched:    how many places of the engine's list were fetched.
+    exhausted:  whether the engine has no further hits.
+    total:      how many documents match according to the engine, None if unknown.
     """
 
     hits: tuple[Any, ...] = ()
@@ -74,11 +74,11 @@ class Stream:
     total: int | None = None
 
     def examined(self, window: int) -> int:
-        """How many of the hits lie within the first `window` places of the engine's list."""
+        """Return how many of the hits are within the first `window` places of the engine's list."""
         return int(np.searchsorted(self.ranks, window))
 
     def index_of(self, rank: int) -> int:
-        """Which of the hits stands at a place of the engine's list. Raises IndexError for a place not examined."""
+        """Return the index of the hit with this rank. Raises IndexError for a rank that was not examined."""
         index = int(np.searchsorted(self.ranks, rank))
         if index >= len(self.ranks) or self.ranks[index] != rank:
             raise IndexError(f"rank {rank} was not examined: the stream holds {len(self.ranks)} of the engine's hits")
@@ -93,7 +93,7 @@ class Stream:
         *,
         total: int | None = None,
     ) -> Stream:
-        """The stream with the next hits of the engine; fewer than `asked` means it has no more."""
+        """Return the stream with the engine's next hits added; fewer than `asked` means that the engine has no more."""
         seen = {reader.identity(hit, rank) for hit, rank in zip(self.hits, self.ranks.tolist(), strict=True)}
         fresh: list[Any] = []
         ranks: list[int] = []
@@ -103,13 +103,13 @@ class Stream:
                 seen.add(identity)
                 fresh.append(hit)
                 ranks.append(rank)
-        found = reader.sketches(fresh, ranks)
-        sketches = tuple(_NONE if isinstance(one, Lack) else one for one in found)
+        decoded = reader.sketches(fresh, ranks)
+        sketches = tuple(_NONE if isinstance(sketch, Lack) else sketch for sketch in decoded)
         leader, similarity = self._assign_leaders(fresh, sketches, reader, options)
         return Stream(
             hits=(*self.hits, *fresh),
             sketches=(*self.sketches, *sketches),
-            lacking=(*self.lacking, *(str(one) if isinstance(one, Lack) else "" for one in found)),
+            lacking=(*self.lacking, *(str(reason) if isinstance(reason, Lack) else "" for reason in decoded)),
             ranks=np.concatenate((self.ranks, np.array(ranks, np.int64))),
             leader=leader,
             similarity=similarity,
@@ -121,13 +121,13 @@ class Stream:
     def _assign_leaders(
         self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
     ) -> tuple[Ranks, npt.NDArray[np.float64]]:
-        """The leader of each old and each new hit and the similarity to it; new hits may lead those after them."""
+        """Return the leader of each old and new hit and the similarity to it. New hits may lead later ones."""
         check_fit(options, reader.recipe)
         decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
         hits, sketches = (*self.hits, *fresh), (*self.sketches, *sketches)
         leader, similarity = np.arange(len(hits)), np.ones(len(hits))
         leader[: len(self.hits)], similarity[: len(self.hits)] = self.leader, self.similarity
-        start, size = len(self.hits), _PIECE
+        start, size = len(self.hits), _BATCH
         by_core = native.core is not None and not reads_hits(options)
         while start < len(hits):
             end = len(hits) if by_core else min(start + size, len(hits))
@@ -135,17 +135,17 @@ class Stream:
             where = np.concatenate((old, np.arange(start, end)))
             members = where.tolist()
             page = [sketches[i] for i in members]
-            found = leaders_of(page, k, decision, len(old), options.min_shingles) if by_core else None
-            if found is None and by_core:
+            assigned = leaders_of(page, k, decision, len(old), options.min_shingles) if by_core else None
+            if assigned is None and by_core:
                 by_core = False
                 continue
-            if found is None:
+            if assigned is None:
                 rows = rows_of(page, k)
                 pairs = similar_pairs(rows, decision)
                 pairs = pairs.where(pairs.second >= len(old))
                 verdicts = allowed(pairs, rows, [hits[i] for i in members], reader, options)
-                found = choose_leaders(len(where), pairs.where(np.logical_and.reduce(list(verdicts.values()))))
+                assigned = choose_leaders(len(where), pairs.where(np.logical_and.reduce(list(verdicts.values()))))
                 size = 2 * size if len(pairs) < _FEW_PAIRS else size
-            leader[start:end], similarity[start:end] = where[found[0][len(old) :]], found[1][len(old) :]
+            leader[start:end], similarity[start:end] = where[assigned[0][len(old) :]], assigned[1][len(old) :]
             start = end
         return leader, similarity

@@ -1,4 +1,4 @@
-"""What an engine answered to a search: whether it is one, whether it is whole, and its parts."""
+"""Reads the answer of an engine to a search: whether it failed, whether it is complete, and its parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back. body: parsed JSON. raw: the client's own object, None for what we made."""
+    """An answer. body: parsed JSON. raw: the client's own object, None for an answer that we made."""
 
     body: Any
     status: int = 200
@@ -29,7 +29,7 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether the engine did what it was asked."""
+        """Whether the status reports success."""
         return 200 <= self.status < 300
 
     @property
@@ -51,25 +51,25 @@ class Answer:
 
     @property
     def refusals(self) -> list[str]:
-        """What shards say is wrong with the search; those of others may have taken it."""
+        """Why shards refused the search; other shards may have accepted it."""
         failures = (self.body.get("_shards") or {}).get("failures") or []
         reasons = [one.get("reason") or {} for one in failures]
         return [str(one.get("reason")) for one in reasons if one.get("type") == "illegal_argument_exception"]
 
     @property
     def complaint(self) -> str:
-        """What is said to be wrong with the whole search, or by some shards; "" for nothing."""
+        """Why the engine, or some shards, refused the search; "" if none did."""
         return " ".join(self.refusals) if self.has_hits else str(self.body)
 
     @property
     def clusters(self) -> dict[str, int]:
-        """Of a search over several clusters, how many answered, were skipped, ..."""
+        """Numbers of clusters by outcome (successful, skipped, ...), for a search over several clusters."""
         counts = self.body.get("_clusters") or {}
         return {name: count for name, count in counts.items() if isinstance(count, int)}
 
     @property
     def cut_short(self) -> bool:
-        """Whether a search looked at no more documents than its user allowed (`terminate_after`)."""
+        """Whether the user's `terminate_after` ended the search early."""
         return bool(self.body.get("terminated_early"))
 
     @property
@@ -79,19 +79,19 @@ class Answer:
 
     @property
     def total(self) -> int | None:
-        """How many documents a search says match, None where they were not counted."""
+        """Number of documents that match, None if they were not counted."""
         total = self.body["hits"].get("total")
         value = total.get("value") if isinstance(total, dict) else total
         return value if isinstance(value, int) and value >= 0 else None  # -1 with rest_total_hits_as_int
 
     @property
     def took(self) -> int | None:
-        """Milliseconds by the engine's own clock."""
+        """Milliseconds by the engine's clock."""
         took = self.body.get("took")
         return took if isinstance(took, int) else None
 
     def apart(self, count: int) -> list[Answer]:
-        """The answers to the searches of an `_msearch`, as many as were sent; this one for each if it is none."""
+        """Return the answers to `count` searches of an `_msearch`; this one, as failed, for each if it is malformed."""
         found = self.body.get("responses") if self.ok and isinstance(self.body, dict) else None
         if not isinstance(found, list) or len(found) != count or not all(isinstance(one, dict) for one in found):
             return [Answer(self.body, HTTPStatus.BAD_GATEWAY if self.ok else self.status, self.raw)] * count
@@ -101,7 +101,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class HitReader:
-    """Hits of an engine. found: the sketches of the hits from place `start` of the engine's list on."""
+    """Reads the hits of an engine. found: sketches of the hits from rank `start` on."""
 
     recipe: Recipe
     field: SketchField
@@ -123,7 +123,7 @@ class HitReader:
 
 
 def value_in(hit: Hit, field: str) -> Any:
-    """What a hit has in a field: among its `fields`, where a list of one is that one, or else in its `_source`."""
+    """Return the value of a field, from `fields` or else `_source`. A list of one value in `fields` is unwrapped."""
     found = (hit.get("fields") or {}).get(field)
     if found is None:
         return value_of(hit.get("_source") or {}, field)
@@ -131,14 +131,14 @@ def value_in(hit: Hit, field: str) -> Any:
 
 
 def envelope_of(body: dict[str, Any]) -> dict[str, Any]:
-    """An answer without its hits."""
+    """Return an answer without its hits."""
     return {**body, "hits": {name: value for name, value in body["hits"].items() if name != "hits"}}
 
 
 def after(envelope: dict[str, Any], answers: Sequence[Answer]) -> dict[str, Any]:
-    """The first answer's envelope after another round, whose requests ran side by side.
+    """Return the first answer's envelope after another trip, whose requests ran in parallel.
 
-    Time adds up, and what timed out once has timed out.
+    `took` is added up, and `timed_out` is true if it is in any answer.
     """
     took = [one.took for one in answers if one.took is not None]
     joined = {**envelope, **({"took": envelope["took"] + max(took)} if took and "took" in envelope else {})}
@@ -148,7 +148,7 @@ def after(envelope: dict[str, Any], answers: Sequence[Answer]) -> dict[str, Any]
 
 
 def reason_of(refused: Any) -> str:
-    """What the engine says is wrong: the first cause in the body of its answer, or a client's error as text."""
+    """Return the first cause in the body of a failed answer, or a client's error as text."""
     try:
         return str(refused["error"]["root_cause"][0]["reason"])
     except (TypeError, KeyError, IndexError):
@@ -156,21 +156,21 @@ def reason_of(refused: Any) -> str:
 
 
 def window_limit(complaint: str) -> int | None:
-    """The smallest `max_result_window` of the indexes that refused a search; None if that is not the reason."""
+    """Return the smallest `max_result_window` that the complaint names, None if it names none."""
     return min(map(int, _WINDOW_LIMIT.findall(complaint)), default=None)
 
 
 def without_fields(hit: Hit, names: Sequence[str]) -> Hit:
-    """A new dict: the hit without some of its fields."""
-    made = dict(hit)
+    """Return a new dict: the hit without some of its fields."""
+    copied = dict(hit)
     if fields := hit.get("fields"):
-        made["fields"] = dict(fields)
-        drop_fields(made, names)
-    return made
+        copied["fields"] = dict(fields)
+        drop_fields(copied, names)
+    return copied
 
 
 def drop_fields(hit: Hit, names: Sequence[str]) -> None:
-    """Take some fields out of a hit, and `fields` itself where nothing else is left of it."""
+    """Remove some fields from a hit, and `fields` itself if it becomes empty."""
     if fields := hit.get("fields"):
         for name in names:
             fields.pop(name, None)

@@ -1,8 +1,8 @@
-"""Searches that give no more hits than they were told to look at: nearest neighbours, hybrid queries, retrievers.
+"""Raises the candidate limits of searches that have them: nearest neighbours, hybrid queries, retrievers.
 
-Collapsing needs more hits than a page shows, so some of these numbers are raised in what is sent. What the caller gets
-keeps to the numbers as they were: no more hits are shown, and the total is no higher, than without us. Where a raised
-number would change scores, or what is aggregated, it stays as it is.
+Collapsing needs more hits than a page shows, so some limits are raised in the request that is sent. The answer keeps
+the caller's own limits: it shows no more hits and no higher total than without collapsing. A limit is not raised if
+that would change scores or aggregations.
 """
 
 from __future__ import annotations
@@ -14,35 +14,25 @@ from typing import Any
 MOST_CANDIDATES = 10_000  # of a nearest-neighbour search; the engines' own limit
 _RANK_WINDOW = 10  # the engines' default for rank_window_size
 _NEIGHBOURS = 10  # OpenSearch's default for k of "neural"
-_CANDIDATES = 1.5  # Elasticsearch's default for num_candidates: so many for each hit
+_CANDIDATES = 1.5  # Elasticsearch's default for num_candidates, as a multiple of k
 _FUSING = ("rrf", "linear")
-_WHAT_TO_FIND = {
-    "vector",
-    "query_text",
-    "query_image",
-    "query_tokens",
-    "model_id",
-}  # OpenSearch, below the field's name
-_REDUCING = {
-    "post_filter",
-    "collapse",
-    "rescore",
-}  # what comes after the neighbours and may have other results for more
+_QUERY_KEYS = {"vector", "query_text", "query_image", "query_tokens", "model_id"}  # OpenSearch, below the field's name
+_REDUCING = {"post_filter", "collapse", "rescore"}  # run after the neighbour search; more neighbours may change results
 
 Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the numbers in a search say of its hits.
+    """The candidate limits of a search.
 
-    size:    hits of a page, as the caller asked for them: some numbers are this one where they are not given.
-    bounded: whether there are such numbers; such a search has one window for all its pages.
-    grows:   whether they are raised to the window.
-    apart:   whether aggregations, which are over what is found, take a request with the numbers as they are.
-    found:   how many hits the search can give at most because they are not raised, None where that is not known.
-    shown:   how many hits the caller asked for at most on all pages together, None without such a limit.
-    total:   the most that `hits.total` may say, None for what the engine says.
+    size:    page size that the caller requested; the default of some limits.
+    bounded: whether the search has such limits; it then has one window for all its pages.
+    grows:   whether the limits are raised to the window.
+    apart:   whether aggregations need a separate request with the caller's limits, because they cover all candidates.
+    found:   most hits that the search can give because limits are not raised, None if unknown.
+    shown:   most hits that the caller requested on all pages together, None without a limit.
+    total:   upper bound of `hits.total`, None for the engine's own.
     """
 
     size: int
@@ -55,10 +45,10 @@ class Limits:
 
 
 def limits_of(body: Body, start: int = 0, size: int = 10) -> Limits:
-    """The limits of a search for the page [start, start + size)."""
+    """Return the limits of a search for the page [start, start + size)."""
     bounds = list(_bounds(body))
     reranker = _retriever(body).get("text_similarity_reranker")
-    if isinstance(reranker, Mapping):  # each hit that it looks at costs an inference
+    if isinstance(reranker, Mapping):  # each candidate costs an inference
         window = _number(reranker, "rank_window_size") or _RANK_WINDOW
         return Limits(size, bounded=bool(bounds), found=window, shown=window)
     if not bounds:
@@ -77,23 +67,23 @@ def limits_of(body: Body, start: int = 0, size: int = 10) -> Limits:
 
 
 def _limits_of_lone(body: Body, k: int | None, start: int, size: int) -> Limits:
-    """The limits of a search for the k nearest neighbours, None where it is for all within a distance."""
+    """Return the limits of a search for the k nearest neighbours alone. k: None for all within a distance."""
     if k is None:
         return Limits(size, bounded=True)
     grows = _REDUCING.isdisjoint(body)
     if "query" not in body:
         found = None if grows else k
         return Limits(size, True, grows, apart=grows and _aggregates(body), found=found, shown=k, total=k)
-    # Here each shard gives k: beyond the first k there may be more to show, and how many is not known.
+    # Here each shard gives k hits, so an unknown number of hits may follow the first k.
     if not grows or start + size > k:
         return Limits(size, bounded=True)
     return Limits(size, True, grows, apart=_aggregates(body), shown=k, total=k)
 
 
 def raised(body: Body, most: int, limits: Limits) -> tuple[dict[str, Any], dict[str, int]]:
-    """The parts of a body that have to change for it to give `most` hits, and the numbers in them that were raised.
+    """Return the parts of a body that must change to give `most` hits, and the limits that were raised.
 
-    Numbers that depend on the size of the page, and are not to be raised, are written out.
+    Defaults that depend on the page size, and are not raised, are written out.
     """
     notes: dict[str, int] = {}
     if not limits.bounded:
@@ -104,7 +94,7 @@ def raised(body: Body, most: int, limits: Limits) -> tuple[dict[str, Any], dict[
 
 
 def _is_lone(body: Body, bounds: list[tuple[str, Body]]) -> bool:
-    """Whether a search consists of one search for nearest neighbours and nothing else."""
+    """Return whether a search is one nearest-neighbour search and nothing else."""
     parts = [body[key] for key in ("knn", "query", "retriever") if body.get(key)]
     if len(bounds) != 1 or len(parts) != 1:
         return False
@@ -114,7 +104,7 @@ def _is_lone(body: Body, bounds: list[tuple[str, Body]]) -> bool:
 
 
 def _k_of(node: Body, size: int) -> int | None:
-    """How many neighbours are asked for, None where it is no number of them."""
+    """Return how many neighbours are requested, None if a distance or score limits them instead."""
     if "field" in node:
         return _number(node, "k") or min(size, _number(node, "num_candidates") or size)
     by_number = {"min_score", "max_distance"}.isdisjoint(node)
@@ -136,14 +126,14 @@ def _number(node: Body, name: str) -> int | None:
 
 
 def _bounds(body: Body) -> Iterator[tuple[str, Body]]:
-    """What bounds a search: ("knn", its parameters), ("hybrid", ...), ("rrf", ...), ..."""
+    """Yield the nodes with limits: ("knn", its parameters), ("hybrid", ...), ("rrf", ...), ..."""
     yield from _found({key: body[key] for key in ("knn", "query", "retriever") if key in body})
 
 
 def _found(node: Any) -> Iterator[tuple[str, Body]]:
     if isinstance(node, list):
-        for one in node:
-            yield from _found(one)
+        for item in node:
+            yield from _found(item)
     elif isinstance(node, Mapping):
         for kind, inner in node.items():
             for one in inner if isinstance(inner, list) else [inner]:
@@ -153,26 +143,26 @@ def _found(node: Any) -> Iterator[tuple[str, Body]]:
 
 
 def _parameters(kind: str, node: Any) -> Body | None:
-    """Where the numbers are, for a node that bounds a search; None for another node, though a field has such a name."""
+    """Return the object that holds a node's limits, None for any other node, as for a field with such a name."""
     if not isinstance(node, Mapping):
         return None
     if kind in ("knn", "neural"):
         if "field" in node and ("query_vector" in node or "query_vector_builder" in node):
             return node
         inner = next(iter(node.values()), None) if len(node) == 1 else None  # OpenSearch: {"knn": {FIELD: {...}}}
-        return inner if isinstance(inner, Mapping) and not _WHAT_TO_FIND.isdisjoint(inner) else None
+        return inner if isinstance(inner, Mapping) and not _QUERY_KEYS.isdisjoint(inner) else None
     if (kind == "hybrid" and "queries" in node) or (kind in _FUSING and "retrievers" in node):
         return node
     return None
 
 
 def _changed(node: Any, most: int, limits: Limits, notes: dict[str, int]) -> Any:
-    """A copy of a part of a body with the numbers that it needs."""
+    """Return a copy of a part of a body with the limits that it needs."""
     if isinstance(node, list):
         return [_changed(one, most, limits, notes) for one in node]
     if not isinstance(node, Mapping):
         return node
-    made = {}
+    copied = {}
     for kind, inner in node.items():
         several = isinstance(inner, list)
         nodes = [
@@ -180,19 +170,19 @@ def _changed(node: Any, most: int, limits: Limits, notes: dict[str, int]) -> Any
             for one in (inner if several else [inner])
         ]
         changed = nodes if several else nodes[0]
-        made[kind] = changed if kind == "text_similarity_reranker" else _changed(changed, most, limits, notes)
-    return made
+        copied[kind] = changed if kind == "text_similarity_reranker" else _changed(changed, most, limits, notes)
+    return copied
 
 
 def _numbers(kind: str, node: Body, most: int, limits: Limits, notes: dict[str, int]) -> dict[str, int]:
-    """The numbers that a node of a kind needs and does not have."""
+    """Return the limits that a node needs and does not have."""
     if kind == "hybrid":
         return _at_least(node, {"pagination_depth": most}, notes) if limits.grows else {}
     if kind in _FUSING:
         window = {"rank_window_size": _RANK_WINDOW, **node}
         return _at_least(window, {"rank_window_size": most}, notes) if limits.grows else {}
     k = _k_of(node, limits.size) or 0
-    if limits.grows and limits.total is not None:  # the only clause
+    if limits.grows and limits.total is not None:  # it is the only clause
         wanted = min(max(most, k), MOST_CANDIDATES)
         names = ("k", "num_candidates") if "field" in node else ("k",)
         return _at_least({"k": k, **node}, dict.fromkeys(names, wanted), notes)
@@ -203,7 +193,7 @@ def _numbers(kind: str, node: Body, most: int, limits: Limits, notes: dict[str, 
 
 
 def _with(node: Body, numbers: Mapping[str, int]) -> Body:
-    """A node with other numbers, which OpenSearch has below the field's name."""
+    """Return a node with other limits; OpenSearch has them below the field's name."""
     if not numbers:
         return node
     if len(node) == 1 and isinstance(inner := next(iter(node.values())), Mapping):
@@ -212,7 +202,7 @@ def _with(node: Body, numbers: Mapping[str, int]) -> Body:
 
 
 def _at_least(node: Body, wanted: Mapping[str, int], notes: dict[str, int]) -> dict[str, int]:
-    """The numbers of a node that are there and too small, raised."""
+    """Return the raised values of limits that a node has and that are too small."""
     changed = {name: least for name, least in wanted.items() if 0 < (_number(node, name) or 0) < least}
     notes.update({name: max(least, notes.get(name, 0)) for name, least in changed.items()})
     return changed

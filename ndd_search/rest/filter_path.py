@@ -1,4 +1,4 @@
-"""The URL parameter `filter_path`, applied to a response here because its parts are needed before they are dropped."""
+"""Applies the URL parameter `filter_path` to a response. It is not sent, because we need the parts that it drops."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _GONE = object()
 
 
 def filtered(value: Any, paths: str, always: str) -> Any:
-    """The parts of a response that the paths name; a path with "-" in front names parts to leave out.
+    """Return the parts of a response that the paths select. A path that starts with "-" removes parts.
 
-    paths:  dotted names with commas; "*" stands for any part of a name, "**" for any names. Lists are looked through.
-    always: a path that is named besides.
+    paths:  dotted names separated by commas; "*" matches any part of a name, "**" any names. Lists are transparent.
+    always: a path that is selected as well.
     """
     patterns = [path.strip().split(".") for path in paths.split(",") if path.strip()]
     wanted = [pattern for pattern in patterns if not pattern[0].startswith("-")]
@@ -21,7 +21,7 @@ def filtered(value: Any, paths: str, always: str) -> Any:
     if wanted:
         value = _kept(value, wanted)
     if unwanted and value is not _GONE:
-        value = _left(value, unwanted)
+        value = _remaining(value, unwanted)
     return {} if value is _GONE else value
 
 
@@ -29,8 +29,8 @@ def _kept(value: Any, patterns: list[list[str]]) -> Any:
     if any(not pattern or pattern == ["**"] for pattern in patterns):
         return value
     if isinstance(value, list):
-        found = [one for one in (_kept(one, patterns) for one in value) if one is not _GONE]
-        return found or _GONE
+        items = [item for item in (_kept(item, patterns) for item in value) if item is not _GONE]
+        return items or _GONE
     if not isinstance(value, dict):
         return _GONE
     kept = {name: _kept(inner, _after(name, patterns)) for name, inner in value.items()}
@@ -38,19 +38,19 @@ def _kept(value: Any, patterns: list[list[str]]) -> Any:
     return kept or _GONE
 
 
-def _left(value: Any, patterns: list[list[str]]) -> Any:
+def _remaining(value: Any, patterns: list[list[str]]) -> Any:
     if any(not pattern or pattern == ["**"] for pattern in patterns):
         return _GONE
     if isinstance(value, list):
-        return [one for one in (_left(one, patterns) for one in value) if one is not _GONE]
+        return [item for item in (_remaining(item, patterns) for item in value) if item is not _GONE]
     if not isinstance(value, dict):
         return value
-    left = {name: _left(inner, _after(name, patterns)) for name, inner in value.items()}
+    left = {name: _remaining(inner, _after(name, patterns)) for name, inner in value.items()}
     return {name: inner for name, inner in left.items() if inner is not _GONE}
 
 
 def _after(name: str, patterns: list[list[str]]) -> list[list[str]]:
-    """What is left of each pattern below a name; a pattern that does not match the name goes."""
+    """Return the rest of each pattern below a name, without the patterns that do not match it."""
     rest = []
     for pattern in patterns:
         if pattern and pattern[0] == "**":

@@ -1,4 +1,4 @@
-"""What the caller of a search is after: documents by their ids, a ranking, or just every document that matches."""
+"""Classifies searches: documents by id, a ranking, or an unordered set of matching documents."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 Body = Mapping[str, Any]
 _SCALARS = (str, int, float, type(None))
-_OBJECTS = (dict, Mapping)  # the plain one first: asking for a Mapping takes ten times as long
+_OBJECTS = (dict, Mapping)  # dict first: isinstance(x, Mapping) takes ten times as long
 _CONTAINERS = (list, tuple, *_OBJECTS)
 
 _QUERIES = ("query", "post_filter", "knn", "retriever", "rescore", "sub_searches")  # parts of a body that hold queries
 _NAMES_ID = re.compile(r"(?<![\w.])_id\s*:")  # in the language of query_string
-# Parts of a query that name documents or values without asking for these documents.
+# Parts of a query that name documents or values without requesting these documents.
 _NOT_ASKED_FOR = {
     *("must_not", "like", "unlike", "document", "documents", "params"),
     *("vector", "query_vector", "query_vector_builder"),
@@ -23,29 +23,29 @@ _DEEPEST = 100  # levels; engines refuse queries nested deeper than 30
 
 
 def nests_too_deep(body: Any) -> bool:
-    """Whether a body has more levels than a search that an engine answers, or holds itself."""
+    """Return whether a body is nested deeper than any engine accepts, or contains itself."""
     left = [(body, 0)]
     while left:
         node, depth = left.pop()
         if depth > _DEEPEST:
             return True
-        left.extend((one, depth + 1) for one in inside(node))
+        left.extend((child, depth + 1) for child in inside(node))
     return False
 
 
 def inside(node: Any) -> Iterable[Any]:
-    """The objects and lists that stand in an object or a list of a body; a list of numbers is not searched for any."""
+    """Return the objects and lists directly inside an object or a list. A list of numbers is skipped."""
     if isinstance(node, list | tuple):
         within: Iterable[Any] = node if node and not isinstance(node[0], int | float) else ()
     else:
         within = node.values() if isinstance(node, _OBJECTS) else ()
-    return [one for one in within if not isinstance(one, _SCALARS) and isinstance(one, _CONTAINERS)]
+    return [child for child in within if not isinstance(child, _SCALARS) and isinstance(child, _CONTAINERS)]
 
 
 def asks_for_ids(body: Body, params: Mapping[str, str]) -> bool:
-    """Whether a search names documents by id, in any part of its queries but `must_not`: no such hit may be hidden.
+    """Return whether a search names documents by id, outside `must_not`. No such hit may be hidden.
 
-    A `wrapper` query, whose content is encoded, counts as one that does.
+    A `wrapper` query counts as one, because its content is encoded.
     """
     if _NAMES_ID.search(str(params.get("q", ""))) or params.get("df") == "_id":
         return True
@@ -53,9 +53,9 @@ def asks_for_ids(body: Body, params: Mapping[str, str]) -> bool:
 
 
 def ranks(body: Body, params: Mapping[str, str]) -> bool:
-    """Whether a search puts its hits in an order that means something.
+    """Return whether a search ranks its hits.
 
-    It does with a `sort` by anything but `_doc`, or without a sort where a clause scores. An export, a `match_all` or a
+    It does with a `sort` by anything but `_doc`, or, without a sort, if a clause scores. An export, a `match_all` or a
     pure filter does not rank.
     """
     given = params.get("sort") or body.get("sort")
@@ -72,9 +72,9 @@ def ranks(body: Body, params: Mapping[str, str]) -> bool:
 
 
 def _scores(query: Any) -> bool:
-    """Whether the hits of a query have scores that differ."""
+    """Return whether the hits of a query can have different scores."""
     if not isinstance(query, Mapping) or len(query) != 1:
-        return bool(query)  # the engine says what is wrong with it
+        return bool(query)  # invalid: the engine reports the error
     kind, inner = next(iter(query.items()))
     if kind in ("match_all", "match_none", "constant_score"):
         return False
@@ -85,17 +85,17 @@ def _scores(query: Any) -> bool:
 
 
 def _sorted_by(one: Any) -> str:
-    """The field of one criterion of a sort: "price", "price:desc" in the URL, {"price": ...}."""
+    """Return the field of one sort criterion: "price", "price:desc" in the URL, {"price": ...}."""
     name = next(iter(one), "") if isinstance(one, Mapping) else one
     return str(name).partition(":")[0]
 
 
 def _is_about_ids(name: str, inner: Any) -> bool:
-    """Whether a name in a query, with what stands under it, is about the ids of documents."""
+    """Return whether a name in a query, with its value, selects documents by id."""
     match name:
         case "_id" | "wrapper":
             return True
-        case "ids":  # or a field of that name, which holds no such values
+        case "ids":  # a field of that name has no "values"
             return isinstance(inner, Mapping) and "values" in inner
         case "pinned":
             return isinstance(inner, Mapping) and not {"ids", "docs"}.isdisjoint(inner)
@@ -107,22 +107,22 @@ def _is_about_ids(name: str, inner: Any) -> bool:
 
 
 def _names(node: Any) -> Iterator[tuple[str, Any]]:
-    """Every name in a query with what stands under it, at any depth, but for what is not asked for."""
+    """Yield every name in a query with its value, at any depth, without the parts in _NOT_ASKED_FOR."""
     left = [node]
     while left:
-        one = left.pop()
-        if isinstance(one, _OBJECTS):
-            for name, inner in one.items():
+        node = left.pop()
+        if isinstance(node, _OBJECTS):
+            for name, inner in node.items():
                 if name not in _NOT_ASKED_FOR:
                     yield name, inner
                     if not isinstance(inner, _SCALARS):
                         left.append(inner)
         else:
-            left.extend(inside(one))
+            left.extend(inside(node))
 
 
 def _several(given: Any) -> list[Any]:
-    """What may be one thing or a list of them, as a list."""
+    """Return a single value or a list as a list."""
     if given is None:
         return []
     return list(given) if isinstance(given, list | tuple) else [given]

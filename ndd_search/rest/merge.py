@@ -1,13 +1,13 @@
-"""One deduplicated page out of several responses: of several clusters, or of indexes that were searched one by one.
+"""Merges several responses, of clusters or of indexes searched one by one, to one deduplicated page.
 
     sketches = ["ndd.sketch", "ndd.recipe"]
     search = {"index": "news", "query": query, "size": 100, "docvalue_fields": sketches}
     response = ndd_search.merge({name: client.search(**search) for name, client in clients.items()}, size=10)
 
-Hits carry their sketches only when the search asked for them, through a wrapped client or another one.
+Hits carry their sketches only if the search requests them, through a wrapped client or another one.
 
-The origin of a response is the cluster that answered. Two clusters may use one id for two documents, so hits of two
-origins are two documents, whatever their ids; where their texts are near-duplicates, one of them stands for the other.
+The origin of a response is the cluster that answered. Two clusters may use the same id for different documents, so hits
+of two origins are always different documents. If their texts are near-duplicates, they are collapsed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Origin = str | int
 
 _RANK_CONSTANT = 60  # of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009), and the engines' default
 _ORIGIN = "ndd.origin"
-_NO_SKETCH = "no hit brings a sketch: search with docvalue_fields ndd.sketch and ndd.recipe, or say text="
+_NO_SKETCH = "no hit has a sketch: search with docvalue_fields ndd.sketch and ndd.recipe, or pass text="
 
 
 def merge(
@@ -55,26 +55,26 @@ def merge(
     frequency_table: FrequencyTable | bool = True,
     **changes: Unpack[CollapseChanges],
 ) -> dict[str, Any]:
-    """Merge the hits of several responses, collapse their near-duplicates and cut one page out of what is left.
+    """Merge the hits of several responses, collapse their near-duplicates and return one page of the result.
 
-    responses: of searches in Elasticsearch or OpenSearch, their hits with sketches among the doc values (see above): a
-               list, or a mapping from the name of each cluster to its response, or to a list of its responses. Hits of
-               one cluster with the same `_index`, `_id` and `_routing` are one document, whose ranks add up. Each
-               response of a list has an origin of its own, so no document is taken for another one that has its id.
-               A hit without a sketch stands alone. A hit that stands for others, because a wrapped client collapsed the
-               response, is merged as if it and the others had been listed side by side.
-    by:        "score" sorts by `_score`, which compares only within one kind of query on like indexes;
+    responses: of searches in Elasticsearch or OpenSearch, with sketches among the doc values of hits (see above): a
+               list, or a mapping from the name of each cluster to its response or to a list of its responses. Hits of
+               one cluster with the same `_index`, `_id` and `_routing` are one document, whose reciprocal ranks add up.
+               Each response of a list has an origin of its own, so equal ids there are different documents.
+               A hit without a sketch stands alone. A leader that a wrapped client returned with its duplicates is
+               merged as if all of them had been separate hits.
+    by:        "score" sorts by `_score`, which is comparable only for one kind of query on similar indexes;
                "reciprocal_rank" by the sum of 1 / (60 + rank) over the responses that have the hit; "round_robin" takes
                the first of each response, then the second of each. Ties go to the earlier response.
     size, from_: the page, as positions in the merged list without near-duplicates.
-    text:      a field of `_source`, several, or a callable(hit), to sketch hits that bring no sketch; for
-               numbers_must_match where they bring no ndd.numbers.
-    recipe, field: whose sketches, and the object that holds them.
-    common, changes: as in `collapse`; True counts in all hits.
+    text:      a field of `_source`, several, or a callable(hit), to sketch hits without a sketch, and for
+               numbers_must_match if they have no ndd.numbers.
+    recipe, field: of the sketches, and the object that holds them.
+    frequency_table, changes: as in `collapse`; True counts in all hits.
     Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is
-    the engine's own whatever the order. Where there are several origins, or names, each hit tells its own in
+    the engine's own in every order. If there are several origins, or names, each hit has its own in
     `fields["ndd.origin"]`: the name of its cluster, or the place of its response in the list. `keep` and guards can
-    read it (keep=["preferred:ndd.origin=eu,us"]). Raises ValueError and TypeError for what cannot be.
+    read it (keep=["preferred:ndd.origin=eu,us"]). Raises ValueError or TypeError for invalid arguments.
     """
     began = perf_counter()
     answers = _answers(responses)
@@ -89,7 +89,7 @@ def merge(
     if frequency_table is True and chosen.min_similarity == "auto":
         reader = reader.counted(hits)
     stream = Stream().extend(hits, len(hits) + 1, reader, chosen)
-    every = replace(chosen, window=max(len(hits), 1), max_window=max(len(hits), 1))  # all of them are there already
+    every = replace(chosen, window=max(len(hits), 1), max_window=max(len(hits), 1))  # all hits are in memory
     page = slice_page(stream, from_, size, reader, every)
     degraded = _NO_SKETCH if hits and set(stream.lacking) == {"missing"} else ""
     page = replace(page, info=replace(page.info, took=perf_counter() - began, degraded=degraded))
@@ -97,11 +97,11 @@ def merge(
 
 
 class _Answer(NamedTuple):
-    """A response as a dict, and where it comes from. told: whether its hits tell their origin."""
+    """A response as a dict, and its origin. labelled: whether its hits get a field with the origin."""
 
     origin: Origin
     body: Response
-    told: bool
+    labelled: bool
 
     @property
     def hits(self) -> Sequence[Hit]:
@@ -110,15 +110,15 @@ class _Answer(NamedTuple):
 
 
 def _answers(responses: Any) -> list[_Answer]:
-    """The responses with their origins. Raises TypeError for what is no response."""
+    """Return the responses with their origins. Raises TypeError for anything else."""
     if isinstance(responses, str) or _is_response(responses):
         raise TypeError(f"responses must be a list of search responses, got one {type(responses).__name__}")
     if isinstance(responses, Mapping):
         listed = [(name, one if isinstance(one, list | tuple) else [one]) for name, one in responses.items()]
-        named = [_Answer(name, body, told=True) for name, several in listed for body in map(_body, several)]
+        named = [_Answer(name, body, labelled=True) for name, several in listed for body in map(_body, several)]
     else:
         bodies = [_body(one) for one in responses]
-        named = [_Answer(place, body, told=len(bodies) > 1) for place, body in enumerate(bodies)]
+        named = [_Answer(place, body, labelled=len(bodies) > 1) for place, body in enumerate(bodies)]
     for answer in named:
         if not _is_response(answer.body):
             what = str(answer.body)[:80]
@@ -127,7 +127,7 @@ def _answers(responses: Any) -> list[_Answer]:
 
 
 def _body(response: Any) -> Any:
-    """A response as a dict; elasticsearch-py's responses are objects."""
+    """Return a response as a dict; elasticsearch-py's responses are objects."""
     return getattr(response, "body", response)
 
 
@@ -139,7 +139,7 @@ def _is_response(response: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Hits as the engines give them. text: what is sketched of a hit that brings no sketch."""
+    """Reads the hits of the responses. text: what is sketched of a hit without a sketch."""
 
     recipe: Recipe
     frequency_table: FrequencyTable | None
@@ -147,7 +147,7 @@ class _Reader:
     text: Text | None
 
     def counted(self, hits: Sequence[Hit]) -> _Reader:
-        """With a table of its own, counted in the hits."""
+        """Return a reader with a frequency table counted in the hits."""
         sketches = [one for one in self.sketches(hits, range(len(hits))) if not isinstance(one, str)]
         return replace(self, frequency_table=count_in_list(sketches, self.recipe))
 
@@ -157,8 +157,8 @@ class _Reader:
             return found
         missing = [isinstance(one, Lack) and one == Lack.MISSING for one in found]
         texts = [self._text(hit) if lacks else None for hit, lacks in zip(hits, missing, strict=True)]
-        made = iter(sketch_many((text for text in texts if text is not None), self.recipe))
-        return [one if text is None else _or_empty(next(made)) for one, text in zip(found, texts, strict=True)]
+        computed = iter(sketch_many((text for text in texts if text is not None), self.recipe))
+        return [one if text is None else _or_empty(next(computed)) for one, text in zip(found, texts, strict=True)]
 
     def identity(self, hit: Hit, rank: int) -> Hashable:
         return _identity(hit) or rank
@@ -172,7 +172,7 @@ class _Reader:
         return stored if text is None else number_signature(text, self.recipe)
 
     def plain(self, hit: Hit) -> Hit:
-        """A new dict: the hit without the sketch."""
+        """Return a new dict: the hit without the sketch."""
         ours = (self.field.sketch, self.field.recipe, self.field.numbers, SIMILARITY, DUPLICATE_OF)
         fields = {name: value for name, value in (hit.get("fields") or {}).items() if name not in ours}
         rest = {name: value for name, value in hit.items() if name != "fields"}
@@ -190,7 +190,7 @@ def _or_empty(sketch: Sketch) -> Sketch | Lack:
 
 
 class _Place(NamedTuple):
-    """A hit of a response. response: its place in the list of responses. rank: its own place there, from 1."""
+    """A hit of a response. response: index of the response. rank: of the hit there, from 1."""
 
     hit: Hit
     response: int
@@ -198,26 +198,26 @@ class _Place(NamedTuple):
 
 
 def _placed(answers: Sequence[_Answer]) -> Iterator[_Place]:
-    """Every hit of every response, and what it stands for, each as a new dict."""
+    """Yield every hit of every response, and its duplicates, each as a new dict."""
     for place, answer in enumerate(answers):
         for rank, hit in enumerate(answer.hits, 1):
             inner = dict(hit.get("inner_hits") or {})
-            stood_for = inner.pop(INNER, {"hits": {"hits": []}})["hits"]["hits"]
+            duplicates = inner.pop(INNER, {"hits": {"hits": []}})["hits"]["hits"]
             rest = {name: value for name, value in hit.items() if name != "inner_hits"}
-            for one in ({**rest, **({"inner_hits": inner} if inner else {})}, *stood_for):
+            for one in ({**rest, **({"inner_hits": inner} if inner else {})}, *duplicates):
                 yield _Place(_with_origin(one, answer), place, rank)
 
 
 def _with_origin(hit: Hit, answer: _Answer) -> Hit:
-    """The hit with its origin, before the one that an earlier merge has told."""
-    if not answer.told:
+    """Return the hit with its origin, in front of the origin from an earlier merge."""
+    if not answer.labelled:
         return hit
     fields = hit.get("fields") or {}
     return {**hit, "fields": {**fields, _ORIGIN: [answer.origin, *fields.get(_ORIGIN, ())]}}
 
 
 def _identity(hit: Hit) -> tuple[Hashable, ...] | None:
-    """What tells a document from every other one; None for a hit that does not say (`filter_path`)."""
+    """Return the key of a document, None for a hit without index or id (`filter_path`)."""
     index, id = hit.get("_index"), hit.get("_id")
     if index is None or id is None:
         return None
@@ -225,7 +225,7 @@ def _identity(hit: Hit) -> tuple[Hashable, ...] | None:
 
 
 def _ranked(placed: list[_Place], by: By) -> list[Hit]:
-    """All hits in one order; a hit of several lists at each of its places, or at the place of its sum."""
+    """Return all hits in one order. With "reciprocal_rank", a hit of several responses is at the place of its sum."""
     if by == "score":
         placed.sort(key=lambda one: -_score(one.hit))
     elif by == "round_robin":
@@ -276,9 +276,9 @@ class _Total(NamedTuple):
 
 
 def _total(answers: Sequence[_Answer]) -> dict[str, Any] | None:
-    """How many documents match in all clusters, None when a response does not say.
+    """Return how many documents match in all clusters, None if a response has no total.
 
-    Several responses of one cluster may have found the same documents: as many match as the largest says, at least.
+    Several responses of one cluster may match the same documents, so their largest total is a lower bound.
     """
     by_origin: defaultdict[Origin, list[_Total]] = defaultdict(list)
     for answer in answers:
@@ -294,7 +294,7 @@ def _total(answers: Sequence[_Answer]) -> dict[str, Any] | None:
 
 
 def _total_of(response: Response) -> _Total | None:
-    """What a response says of how many match; None with rest_total_hits_as_int, for hits that were not counted."""
+    """Return a response's total, None if hits were not counted (also as -1, with rest_total_hits_as_int)."""
     total = response["hits"].get("total")
     if isinstance(total, Mapping):
         return _Total(total["value"], total["relation"] == "eq")
@@ -302,5 +302,5 @@ def _total_of(response: Response) -> _Total | None:
 
 
 def _all_there(response: Response) -> bool:
-    """Whether a response holds every hit that matches."""
+    """Return whether a response holds every matching document."""
     return _total_of(response) == (len(response["hits"]["hits"]), True)

@@ -1,6 +1,6 @@
-"""What a search request asks for, whether it is left alone, and the wider request that is sent in its place.
+"""Reads search requests, decides which are left alone, and builds the wider requests that are sent instead.
 
-The caller's dicts are never changed: what differs is copied.
+The caller's dicts are never changed; changed parts are copied.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ndd_search.rest.intent import asks_for_ids, nests_too_deep, ranks
 from ndd_search.rest.source_filter import exclude_sketch, is_named, listed, names_of
 from ndd_search.sketching.field import SketchField
 
-INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path: no index has a name with an underscore in front
+INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path; no name of an index starts with an underscore
 _PATH = re.compile(f"(?:{INDEX})?/_search")
 _READS = {
     *("_search", "_msearch", "_count", "_mget", "_pit", "_field_caps", "_validate", "_explain", "_analyze", "_eql"),
     *("_termvectors", "_mtermvectors", "_search_shards", "_async_search", "_rank_eval", "_terms_enum", "_query"),
     "_sql",
 }
-# Searches with one of these are left alone: they page by other means, or something works on every hit that comes back.
+# Searches with one of these are left alone: they page in another way, or a pipeline processes every returned hit.
 _BUSY_KEYS = {"pit", "search_after", "slice", "search_pipeline"}
 _BUSY_PARAMS = {"scroll", "search_pipeline", "search_after"}
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
-# Headers that trace, date or describe a request. They differ from request to request and give nobody any right, so they
-# do not tell callers apart. Every other header may, whatever its name: a proxy may read anything as an identity.
+# Headers that trace, date or describe a request. They differ between requests and grant no rights, so they are not part
+# of a caller's identity. Every other header is, because a proxy may read any header as an identity.
 _NO_IDENTITY = {
     *("traceparent", "tracestate", "baggage", "sentry-trace", "uber-trace-id", "elastic-apm-traceparent", "b3"),
     *("x-opaque-id", "x-request-id", "request-id", "x-correlation-id", "correlation-id", "x-trace-id"),
@@ -41,16 +41,16 @@ _NO_IDENTITY = {
     *("user-agent", "x-elastic-client-meta", "content-length"),
 }
 _NO_IDENTITY_PREFIXES = ("x-b3-", "x-datadog-")
-_WHICH_INDEXES = ("ignore_unavailable", "allow_no_indices", "expand_wildcards")  # what the target of a request means
-SAMPLE = 5000  # documents whose sketch values are counted: a template that one in a thousand fills is seen
+_WHICH_INDEXES = ("ignore_unavailable", "allow_no_indices", "expand_wildcards")  # decide which indexes a target means
+SAMPLE = 5000  # documents in a sample: enough to see a template that one document in a thousand uses
 
 
 @dataclass(frozen=True)
 class Request:
     """One call of a client's transport.
 
-    params: of the URL, as text. body: parsed, None when there is none; a list has a line each.
-    timeout: seconds, None for the client's own. parts: the searches of an `_msearch` that we made.
+    params: of the URL, as text. body: parsed, None if there is none; a list holds one item per NDJSON line.
+    timeout: seconds, None for the client's own. parts: the searches of an `_msearch` of ours.
     """
 
     method: str
@@ -64,13 +64,13 @@ class Request:
 
 @dataclass(frozen=True)
 class Search:
-    """A search whose hits we may collapse.
+    """A search whose hits may be collapsed.
 
     request:    as the user sent it, without our own key "ndd".
-    start, size: the page asked for.
-    changes:    what the request's own "ndd" says: options by name.
-    limits:     what numbers in the search say of how many hits it gives.
-    ranks:      whether the order of the hits means something (see `intent`).
+    start, size: the requested page.
+    changes:    options by name, from the request's own "ndd".
+    limits:     the candidate limits of the search.
+    ranks:      whether the search ranks its hits (see `intent`).
     """
 
     request: Request
@@ -82,25 +82,25 @@ class Search:
 
     @property
     def limit(self) -> int | None:
-        """Hits that the search can give at most, None without such a limit."""
+        """Most hits that the search can give, None without a limit."""
         return self.limits.found
 
     @property
     def one_window(self) -> bool:
-        """Whether asking for more hits may change the order of the first ones."""
+        """Whether a larger window may change the order of the first hits."""
         return self.limits.bounded
 
     @property
     def as_found(self) -> Search:
-        """The same with its numbers as they are: for what is found by it, and not shown of it."""
+        """The same search with the caller's own candidate limits, for its aggregations."""
         return replace(self, limits=replace(self.limits, grows=False, apart=False))
 
     def raised(self, most: int) -> tuple[dict[str, Any], dict[str, int]]:
-        """What has to change in the body for it to give `most` hits, and the numbers that were raised for it."""
+        """Return what must change in the body to give `most` hits, and the limits that were raised."""
         return raised(self.body, most, self.limits)
 
     def is_collapsed(self, options: CollapseOptions) -> bool:
-        """Whether its hits are to be collapsed: a search that does not rank only if somebody asked for that."""
+        """Return whether the hits are collapsed: always if the search ranks them, else if an option says so."""
         return self.ranks or options.collapse_unranked
 
     @property
@@ -110,18 +110,18 @@ class Search:
 
     @cached_property
     def target(self) -> bytes:
-        """What is searched, as the URL says it: what is learnt about an index is kept under it."""
+        """Hash of what is searched according to the URL: the key of learned facts."""
         which = {name: self.request.params[name] for name in _WHICH_INDEXES if name in self.request.params}
         return cache_key(self.request.path, which) if which else cache_key(self.request.path)
 
     @cached_property
     def target_of_caller(self) -> bytes:
-        """The same for one caller, who may see less of it than others."""
+        """Hash of target and caller, because callers may see different documents."""
         return cache_key(self.target.hex(), self.caller)
 
     @cached_property
     def caller(self) -> dict[str, str]:
-        """The headers that may say who asks."""
+        """The headers that may identify the caller."""
         named = {name.lower(): value for name, value in self.request.headers.items()}
         return {
             name: value
@@ -132,11 +132,11 @@ class Search:
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read of each hit for us, besides what its user asks for.
+    """What is read of each hit besides what the user requests.
 
     stored:   fields whose doc values are read.
-    fields:   fields read out of documents, which have to be unpacked for it.
-    sketched: whether the target is known to hold sketches; the engine then leaves them out of `_source`.
+    fields:   fields read from documents, which the engine has to decompress.
+    sketched: whether the target is known to hold sketches; the request then excludes them from `_source`.
     """
 
     stored: tuple[str, ...]
@@ -144,19 +144,19 @@ class Reading:
     sketched: bool = True
 
     def and_of(self, stored: Sequence[str], fields: Sequence[str]) -> Reading:
-        """This and some more."""
+        """Return a reading with more fields."""
         return replace(self, stored=(*self.stored, *stored), fields=(*self.fields, *fields))
 
 
 def sketch_reading(field: SketchField, text: bool = False, sketched: bool = True) -> Reading:
-    """What it takes to read sketches. text: whether the recipe is mapped as text, which has no doc values."""
+    """Return how sketches are read. text: whether the recipe is mapped as text, which has no doc values."""
     if text:
         return Reading((field.sketch,), (field.recipe,), sketched)
     return Reading((field.sketch, field.recipe), (), sketched)
 
 
 def read_search(request: Request) -> Search | None:
-    """The search in a request; None for everything that is left alone.
+    """Return the search in a request, None if it is left alone.
 
     Raises TypeError if its "ndd" is neither options by name nor true or false.
     """
@@ -173,25 +173,25 @@ def read_search(request: Request) -> Search | None:
     size = _number(request.params.get("size", body.get("size", 10)))
     start = _number(request.params.get("from", body.get("from", 0)))
     if size is None or start is None or size < 1 or start < 0:
-        return None  # the engine says what is wrong with it
+        return None  # invalid: the engine reports the error
     limits = limits_of(body, start, size)
     if limits.shown is not None:
         if start >= limits.shown or (size > limits.shown and limits.total is None):
-            return None  # the engine's own answer has no hits, or says that the page is too long
+            return None  # the engine's own answer has no hits, or reports that the page is too long
         size = min(size, limits.shown - start)
     plain = replace(request, body={key: value for key, value in body.items() if key != "ndd"} if body else request.body)
     return Search(plain, start, size, changes, limits, ranks(body, request.params))
 
 
 def stripped(request: Request) -> Request:
-    """A search without our own key "ndd", which engines refuse; any other request as it is, whatever it holds."""
+    """Return a search without our key "ndd", which engines refuse. Any other request is returned unchanged."""
     if _is_search(request) and isinstance(request.body, Mapping) and "ndd" in request.body:
         return replace(request, body={key: value for key, value in request.body.items() if key != "ndd"})
     return request
 
 
 def is_write(request: Request) -> bool:
-    """Whether a request may change what searches find."""
+    """Return whether a request may change the results of searches."""
     if request.method in ("GET", "HEAD"):
         return False
     parts = request.path.split("/")
@@ -201,7 +201,7 @@ def is_write(request: Request) -> bool:
 def widened(
     search: Search, start: int, size: int, field: SketchField, reading: Reading, *, first: bool = True
 ) -> Request:
-    """The request for hits [start, start + size) with what we read; aggregations and the like only in the first one."""
+    """Return the request for hits [start, start + size) and what we read. Only the first one has aggregations etc."""
     body = dict(search.body)
     params = {
         name: value for name, value in search.request.params.items() if name not in ("size", "from", "filter_path")
@@ -219,13 +219,13 @@ def widened(
             body.pop(key, None)
         params.pop("track_total_hits", None)
         body["track_total_hits"] = False
-    # Rounds have to see the same copy of each shard: ties are broken differently on another.
+    # All trips need the same copy of each shard, because copies break ties differently.
     params.setdefault("preference", _preference(search))
     return replace(search.request, body=body, params=params)
 
 
 def peek(search: Search, reading: Reading) -> Request:
-    """The caller's own request, which also reads the sketches of the hits that it gives."""
+    """Return the caller's own request, with the sketches of its hits."""
     params = {name: value for name, value in search.request.params.items() if name != "filter_path"}
     body = dict(search.body)
     in_url = listed(params.get("docvalue_fields"))
@@ -236,14 +236,14 @@ def peek(search: Search, reading: Reading) -> Request:
 
 
 def sample(search: Search, field: SketchField, recipe: Recipe, reading: Reading, size: int) -> Request:
-    """A request for the sketches of some documents of what is searched, chosen at random but the same every time."""
+    """Return a request for the sketches of a random sample of the target, with a fixed seed."""
     body = sample_body(field, recipe, size)
     of_each = {"docvalue_fields": list(reading.stored), **({"fields": list(reading.fields)} if reading.fields else {})}
     return _beside(search, {**body, **of_each, "track_total_hits": True})
 
 
 def sample_body(field: SketchField, recipe: Recipe, size: int = SAMPLE) -> dict[str, Any]:
-    """The body of that request. size: how many documents."""
+    """Return the body of that request. size: number of documents."""
     return {
         **_drawn(field, recipe, size),
         "docvalue_fields": [field.sketch, field.recipe],
@@ -252,12 +252,12 @@ def sample_body(field: SketchField, recipe: Recipe, size: int = SAMPLE) -> dict[
 
 
 def sample_head(search: Search, field: SketchField, recipe: Recipe, size: int) -> Request:
-    """A request for the ids of the first documents of that sample, and for how many there are to choose from."""
+    """Return a request for the ids of the first documents of that sample, and the total it is drawn from."""
     return _beside(search, {**_drawn(field, recipe, size), "track_total_hits": True})
 
 
 def _drawn(field: SketchField, recipe: Recipe, size: int) -> dict[str, Any]:
-    of_recipe = {"match": {field.recipe: {"query": recipe.id, "operator": "and"}}}  # a term, or words where it is text
+    of_recipe = {"match": {field.recipe: {"query": recipe.id, "operator": "and"}}}  # works for keyword and text
     chance = {"random_score": {"seed": 1, "field": "_seq_no"}, "boost_mode": "replace"}
     return {
         "size": size,
@@ -267,18 +267,18 @@ def _drawn(field: SketchField, recipe: Recipe, size: int) -> dict[str, Any]:
 
 
 def any_sketch(search: Search, field: SketchField) -> Request:
-    """A request that finds a document with a sketch in what is searched, if there is one."""
+    """Return a request that finds one document with a sketch in the target."""
     return _beside(search, {"size": 1, "query": {"exists": {"field": field.recipe}}, "_source": False})
 
 
 def _beside(search: Search, body: Mapping[str, Any]) -> Request:
-    """A request of our own for the same target."""
+    """Return a request of our own for the same target."""
     params = {name: value for name, value in search.request.params.items() if name in _WHICH_INDEXES}
     return replace(search.request, method="POST", body=body, params=params)
 
 
 def asked_for(search: Search, field: SketchField, path: str) -> bool:
-    """Whether the user himself asked for a field that comes back; everything of his does not mean ours."""
+    """Return whether the user requested a field. A pattern that matches everything does not count for our fields."""
     wanted = [
         *names_of([search.body["collapse"].get("field")] if isinstance(search.body.get("collapse"), Mapping) else []),
         *names_of(search.body.get("docvalue_fields")),
@@ -290,7 +290,7 @@ def asked_for(search: Search, field: SketchField, path: str) -> bool:
 
 
 def _number(given: Any) -> int | None:
-    """A number or its text, as the engines take them; None for what they refuse."""
+    """Return a number, also from a text, as engines accept it; None for anything else."""
     try:
         return None if isinstance(given, bool) else int(given)
     except (TypeError, ValueError, OverflowError):
@@ -321,9 +321,9 @@ def _is_json(request: Request) -> bool:
 
 
 def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> Any:
-    """The fields a user asks for with those we need; one asked for twice may come back with its values twice.
+    """Return the user's fields with those we need, each once: engines may return the values of a repeated field twice.
 
-    What is no list stays as it is, for the engine to refuse.
+    Anything but a list is returned unchanged, so that the engine refuses it.
     """
     if not isinstance(given, list | tuple):
         return given

@@ -1,9 +1,8 @@
-"""A page in the response shape that Elasticsearch and OpenSearch share.
+"""Writes a page in the response shape that Elasticsearch and OpenSearch share.
 
-What a leader stands for is under `inner_hits.near_duplicates`, where code written for `collapse` looks for it; each
-of those hits says how alike it is in `fields["ndd.similarity"]`. A hit that is shown although it is a duplicate (modes
-annotate and demote, max_per_group) names its leader in `fields["ndd.duplicate_of"]`. The block `ndd` beside `hits`
-says what happened.
+The duplicates of a hit are in `inner_hits.near_duplicates`, where code written for `collapse` finds them; each has its
+similarity in `fields["ndd.similarity"]`. A duplicate that is shown itself (modes annotate and demote, max_per_group)
+names its leader in `fields["ndd.duplicate_of"]`. The block `ndd` beside `hits` describes how the page was made.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ Plain = Callable[[Any], Hit]
 
 
 def hits_of(page: Page, plain: Plain) -> list[Hit]:
-    """The hits to show, each with what it stands for. plain(hit): a new dict, the hit as the user expects it."""
+    """Return the hits to show, each with its duplicates. plain(hit): a new dict, the hit as the user expects it."""
     return [_shown(group, page, plain) for group in page.groups]
 
 
 def block_of(page: Page, plain: Plain) -> dict[str, Any]:
-    """The block `ndd`: the facts of page.Info, times in milliseconds, hits by their ids."""
+    """Return the block `ndd`: the facts of page.Info, with times in milliseconds and hits by their ids."""
     facts = page.info.as_dict()
     facts["took_ms"] = round(facts.pop("took") * 1000, 3)
     facts["degraded"] = facts["degraded"] or None
@@ -43,10 +42,9 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
 
 
 def total_of(page: Page, total: Any, most: int | None = None) -> Any:
-    """`hits.total` in the shape it came in: the engine's own, or what is kept when the engine had no more hits.
+    """Return `hits.total` in its own shape: the engine's, or the number of kept hits if the engine had no more.
 
-    A client that pages until it has `total` hits would never end otherwise. most: what the caller asked for at most,
-    where more was looked at.
+    Otherwise a client that pages until it has `total` hits would never end. most: upper bound, if limits were raised.
     """
     if total is None:
         return None

@@ -1,8 +1,8 @@
-"""Leave the sketch, and what is stored with it, out of what a search brings back, unless its caller names it.
+"""Removes the sketch, and what is stored with it, from the `_source` of answers, unless the caller names it.
 
-The long part, the values, is left out by the engine once an index is known to hold sketches of ours. The rest is taken
-out of the answer, and only where it is ours: an object whose `recipe` is the id of a recipe. So a field of the caller's
-own that has the same name comes back as it is stored.
+Once an index is known to hold sketches of ours, the request excludes their values, which are the long part. The rest is
+removed from the answer, and only from an object whose `recipe` is the id of a recipe. So a field of the caller's own
+with the same name is returned as it is stored.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _KEY = re.compile(r"[0-9a-f]{8}")
 
 
 def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
-    """Change a search so that the engine leaves the values of sketches out of every `_source` that it brings back.
+    """Change a search so that every returned `_source` lacks the values of sketches.
 
-    body, params: ours to change, but for what is inside them.
+    body, params: changed in place, at the top level only.
     """
     _exclude(body, params, field)
     if isinstance(body.get("collapse"), Mapping):
@@ -40,16 +40,16 @@ def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchFi
 
 @dataclass(frozen=True)
 class SketchFilter:
-    """Takes sketches out of the answers to one search, of the hits and of whatever else lists documents."""
+    """Removes sketches from the answers to one search: from hits and from all other lists of documents."""
 
     body: Mapping[str, Any]
     params: Mapping[str, str]
     field: SketchField
 
     def clean(self, answer: Any, fields: Sequence[str] = ()) -> None:
-        """Take the sketches out of an answer, in place.
+        """Remove the sketches from an answer, in place.
 
-        fields: those that only we asked for; Elasticsearch gives `top_hits` the `fields` of the whole search.
+        fields: requested by us only; Elasticsearch adds the `fields` of the whole search to `top_hits`.
         """
         if not isinstance(answer, dict):
             return
@@ -62,7 +62,7 @@ class SketchFilter:
                 left.extend(node)
             elif isinstance(node, dict):
                 if isinstance(source := node.get("_source"), dict) and not self._hits_show:
-                    _clean(source, self.field)  # what a completion suggests
+                    _clean(source, self.field)  # a document of a completion suggester
                 for name, inner in node.items():
                     if isinstance(inner, dict) and isinstance(inner.get("hits"), dict):
                         plain_name = name.rpartition("#")[2]  # it is "top_hits#name" with `typed_keys`
@@ -83,35 +83,35 @@ class SketchFilter:
 
     @cached_property
     def _hits_show(self) -> bool:
-        """Whether the caller names the sketch among what he wants of the hits."""
+        """Whether the caller requests the sketch in the `_source` of hits."""
         wanted = [*names_of(self.params.get("_source")), *names_of(self.params.get("_source_includes"))]
         return _is_named_by(self.body.get("_source"), self.field) or any(is_named(one, self.field) for one in wanted)
 
     @cached_property
     def _showing(self) -> set[str]:
-        """The names of the `top_hits` and inner hits for which he does."""
+        """The names of `top_hits` and inner hits for which the caller requests the sketch."""
         return set(_showing([self.body.get(key) for key in ("query", "collapse", "aggs", "aggregations")], self.field))
 
 
 def names_of(given: Any) -> list[str]:
-    """The names or patterns in what a user says of fields."""
+    """Return the names or patterns in a user's list of fields."""
     return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in listed(given)]
 
 
 def is_named(pattern: str, field: SketchField) -> bool:
-    """Whether a pattern is about what we store, and not just about everything."""
+    """Return whether a pattern names a field of ours, rather than matching everything."""
     return pattern in (field.name, field.keys) or pattern.startswith(f"{field.name}.")
 
 
 def listed(given: Any) -> list[Any]:
-    """What may be one thing, several in a list, or names with commas, as a list."""
+    """Return a single value, a list, or names separated by commas as a list."""
     if given is None:
         return []
     return given.split(",") if isinstance(given, str) else list(given) if isinstance(given, Sequence) else [given]
 
 
 def _exclude(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
-    """Leave the values out of `_source`, where the caller says what he wants of it: in the URL, else in the body."""
+    """Exclude the values from `_source`: in the URL if the caller filters `_source` there, else in the body."""
     if any(name in params for name in _IN_URL):
         wanted = listed(params.get("_source")) + listed(params.get("_source_includes"))
         if params.get("_source") != "false" and not any(is_named(one, field) for one in wanted):
@@ -120,13 +120,13 @@ def _exclude(body: dict[str, Any], params: dict[str, str], field: SketchField) -
         return
     source = body.get("_source", True)
     if source is False or ("_source" not in body and ({"stored_fields", "script_fields"} & {*body, *params})):
-        return  # nothing of it comes back
+        return  # no `_source` is returned
     if not _is_named_by(source, field):
         body["_source"] = _without_values(source, field)
 
 
 def _without_values(source: Any, field: SketchField) -> Any:
-    """The `_source` of a search without the values; what engines refuse as it is, for them to refuse."""
+    """Return a `_source` that excludes the values. An invalid one is unchanged, so that the engine refuses it."""
     if source is True:
         return {"excludes": [field.sketch]}
     if isinstance(source, str):
@@ -143,16 +143,16 @@ def _without_values(source: Any, field: SketchField) -> Any:
 
 
 def _excluding(body: Any, field: SketchField) -> Any:
-    """A copy of what is said of some hits, without the values; anything else as it is."""
+    """Return a copy of the definition of inner hits or `top_hits` that excludes the values; anything else unchanged."""
     if not isinstance(body, Mapping):
         return body
-    made = dict(body)
-    _exclude(made, {}, field)
-    return made
+    copied = dict(body)
+    _exclude(copied, {}, field)
+    return copied
 
 
 def _with_inner_hits(node: Mapping[str, Any], field: SketchField) -> Mapping[str, Any]:
-    """A copy of a node whose own `inner_hits`, one or a list of them, come without the values."""
+    """Return a copy of a node whose `inner_hits`, one or a list, exclude the values."""
     given = node.get("inner_hits")
     if given is None:
         return node
@@ -165,20 +165,20 @@ def _with_inner_hits(node: Mapping[str, Any], field: SketchField) -> Mapping[str
 
 
 def _query(node: Any, field: SketchField) -> Any:
-    """A copy of a query whose parents and children come without the values."""
+    """Return a copy of a query whose inner hits of parents and children exclude the values."""
     if isinstance(node, list):
         return [_query(one, field) for one in node]
     if not isinstance(node, Mapping):
         return node
-    made = {kind: _query(inner, field) for kind, inner in node.items()}
+    copied = {kind: _query(inner, field) for kind, inner in node.items()}
     for kind in ("has_child", "has_parent"):
-        if isinstance(made.get(kind), Mapping):
-            made[kind] = _with_inner_hits(made[kind], field)
-    return made
+        if isinstance(copied.get(kind), Mapping):
+            copied[kind] = _with_inner_hits(copied[kind], field)
+    return copied
 
 
 def _aggregations(node: Any, field: SketchField) -> Any:
-    """A copy of aggregations by name, where `top_hits` come without the values."""
+    """Return a copy of aggregations by name, whose `top_hits` exclude the values."""
     if not isinstance(node, Mapping):
         return node
     return {name: _aggregation(one, field) for name, one in node.items()}
@@ -187,17 +187,17 @@ def _aggregations(node: Any, field: SketchField) -> Any:
 def _aggregation(node: Any, field: SketchField) -> Any:
     if not isinstance(node, Mapping):
         return node
-    made = dict(node)
-    if "top_hits" in made:
-        made["top_hits"] = _excluding(made["top_hits"], field)
+    copied = dict(node)
+    if "top_hits" in copied:
+        copied["top_hits"] = _excluding(copied["top_hits"], field)
     for name in ("aggs", "aggregations"):
-        if name in made:
-            made[name] = _aggregations(made[name], field)
-    return made
+        if name in copied:
+            copied[name] = _aggregations(copied[name], field)
+    return copied
 
 
 def _showing(node: Any, field: SketchField) -> list[str]:
-    """The names of the lists of documents, in a part of a search, whose `_source` names the sketch."""
+    """Return the names of `top_hits` and inner hits, in a part of a search, whose `_source` requests the sketch."""
     names: list[str] = []
     left = [node]
     while left:
@@ -216,7 +216,7 @@ def _showing(node: Any, field: SketchField) -> list[str]:
 
 
 def _is_named_by(source: Any, field: SketchField) -> bool:
-    """Whether a `_source` names the sketch among what it wants."""
+    """Return whether a `_source` requests the sketch."""
     if isinstance(source, Mapping):
         source = source.get("includes", source.get("include"))
     wanted = [source] if isinstance(source, str) else source if isinstance(source, list | tuple) else []
@@ -224,7 +224,7 @@ def _is_named_by(source: Any, field: SketchField) -> bool:
 
 
 def _clean(source: dict[str, Any], field: SketchField) -> None:
-    """Take what is ours out of a document."""
+    """Remove our fields from a document."""
     stored = source.get(field.name)
     if not isinstance(stored, dict) or not _is_recipe(stored.get("recipe")):
         return

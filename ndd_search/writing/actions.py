@@ -1,4 +1,4 @@
-"""Actions of the bulk helpers: the documents in them, in a copy that may be added to."""
+"""Finds the documents in actions of the bulk helpers, in a copy that can be changed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 class Action:
     """One action.
 
-    content:   what the helper gets: a copy of a mapping down to the documents in it; anything else as it came.
-    kind:      its operation, "" for what is no mapping.
-    documents: those in the copy, each with whether it is a part of a document. Their values are the caller's own.
-    reason:    in a word, why there are none.
+    content:   what the helper gets: a mapping copied down to its documents; anything else unchanged.
+    kind:      its operation, "" for anything but a mapping.
+    documents: in the copy, each with whether it is a partial document. Their values are not copied.
+    reason:    why there are no documents, in a word.
     """
 
     content: Any
@@ -36,14 +36,14 @@ def open_action(action: Any) -> Action:
         return Action(content, kind, ((document, False),))
     if kind != "update":
         return Action(content, str(kind), reason="delete" if kind == "delete" else "unknown operation")
-    body = _copied(content, "_source") or content  # where _source is no mapping it says what the response should hold
+    body = _copied(content, "_source") or content  # a _source that is no mapping filters the response
     found = [(part, name == "doc") for name in ("doc", "upsert") if (part := _copied(body, name)) is not None]
     reason = "" if found else "script" if "script" in body else "not a document"
     return Action(content, kind, tuple(found), reason)
 
 
 def touches(document: Mapping[str, Any], source: str) -> str:
-    """What a partial document says of a field: "whole" gives or clears it, "part" changes some of it, "" leaves it."""
+    """Return how a partial document changes a field: "whole" sets or clears it, "part" changes a part, "" nothing."""
     if source in document:
         return "part" if isinstance(document[source], Mapping) else "whole"
     head, dot, rest = source.partition(".")
@@ -54,7 +54,7 @@ def touches(document: Mapping[str, Any], source: str) -> str:
 
 
 def _copied(holder: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Put a copy of a mapping in its place; returns it, None when there is no mapping of that name."""
+    """Replace a mapping by a copy and return the copy, None if there is no mapping of that name."""
     found = holder.get(name)
     if not isinstance(found, Mapping):
         return None

@@ -1,4 +1,4 @@
-"""Puts sketches into documents: what an action of a bulk request gets, and what it must not lose. No I/O."""
+"""Adds sketches to the documents of bulk actions, and never overwrites a user's own field. Nothing here does I/O."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MOST_SKETCHES = 16  # per document: each is five fields of the mapping, and an i
 
 @dataclass
 class IngestReport:
-    """What happened so far. The sum of `sketched`, `stale` and `unchanged` may exceed the actions: one can hold two
-    documents, and a document several sketches.
+    """Counters. The sum of `sketched`, `stale` and `unchanged` may exceed `actions`: an action can hold two documents,
+    and a document several sketches.
 
-    actions:    read.
+    actions:    actions read.
     sketched:   sketches stored.
-    stale:      sketches marked as no longer fitting.
+    stale:      sketches marked as out of date.
     unchanged:  documents and actions that got no sketch, by reason.
-    duplicates: documents found to be near-duplicates. skipped: those of them left out.
+    duplicates: documents that are near-duplicates. skipped: those of them that were left out.
     """
 
     actions: int = 0
@@ -44,7 +44,7 @@ class IngestReport:
 
 
 class Sketcher:
-    """Makes the sketches of documents, and counts them in `report`.
+    """Adds sketches to documents, and counts them in `report`.
 
     fields: the text fields of each sketch, by the name under which it is stored.
     keys:   how many keys are stored beside each sketch, 0..64. numbers: whether the numbers of the text are stored.
@@ -66,13 +66,13 @@ class Sketcher:
     def add(self, action: Action) -> Sketch | None:
         """Put the sketches into the documents of an action.
 
-        Returns the first sketch of a document that is to be indexed as a whole, None for every other action.
-        Raises InvalidDocument where a value of the user's own stands under the name of a sketch or of its keys.
+        Returns the first sketch of a document that is indexed as a whole, None for every other action.
+        Raises InvalidDocument if the field of a sketch or of its keys holds a value of the user's own.
         """
         self.report.actions += 1
         if not action.documents:
             self._pass(action, action.reason)
-        made: Sketch | None = None
+        first: Sketch | None = None
         for document, partial in action.documents:
             for name in self.fields:
                 if partial:
@@ -80,17 +80,17 @@ class Sketcher:
                     continue
                 found = self._whole(action, document, name)
                 if name == self.first and action.kind != "update":
-                    made = found
-        return made
+                    first = found
+        return first
 
     def changes_text(self, action: Action) -> bool:
-        """Whether an update may change the text of the first sketch."""
+        """Return whether an update may change the text of the first sketch."""
         sources = self.fields[self.first]
         given = [document for document, partial in action.documents if partial]
         return not given or any(touches(document, source) for document in given for source in sources)
 
     def _whole(self, action: Action, document: dict[str, Any], name: str) -> Sketch | None:
-        """Give a whole document its sketch; one without text keeps none that it came with."""
+        """Add the sketch to a whole document. Without text, remove a sketch that the document came with."""
         text = self._text(action, document, name)
         found = None if text is None else self._sketch(action, text)
         where = self._where[name]
@@ -106,7 +106,7 @@ class Sketcher:
         return found
 
     def _update(self, action: Action, document: dict[str, Any], name: str) -> None:
-        """Recompute the sketch of an updated document where its whole text is given, mark it stale where a part is."""
+        """Recompute the sketch if an update holds the whole text, mark it stale if it holds a part of the text."""
         sources, where = self.fields[name], self._where[name]
         touched = [touches(document, source) for source in sources]
         if not any(touched):
@@ -114,7 +114,7 @@ class Sketcher:
         self._check(action, document, where)
         known = all(one == "whole" for one in touched)
         try:
-            text = (text_of(document, sources) or "") if known else None  # "" is an update that takes the text away
+            text = (text_of(document, sources) or "") if known else None  # "" is an update that removes the text
         except Exception as error:
             self._pass(action, "unreadable", error)
             text = None
@@ -124,7 +124,7 @@ class Sketcher:
             parts = where.parts(None, self.recipe, self.keys)
         else:
             parts = self._parts(where, text, found)
-        # The engine merges the object into the stored one: what belongs to the old text has to be taken away by name.
+        # The engine merges the object into the stored one, so values of the old text have to be cleared by name.
         parts[name] = {**parts[name], "numbers": parts[name].get("numbers"), "duplicate_of": None}
         document.update(parts)
 
@@ -139,7 +139,7 @@ class Sketcher:
             document.pop(where.keys, None)
 
     def _check(self, action: Action, document: Mapping[str, Any], where: SketchField) -> None:
-        """Refuse to overwrite what is not ours. A null holds nothing: it is what removing a sketch leaves behind."""
+        """Raise InvalidDocument if a field holds a value of the user's own. A removed sketch leaves a null."""
         for name, ours in ((where.name, is_sketch_object), (where.keys, are_keys)):
             if name == where.keys and not self.keys:
                 continue
@@ -150,10 +150,10 @@ class Sketcher:
                 raise InvalidDocument(_name(action), what, remedy)
 
     def _text(self, action: Action, document: Mapping[str, Any], name: str) -> str | None:
-        """The text to sketch, None when there is none."""
+        """Return the text to sketch, None if there is none."""
         try:
             text = text_of(document, self.fields[name])
-        except Exception as error:  # whatever is wrong with one document, the others go on
+        except Exception as error:  # one bad document does not stop the others
             self._pass(action, "unreadable", error)
             return None
         if text is None:
@@ -163,7 +163,7 @@ class Sketcher:
     def _sketch(self, action: Action, text: str) -> Sketch | None:
         try:
             return sketch(text, self.recipe)
-        except ImportError:  # MissingExtra, or an extra whose installation is broken
+        except ImportError:  # MissingExtra, or a broken installation of an extra
             raise
         except Exception as error:
             self._pass(action, "unreadable", error)
@@ -174,12 +174,12 @@ class Sketcher:
         if reason in ("no text", "unreadable") and self.report.unchanged[reason] == 1:
             names = ", ".join(dict.fromkeys(chain.from_iterable(self.fields.values())))
             what = f"has no text in {names}" if error is None else f"cannot be sketched ({error!r})"
-            said = "%s %s and goes without a sketch; the next ones are only counted, in report"
-            logger.warning(said, _name(action), what)
+            message = "%s %s and gets no sketch; further ones are only counted, in report"
+            logger.warning(message, _name(action), what)
 
 
 def chosen_fields(fields: Fields, field: str) -> dict[str, tuple[str, ...]]:
-    """The source fields of each sketch, by the name under which it is stored. Raises ValueError for what cannot be."""
+    """Return the source fields of each sketch, by the name of its field. Raises ValueError for invalid names."""
     named = fields if isinstance(fields, Mapping) else {field: fields}
     chosen = {name: (of,) if isinstance(of, str) else tuple(of) for name, of in named.items()}
     if not chosen or not all(chosen.values()):
@@ -191,7 +191,7 @@ def chosen_fields(fields: Fields, field: str) -> dict[str, tuple[str, ...]]:
             raise ValueError(f"a sketch needs a top-level name without dots or a leading underscore, got {name!r}")
         for source in sources:
             if not isinstance(source, str) or source.partition(".")[0] in chosen:
-                raise ValueError(f"{source!r} is no text field a sketch ({', '.join(chosen)}) can be made of")
+                raise ValueError(f"{source!r} is no text field, or a field of the sketch itself ({', '.join(chosen)})")
     return chosen
 
 

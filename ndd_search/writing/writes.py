@@ -1,8 +1,8 @@
-"""Sketches for documents that are written through a wrapped client: another request in place of the one that was given.
+"""Adds sketches to documents that are written through a wrapped client.
 
-A search does not show the sketch, so a program that reads a document, changes it and saves it as a whole writes it
-without. Where the user says what the text of an index is, the sketch is made on the way. Nothing else of a request
-changes: JSON that came as text keeps its bytes, but for the members that are added, replaced or taken away.
+A search does not return the sketch, so a program that reads a document, changes it and saves it as a whole would lose
+it. If the user has named the text fields of an index, the sketch is computed on each write. Nothing else of a request
+changes: JSON text keeps its bytes, except for members that are added, replaced or removed.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ Rules = Mapping[str, Any]
 class SketchedWrites:
     """Which documents get a sketch when they are written.
 
-    rules: patterns of index names, with what makes the sketches there; the first pattern that fits counts.
+    rules: patterns of index names, each with its Sketcher; the first pattern that matches is used.
     """
 
     rules: tuple[tuple[str, Sketcher], ...] = ()
 
     @classmethod
     def of(cls, rules: Rules | None, field: str, recipe: Recipe) -> SketchedWrites:
-        """Rules as `ndd_search.wrap` takes them. Raises TypeError and ValueError for what cannot be."""
+        """Create from the rules of `ndd_search.wrap`. Raises TypeError or ValueError for invalid ones."""
         if rules is not None and not isinstance(rules, Mapping):
             raise TypeError(f'sketch must map index names to text fields, as in {{"news*": ["body"]}}, got {rules!r}')
         return cls(tuple((pattern, _sketcher(fields, field, recipe)) for pattern, fields in (rules or {}).items()))
 
     def __call__(self, request: Request) -> Request:
-        """The request with sketches in its documents; the same object where there is nothing to add."""
+        """Return the request with sketches in its documents, the same object if there is nothing to add."""
         if not self.rules or request.method not in ("PUT", "POST") or request.body is None:
             return request
         if found := _BULK.fullmatch(request.path):
@@ -58,7 +58,7 @@ class SketchedWrites:
         return request if body is request.body else replace(request, body=body)
 
     def _bulk(self, body: Any, index: str | None) -> Any:
-        """The body of a bulk request, as text or as a list of lines."""
+        """Return the body of a bulk request, as text or as a list of lines like the original."""
         default = None if index is None else unquote(index)
         if isinstance(body, str | bytes):
             end: Any = "\n" if isinstance(body, str) else b"\n"
@@ -71,7 +71,7 @@ class SketchedWrites:
         return body if all(map(_same, lines, body)) else lines
 
     def _lines(self, lines: Sequence[Any], index: str | None) -> Iterator[Any]:
-        """Each line of a bulk request; a document follows every line that is no `delete`."""
+        """Yield each line of a bulk request. A document follows every header line except `delete`."""
         header: tuple[str, str | None, Any] | None = None
         for line in lines:
             if header is not None:
@@ -87,8 +87,8 @@ class SketchedWrites:
             yield line
 
     def _one(self, document: Any, kind: str, index: str, id: Any) -> Any:
-        """A document, or the body of an update."""
-        sketcher = next((one for pattern, one in self.rules if fnmatchcase(index, pattern)), None)
+        """Return a document, or the body of an update, with its sketch."""
+        sketcher = next((sketcher for pattern, sketcher in self.rules if fnmatchcase(index, pattern)), None)
         parsed = _parsed(document)
         if sketcher is None or not isinstance(parsed, Mapping):
             return document
@@ -104,7 +104,7 @@ class SketchedWrites:
 
 
 def _sketcher(fields: Any, field: str, recipe: Recipe) -> Sketcher:
-    """Of text fields, or of {"fields": [...], "keys": 8, "numbers": True}."""
+    """Create a sketcher from text fields, or from {"fields": [...], "keys": 8, "numbers": True}."""
     if not isinstance(fields, Mapping):
         return Sketcher(fields, field, recipe, 0, False)
     if unknown := fields.keys() - {"fields", "keys", "numbers"}:
@@ -112,12 +112,12 @@ def _sketcher(fields: Any, field: str, recipe: Recipe) -> Sketcher:
     return Sketcher(fields["fields"], field, recipe, fields.get("keys", 0), fields.get("numbers", False))
 
 
-def _same(one: Any, other: Any) -> bool:
-    return one is other
+def _same(first: Any, second: Any) -> bool:
+    return first is second
 
 
 def _parsed(given: Any) -> Any:
-    """What a line says, None for what is no JSON: the engine says what is wrong with it."""
+    """Parse a line, None for invalid JSON: the engine reports the error."""
     if not isinstance(given, str | bytes):
         return given
     try:
@@ -127,7 +127,7 @@ def _parsed(given: Any) -> Any:
 
 
 def _rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any], start: int = 0) -> str:
-    """The JSON of an object that became another one, with the text of every member that stayed as it was."""
+    """Return the JSON of the changed object `after`, with the original text of every unchanged member."""
     kept = []
     for name, first, value, end in _members(text, start):
         if name not in after:
@@ -143,7 +143,7 @@ def _rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any], s
 
 
 def _members(text: str, start: int) -> Iterator[tuple[str, int, int, int]]:
-    """The members of a JSON object: the name, and where the name and the value begin and the value ends."""
+    """Yield the members of a JSON object: the name, the start of the name, the start and the end of the value."""
     place = _after_space(text, _after_space(text, start) + 1)
     while text[place] != "}":
         name, end = _DECODER.raw_decode(text, place)
