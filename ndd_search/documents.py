@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
+
+import numpy as np
 
 from ndd_search.errors import InvalidDocument
 
@@ -55,7 +59,10 @@ def _texts(value: Any) -> Iterator[str]:
             rest.pop()
             if holders:
                 held.discard(holders.pop())
-        elif isinstance(one, Mapping | list | tuple):
+            continue
+        if isinstance(one, np.generic | np.ndarray):
+            one = one.tolist()
+        if isinstance(one, Mapping | list | tuple):
             if id(one) in held:
                 raise InvalidDocument("a document", "a value in it holds itself", "give it as JSON would hold it")
             rest.append(iter([one[name] for name in sorted(one, key=str)] if isinstance(one, Mapping) else one))
@@ -63,7 +70,14 @@ def _texts(value: Any) -> Iterator[str]:
             held.add(id(one))
         elif isinstance(one, str):
             yield one
-        elif isinstance(one, bool):
-            yield "true" if one else "false"
         elif one is not None:
-            yield str(one)
+            yield _as_stored(one)
+
+
+def _as_stored(value: Any) -> str:
+    """A value as it reads once a client has written it as JSON and an engine has given it back."""
+    if isinstance(value, datetime.date):  # or a datetime
+        return value.isoformat()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(float(value)) if isinstance(value, Decimal) else str(value)
