@@ -8,12 +8,12 @@ import re
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeGuard
 
 from ndd_search.middleware.conversation import Conversation, Flow, conversation
 from ndd_search.middleware.settings import Settings
 from ndd_search.paging.cache import cache_key
-from ndd_search.rest.answers import Answer
+from ndd_search.rest.answers import Answer, status_in
 from ndd_search.rest.filter_path import filtered
 from ndd_search.rest.request import INDEX, Request, stripped
 
@@ -26,6 +26,7 @@ _HEADERS = {
 }
 
 Line = dict[str, Any]
+Text = tuple[str, str]  # header and body of a search that goes out as it came, with every digit and every space
 Wishes = dict[int, Request]
 
 
@@ -37,6 +38,7 @@ class MultiConversation:
     headers: list[Line]
     searches: list[Request]
     conversations: list[Conversation | None]
+    texts: list[Text | None]
 
     def remembered(self) -> Answer | None:
         """All the finished pages, if every one is in the cache."""
@@ -59,33 +61,45 @@ class MultiConversation:
                 answer = yield self._round(lines, wishes)
             except Exception as error:
                 if raw is None and getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST:
-                    return (yield self._as_asked())
+                    return (yield from self._as_it_came())
                 if raw is None:
                     raise
                 told = dict.fromkeys(wishes, error)
             else:
                 responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
-                if isinstance(responses, list) and len(responses) * 2 == len(lines):
+                if _are_responses(responses, len(lines) // 2):
                     took += answer.body.get("took") or 0
                     told.clear()
                     told.update(_told(wishes, responses, which))
                 elif raw is None:
-                    return (yield self._as_asked()) if answer.status == HTTPStatus.BAD_REQUEST else answer
+                    return (yield from self._as_it_came()) if answer.status == HTTPStatus.BAD_REQUEST else answer
                 else:
                     told = dict.fromkeys(wishes, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
                 raw = raw or answer.raw or answer
         return Answer(self._made(took, done), raw=None if isinstance(raw, Answer) else raw)
 
+    def _as_it_came(self) -> Flow:
+        """What the engine says to the user's own request."""
+        answer = yield self._as_asked()
+        responses = answer.body.get("responses") if isinstance(answer.body, dict) else None
+        if _are_responses(responses, len(self.conversations)):
+            for one, response in zip(self.conversations, responses, strict=True):
+                if one is not None:
+                    one.hide_sketches(response)
+        return answer
+
     def _as_asked(self) -> Request:
         """What the user sent, for an engine that refuses one of the wider searches and with it all of them."""
-        lines: list[Line] = []
-        for header, search in zip(self.headers, self.searches, strict=True):
-            lines += [header, search.body or {}]
+        lines: list[Line | str] = []
+        for header, search, text in zip(self.headers, self.searches, self.texts, strict=True):
+            lines += text or (header, search.body or {})
         return replace(self.request, body=self._body(lines))
 
-    def _body(self, lines: list[Line]) -> Any:
+    def _body(self, lines: list[Line | str]) -> Any:
         """In the form in which the client hands it over."""
-        return lines if isinstance(self.request.body, list) else "".join(json.dumps(line) + "\n" for line in lines)
+        if isinstance(self.request.body, list):
+            return lines
+        return "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
 
     def _made(self, took: int, done: Mapping[int, Any]) -> Any:
         responses = [{"status": HTTPStatus.OK.value, **done[place]} for place in range(len(done))]
@@ -93,21 +107,22 @@ class MultiConversation:
         paths = self.request.params.get("filter_path")
         return filtered(body, paths, "responses.ndd") if paths else body
 
-    def _lines(self, wishes: Mapping[int, Request]) -> tuple[list[Line], dict[int, list[int]]]:
+    def _lines(self, wishes: Mapping[int, Request]) -> tuple[list[Line | str], dict[int, list[int]]]:
         """Header and body of each search of a round, and which of them each place waits for: equal ones go out once."""
-        lines: list[Line] = []
+        lines: list[Line | str] = []
         known: dict[bytes, int] = {}
         which: dict[int, list[int]] = {place: [] for place in wishes}
         for place, wish in wishes.items():
             for search in wish.parts or (wish,):
+                text = self.texts[place] if search is self.searches[place] else None
                 added = {name: value for name, value in search.params.items() if name not in self.request.params}
-                line = [{**self.headers[place], **added}, search.body or {}]
+                line = text or ({**self.headers[place], **added}, search.body or {})
                 which[place].append(known.setdefault(cache_key(*line), len(known)))
                 if which[place][-1] * 2 == len(lines):
                     lines += line
         return lines, which
 
-    def _round(self, lines: list[Line], wishes: Mapping[int, Request]) -> Request:
+    def _round(self, lines: list[Line | str], wishes: Mapping[int, Request]) -> Request:
         timeout = min((wish.timeout for wish in wishes.values() if wish.timeout is not None), default=None)
         params = {name: value for name, value in self.request.params.items() if name != "filter_path"}
         return replace(self.request, params=params, body=self._body(lines), timeout=timeout)
@@ -133,7 +148,10 @@ def multi_conversation(
     ]
     if not any(conversations) and not any("ndd" in body for body in bodies):
         return None
-    return MultiConversation(request, headers, [stripped(search) for search in searches], conversations)
+    plain = [stripped(search) for search in searches]
+    given = _texts(request.body) or [None] * len(searches)
+    texts = [text if same is search else None for text, same, search in zip(given, plain, searches, strict=True)]
+    return MultiConversation(request, headers, plain, conversations, texts)
 
 
 def _is_understood(header: Line) -> bool:
@@ -157,6 +175,15 @@ def _params(header: Line) -> Line:
     return {name: value for name, value in header.items() if name not in ("index", "indices")}
 
 
+def _texts(body: Any) -> list[Text | None] | None:
+    """The text of each search of an NDJSON body, None for a body that is no text."""
+    text = body.decode() if isinstance(body, bytes) else body
+    if not isinstance(text, str):
+        return None
+    lines = [line for line in text.split("\n") if line != ""]
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
 def _lines(body: Any) -> list[Line] | None:
     """The JSON objects of an NDJSON body, None if there is anything else."""
     try:
@@ -175,6 +202,10 @@ def _as_it_is(search: Request) -> Generator[Request, Answer, Answer]:
     return (yield search)
 
 
+def _are_responses(given: Any, count: int) -> TypeGuard[list[Line]]:
+    return isinstance(given, list) and len(given) == count and all(isinstance(one, dict) for one in given)
+
+
 def _told(wishes: Mapping[int, Request], responses: list[Line], which: Mapping[int, list[int]]) -> dict[int, Answer]:
     """What each search is told, each in a copy of its own: a flow takes hits apart."""
     told, given = {}, set[int]()
@@ -182,7 +213,7 @@ def _told(wishes: Mapping[int, Request], responses: list[Line], which: Mapping[i
         mine = [copy.deepcopy(responses[at]) if at in given else responses[at] for at in which[place]]
         given.update(which[place])
         one = mine[0]
-        told[place] = Answer({"responses": mine}) if wish.parts else Answer(one, one.get("status", 200), raw=one)
+        told[place] = Answer({"responses": mine}) if wish.parts else Answer(one, status_in(one), raw=one)
     return told
 
 

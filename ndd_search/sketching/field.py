@@ -129,8 +129,7 @@ def is_sketch_object(value: Any) -> bool:
     """
     if not isinstance(value, Mapping) or not isinstance(made_by := value.get("recipe"), str):
         return False
-    known = made_by == STALE or _RECIPE.fullmatch(made_by)
-    return bool(known) and all(type(one) is int for one in listed(value.get("sketch")))
+    return _is_recipe(made_by) and all(type(one) is int for one in listed(value.get("sketch")))
 
 
 def are_keys(value: Any) -> bool:
@@ -150,8 +149,13 @@ def keys_of(values: Iterable[int], count: int) -> list[str]:
     return [format(value, "08x") for value in islice(values, count)]
 
 
+def _is_recipe(value: Any) -> bool:
+    """Whether a value is the id of a recipe or STALE, and no value of a user's own."""
+    return isinstance(value, str) and (value == STALE or _RECIPE.fullmatch(value) is not None)
+
+
 def _lacking(stored: Any, made_by: Any, recipe: list[str], k: int) -> str:
-    if stored is None and made_by is None:
+    if stored is None and not any(map(_is_recipe, listed(made_by))):
         return "missing"
     if made_by != recipe:
         return "foreign"
