@@ -15,7 +15,7 @@ import ndd_search as ndd
 from tests.engines.find import MODULES, Engine
 from tests.wrapping.conftest import Connect
 from tests.wrapping.library import mapping
-from tests.wrapping.pair import Pair
+from tests.wrapping.pair import Outcome, Pair
 from tests.wrapping.recorder import HIT, NO_HITS, Received, Reply
 
 MATCH = {"match": {"body": "common"}}
@@ -57,10 +57,10 @@ def test_an_answer_in_another_shape_comes_back_as_it_is(pair: Pair, name: str) -
     """A proxy that changed the answer to a search raises no error of ours; two requests are the most it costs."""
     pair.at.reply = saying(MALFORMED[name])
 
-    def search(client: Any) -> Any:
-        return client.search(index="idx", body={"query": MATCH})
+    def found_by(client: Any) -> Outcome:
+        return pair.outcome(lambda: client.search(index="idx", body={"query": MATCH}))
 
-    plain, wrapped = (pair.outcome(lambda client=one: search(client)) for one in (pair.plain, pair.wrapped))
+    plain, wrapped = found_by(pair.plain), found_by(pair.wrapped)
     assert wrapped.returned == plain.returned
     assert len(wrapped.received) <= 2
     assert json.loads(wrapped.received[-1].body) == {"query": MATCH}
