@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
+
+import numpy as np
 
 from ndd_search.errors import InvalidDocument
 
@@ -54,7 +58,10 @@ def _texts(value: Any) -> Iterator[str]:
             stack.pop()
             if ancestors:
                 seen.discard(ancestors.pop())
-        elif isinstance(item, Mapping | list | tuple):
+            continue
+        if isinstance(item, np.generic | np.ndarray):
+            item = item.tolist()
+        if isinstance(item, Mapping | list | tuple):
             if id(item) in seen:
                 raise InvalidDocument("a document", "a value in it contains itself", "give it as JSON would hold it")
             stack.append(iter([item[key] for key in sorted(item, key=str)] if isinstance(item, Mapping) else item))
@@ -62,7 +69,14 @@ def _texts(value: Any) -> Iterator[str]:
             seen.add(id(item))
         elif isinstance(item, str):
             yield item
-        elif isinstance(item, bool):
-            yield "true" if item else "false"
         elif item is not None:
-            yield str(item)
+            yield _as_stored(item)
+
+
+def _as_stored(value: Any) -> str:
+    """Return a value as it reads after a client has written it as JSON and an engine has returned it."""
+    if isinstance(value, datetime.date):  # or a datetime
+        return value.isoformat()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(float(value)) if isinstance(value, Decimal) else str(value)

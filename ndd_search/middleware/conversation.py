@@ -75,6 +75,7 @@ _REFUSED_MSEARCH = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,  # our `_msearch` holds the query twice
 }
 _WIDER = "the engine refused the wider request: "
+_UNREADABLE = "the answer to the wider request is not the answer to a search"
 _PARTIAL = "the engine's answer is partial, the page is made of it"
 _NO_DOCUMENTS = "the documents to show could not be fetched, the page is the engine's own"
 
@@ -212,13 +213,15 @@ class Conversation:
         answers = yield from self._round_trips.first(self._requests(fetch, first=True), refusals)
         if isinstance(answers, Answer):
             return answers
-        if self.strategy != "one_phase" and trouble(answers, like=answers[0]):
-            raise DoesNotFit
-        if self.search.limits.apart and trouble(answers, like=answers[0]):
-            self.search = self.search.as_found
-            return (yield from self._first(fetch))
-        if not answers[0].has_hits:
-            return (yield from self._after_refusal(answers[0]))
+        unreadable = next((answer for answer in answers if answer.ok and not answer.has_hits), None)
+        if unreadable is None and trouble(answers, like=answers[0]):
+            if self.strategy != "one_phase":
+                raise DoesNotFit
+            if self.search.limits.apart:
+                self.search = self.search.as_found
+                return (yield from self._first(fetch))
+        if unreadable is not None or not answers[0].has_hits:
+            return (yield from self._after_refusal(unreadable or answers[0]))
         if answers[0].refusals and (instead := (yield from self._refused_in_part(answers[0]))):
             return instead
         self._hide_sketches(answers)
@@ -321,7 +324,7 @@ class Conversation:
             return (yield from self.flow())
         if self._is_about_text(refused.complaint):
             return (yield from self._with_text())
-        return (yield from self._own_request(_WIDER + reason_of(refused.body)))
+        return (yield from self._own_request(_UNREADABLE if refused.ok else _WIDER + reason_of(refused.body)))
 
     def _refused_in_part(self, answer: Answer) -> Generator[Request, Answer, Answer | None]:
         """Handle shards, perhaps of one index, that refused the wider request, so that their hits are missing.
@@ -360,8 +363,13 @@ class Conversation:
         answer = yield self.search.request
         return self._degraded(answer, reason) if answer.has_hits else answer
 
+    def hide_sketches(self, body: Any) -> None:
+        """Take the sketches out of an answer to the user's own request, in place, unless he names them."""
+        self._hider.clean(body)
+
     def _degraded(self, answer: Answer, reason: str) -> Answer:
         degraded = self.settings.degrade(self.search.request.path, reason)
+        self.hide_sketches(answer.body)
         return replace(answer, body={**answer.body, "ndd": {"degraded": degraded}})
 
     def _extended(self, state: State, answers: list[Answer], fetch: Fetch) -> State:
@@ -413,7 +421,8 @@ class Conversation:
         documents = dict(state.documents)
         for fetch, answer in zip(missing, answers, strict=True):
             documents.update(self._documents(state.stream, fetch.start, answer.hits))
-        if len({(one["_index"], one["_id"]) for rank, one in documents.items() if rank in ranks}) < len(ranks):
+        reader = self._reader()
+        if len({reader.identity(one, rank) for rank, one in documents.items() if rank in ranks}) < len(ranks):
             raise DoesNotFit
         return replace(state, documents=documents, envelope=after(state.envelope or {}, answers))
 

@@ -8,12 +8,12 @@ import re
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeGuard
 
 from ndd_search.middleware.conversation import Conversation, Flow, conversation
 from ndd_search.middleware.settings import Settings
 from ndd_search.paging.cache import cache_key
-from ndd_search.rest.answers import Answer
+from ndd_search.rest.answers import Answer, status_in
 from ndd_search.rest.filter_path import filtered
 from ndd_search.rest.request import INDEX, Request, stripped
 
@@ -26,6 +26,7 @@ _HEADERS = {
 }
 
 Line = dict[str, Any]
+Text = tuple[str, str]  # header and body of a search that is left alone, byte for byte
 Requests = dict[int, Request]  # by the place of the search in the `_msearch`
 
 
@@ -37,6 +38,7 @@ class MultiConversation:
     headers: list[Line]
     searches: list[Request]
     conversations: list[Conversation | None]
+    texts: list[Text | None]
 
     def remembered(self) -> Answer | None:
         """Return all the finished pages if every one is in the cache."""
@@ -59,33 +61,45 @@ class MultiConversation:
                 answer = yield self._round_trip(lines, requests)
             except Exception as error:
                 if raw is None and getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST:
-                    return (yield self._own_request())
+                    return (yield from self._send_own_request())
                 if raw is None:
                     raise
                 results = dict.fromkeys(requests, error)
             else:
                 responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
-                if isinstance(responses, list) and len(responses) * 2 == len(lines):
+                if _are_responses(responses, len(lines) // 2):
                     took += answer.body.get("took") or 0
                     results.clear()
                     results.update(_answers_of(requests, responses, positions))
                 elif raw is None:
-                    return (yield self._own_request()) if answer.status == HTTPStatus.BAD_REQUEST else answer
+                    return (yield from self._send_own_request()) if answer.status == HTTPStatus.BAD_REQUEST else answer
                 else:
                     results = dict.fromkeys(requests, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
                 raw = raw or answer.raw or answer
         return Answer(self._response(took, done), raw=None if isinstance(raw, Answer) else raw)
 
+    def _send_own_request(self) -> Flow:
+        """Return the engine's answer to the user's own request, without the sketches."""
+        answer = yield self._own_request()
+        responses = answer.body.get("responses") if isinstance(answer.body, dict) else None
+        if _are_responses(responses, len(self.conversations)):
+            for talk, response in zip(self.conversations, responses, strict=True):
+                if talk is not None:
+                    talk.hide_sketches(response)
+        return answer
+
     def _own_request(self) -> Request:
         """Return the user's own request, for an engine that refuses a wider search and with it all searches."""
-        lines: list[Line] = []
-        for header, search in zip(self.headers, self.searches, strict=True):
-            lines += [header, search.body or {}]
+        lines: list[Line | str] = []
+        for header, search, text in zip(self.headers, self.searches, self.texts, strict=True):
+            lines += text or (header, search.body or {})
         return replace(self.request, body=self._body(lines))
 
-    def _body(self, lines: list[Line]) -> Any:
+    def _body(self, lines: list[Line | str]) -> Any:
         """Return the lines as a list or as text, like the body of the request."""
-        return lines if isinstance(self.request.body, list) else "".join(json.dumps(line) + "\n" for line in lines)
+        if isinstance(self.request.body, list):
+            return lines
+        return "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
 
     def _response(self, took: int, done: Mapping[int, Any]) -> Any:
         responses = [{"status": HTTPStatus.OK.value, **done[place]} for place in range(len(done))]
@@ -93,24 +107,25 @@ class MultiConversation:
         paths = self.request.params.get("filter_path")
         return filtered(body, paths, "responses.ndd") if paths else body
 
-    def _lines(self, requests: Mapping[int, Request]) -> tuple[list[Line], dict[int, list[int]]]:
+    def _lines(self, requests: Mapping[int, Request]) -> tuple[list[Line | str], dict[int, list[int]]]:
         """Return the header and body of each search to send, and the positions of the responses that each place gets.
 
         Equal searches are sent once.
         """
-        lines: list[Line] = []
+        lines: list[Line | str] = []
         position_of: dict[bytes, int] = {}
         positions: dict[int, list[int]] = {place: [] for place in requests}
         for place, request in requests.items():
             for search in request.parts or (request,):
+                text = self.texts[place] if search is self.searches[place] else None
                 added = {name: value for name, value in search.params.items() if name not in self.request.params}
-                line = [{**self.headers[place], **added}, search.body or {}]
+                line = text or ({**self.headers[place], **added}, search.body or {})
                 positions[place].append(position_of.setdefault(cache_key(*line), len(position_of)))
                 if positions[place][-1] * 2 == len(lines):
                     lines += line
         return lines, positions
 
-    def _round_trip(self, lines: list[Line], requests: Mapping[int, Request]) -> Request:
+    def _round_trip(self, lines: list[Line | str], requests: Mapping[int, Request]) -> Request:
         timeouts = [request.timeout for request in requests.values() if request.timeout is not None]
         timeout = min(timeouts, default=None)
         params = {name: value for name, value in self.request.params.items() if name != "filter_path"}
@@ -137,7 +152,10 @@ def multi_conversation(
     ]
     if not any(conversations) and not any("ndd" in body for body in bodies):
         return None
-    return MultiConversation(request, headers, [stripped(search) for search in searches], conversations)
+    plain = [stripped(search) for search in searches]
+    given = _texts(request.body) or [None] * len(searches)
+    texts = [text if same is search else None for text, same, search in zip(given, plain, searches, strict=True)]
+    return MultiConversation(request, headers, plain, conversations, texts)
 
 
 def _is_understood(header: Line) -> bool:
@@ -161,6 +179,15 @@ def _params(header: Line) -> Line:
     return {name: value for name, value in header.items() if name not in ("index", "indices")}
 
 
+def _texts(body: Any) -> list[Text | None] | None:
+    """The text of each search of an NDJSON body, None for a body that is no text."""
+    text = body.decode() if isinstance(body, bytes) else body
+    if not isinstance(text, str):
+        return None
+    lines = [line for line in text.split("\n") if line != ""]
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
 def _lines(body: Any) -> list[Line] | None:
     """Return the JSON objects of an NDJSON body, None if it holds anything else."""
     try:
@@ -179,6 +206,10 @@ def _unchanged(search: Request) -> Generator[Request, Answer, Answer]:
     return (yield search)
 
 
+def _are_responses(given: Any, count: int) -> TypeGuard[list[Line]]:
+    return isinstance(given, list) and len(given) == count and all(isinstance(response, dict) for response in given)
+
+
 def _answers_of(
     requests: Mapping[int, Request], responses: list[Line], positions: Mapping[int, list[int]]
 ) -> dict[int, Answer]:
@@ -188,7 +219,7 @@ def _answers_of(
         own = [copy.deepcopy(responses[at]) if at in used else responses[at] for at in positions[place]]
         used.update(positions[place])
         first = own[0]
-        single = Answer(first, first.get("status", 200), raw=first)
+        single = Answer(first, status_in(first), raw=first)
         answers[place] = Answer({"responses": own}) if request.parts else single
     return answers
 

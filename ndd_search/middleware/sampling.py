@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from http import HTTPStatus
-from typing import Any
 
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.middleware.learned import Counted, View
@@ -104,19 +103,5 @@ def _view(sampled: Answer) -> View:
 
 
 def is_readable(answer: Answer) -> bool:
-    """Return whether an answer with hits has the expected shape; a proxy may have changed it."""
-    if not answer.has_hits:
-        return True
-    shards, clusters = (answer.body.get(name) or {} for name in ("_shards", "_clusters"))
-    if not isinstance(shards, dict) or not isinstance(clusters, dict):
-        return False
-    failures = shards.get("failures") or []
-    if not isinstance(failures, list) or not all(isinstance(one, dict) for one in failures):
-        return False
-    return all(isinstance(one.get("reason") or {}, dict) for one in failures) and all(map(_is_hit, answer.hits))
-
-
-def _is_hit(hit: Any) -> bool:
-    if not isinstance(hit, dict) or not isinstance(hit.get("fields") or {}, dict):
-        return False
-    return isinstance(hit.get("_index"), str) and isinstance(hit.get("_id"), str)
+    """Return whether the hits of an answer, if it has any, have ids."""
+    return not answer.has_hits or all("_id" in hit for hit in answer.hits)

@@ -12,11 +12,9 @@ from collections.abc import Generator
 from http import HTTPStatus
 
 from ndd_search.middleware.round_trips import RoundTrips
-from ndd_search.middleware.sampling import is_readable
 from ndd_search.middleware.settings import Settings
-from ndd_search.rest.answers import Answer
+from ndd_search.rest.answers import Answer, Hit
 from ndd_search.rest.request import Reading, Request, Search, any_sketch, peek
-from ndd_search.sketching.field import SketchField
 
 _RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
 _LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever `bypass_seconds` is
@@ -40,7 +38,7 @@ def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrip
     if not settings.known.may_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
         return
     (found,) = yield from round_trips.later([any_sketch(search, settings.sketch_field)])
-    if not is_readable(found) or not found.whole:
+    if not found.whole:
         return
     if found.hits:
         saw_a_sketch(search, settings)
@@ -64,11 +62,12 @@ def peeked(
     answer = answers[0] if isinstance(answers, list) else answers
     if answer.status == HTTPStatus.BAD_REQUEST or (answer.has_hits and answer.refusals):
         return None
-    if answer.has_hits and any(_is_sketched(hit.get("fields") or {}, settings.sketch_field) for hit in answer.hits):
+    if answer.has_hits and _has_sketches(answer.hits, settings):
         saw_a_sketch(search, settings)
         return None
     return answer
 
 
-def _is_sketched(fields: dict[str, object], field: SketchField) -> bool:
-    return field.sketch in fields or field.recipe in fields
+def _has_sketches(hits: list[Hit], settings: Settings) -> bool:
+    found = settings.sketch_field.decode([hit.get("fields") or {} for hit in hits], settings.recipe)
+    return any(not isinstance(one, str) or one != "missing" for one in found)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +17,7 @@ from ndd_search.sketching.sketches import Lack, Sketch
 
 Hit = dict[str, Any]
 
+_NOTHING: dict[str, Any] = {}
 _WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)\]")
 
 
@@ -32,11 +34,10 @@ class Answer:
         """Whether the status reports success."""
         return 200 <= self.status < 300
 
-    @property
+    @cached_property
     def has_hits(self) -> bool:
-        """Whether this is the answer to a search."""
-        hits = self.body.get("hits") if self.ok and isinstance(self.body, dict) else None
-        return isinstance(hits, dict) and isinstance(hits.get("hits"), list)
+        """Whether this is the answer to a search, in the shape that engines give it: a proxy may have changed it."""
+        return self.ok and isinstance(self.body, dict) and _is_answer_to_search(self.body)
 
     @property
     def hits(self) -> list[Hit]:
@@ -96,7 +97,7 @@ class Answer:
         if not isinstance(found, list) or len(found) != count or not all(isinstance(one, dict) for one in found):
             return [Answer(self.body, HTTPStatus.BAD_GATEWAY if self.ok else self.status, self.raw)] * count
         bodies = [{name: value for name, value in one.items() if name != "status"} for one in found]
-        return [Answer(body, one.get("status", 200), self.raw) for body, one in zip(bodies, found, strict=True)]
+        return [Answer(body, status_in(one), self.raw) for body, one in zip(bodies, found, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,14 +113,20 @@ class HitReader:
     def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | Lack]:
         return [self.found[rank - self.start] for rank in ranks]
 
-    def identity(self, hit: Hit, rank: int) -> tuple[Any, Any]:
-        return hit.get("_index"), hit.get("_id", rank)
+    def identity(self, hit: Hit, rank: int) -> tuple[Any, ...]:
+        return hit.get("_index"), hit.get("_id", rank), hit.get("_routing")
 
     def value(self, hit: Hit, field: str) -> Any:
         return value_in(hit, field)
 
     def numbers(self, hit: Hit) -> int | None:
         return self.field.numbers_in(hit.get("fields") or {})
+
+
+def status_in(response: dict[str, Any]) -> int:
+    """The status of one search of an `_msearch`; 502 where it is no number."""
+    status = response.get("status", HTTPStatus.OK.value)
+    return status if isinstance(status, int) else HTTPStatus.BAD_GATEWAY
 
 
 def value_in(hit: Hit, field: str) -> Any:
@@ -176,3 +183,35 @@ def drop_fields(hit: Hit, names: Sequence[str]) -> None:
             fields.pop(name, None)
         if not fields:
             del hit["fields"]
+
+
+def _is_answer_to_search(body: dict[str, Any]) -> bool:
+    hits, shards, clusters = (body.get(name) for name in ("hits", "_shards", "_clusters"))
+    if not isinstance(hits, dict) or not _are_dicts_or_none((shards, clusters)):
+        return False
+    total, failures = hits.get("total"), (shards or {}).get("failures") or []
+    value = total.get("value") if isinstance(total, dict) else total
+    if not isinstance(value, int) and total is not None:
+        return False
+    if not isinstance(failures, list) or not all(isinstance(one, dict) for one in failures):
+        return False
+    listed = hits.get("hits")
+    return (
+        _are_dicts_or_none(one.get("reason") for one in failures)
+        and isinstance(listed, list)
+        and all(map(_is_hit, listed))
+    )
+
+
+def _is_hit(hit: Any) -> bool:
+    return (
+        isinstance(hit, dict)
+        and isinstance(hit.get("_index"), str)
+        and isinstance(hit.get("_id", ""), str)
+        and isinstance(hit.get("fields", _NOTHING), dict)
+        and isinstance(hit.get("_source", _NOTHING), dict)
+    )
+
+
+def _are_dicts_or_none(values: Iterable[Any]) -> bool:
+    return all(one is None or isinstance(one, dict) for one in values)

@@ -268,7 +268,7 @@ def _drawn(field: SketchField, recipe: Recipe, size: int) -> dict[str, Any]:
 
 def any_sketch(search: Search, field: SketchField) -> Request:
     """Return a request that finds one document with a sketch in the target."""
-    return _beside(search, {"size": 1, "query": {"exists": {"field": field.recipe}}, "_source": False})
+    return _beside(search, {"size": 1, "query": {"exists": {"field": field.sketch}}, "_source": False})
 
 
 def _beside(search: Search, body: Mapping[str, Any]) -> Request:

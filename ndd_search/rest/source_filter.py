@@ -71,15 +71,19 @@ class SketchFilter:
                         left.append(inner)
 
     def _clean_hits(self, node: dict[str, Any], show: bool, fields: Sequence[str] = ()) -> None:
-        hits = (node.get("hits") or {}).get("hits")
+        found = node.get("hits")
+        hits = found.get("hits") if isinstance(found, dict) else None
         for hit in hits if isinstance(hits, list) else ():
-            if not show and (source := hit.get("_source")):
+            if not isinstance(hit, dict):
+                continue
+            if not show and isinstance(source := hit.get("_source"), dict):
                 _clean(source, self.field)
-            if fields:
+            if fields and isinstance(hit.get("fields"), dict):
                 drop_fields(hit, fields)
-            if "inner_hits" in hit:
-                for name, found in hit["inner_hits"].items():
-                    self._clean_hits(found, name in self._showing)
+            if isinstance(inner := hit.get("inner_hits"), dict):
+                for name, one in inner.items():
+                    if isinstance(one, dict):
+                        self._clean_hits(one, name in self._showing)
 
     @cached_property
     def _hits_show(self) -> bool:

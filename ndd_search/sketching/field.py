@@ -125,8 +125,7 @@ def is_sketch_object(value: Any) -> bool:
     """
     if not isinstance(value, Mapping) or not isinstance(made_by := value.get("recipe"), str):
         return False
-    is_recipe = made_by == STALE or _RECIPE.fullmatch(made_by)
-    return bool(is_recipe) and all(type(number) is int for number in listed(value.get("sketch")))
+    return _is_recipe(made_by) and all(type(one) is int for one in listed(value.get("sketch")))
 
 
 def are_keys(value: Any) -> bool:
@@ -146,9 +145,14 @@ def keys_of(values: Iterable[int], count: int) -> list[str]:
     return [format(value, "08x") for value in islice(values, count)]
 
 
+def _is_recipe(value: Any) -> bool:
+    """Return whether a value is the id of a recipe or STALE, not a value of the user's own."""
+    return isinstance(value, str) and (value == STALE or _RECIPE.fullmatch(value) is not None)
+
+
 def _lack(stored: Any, recipe: Any, expected: list[str], k: int) -> Lack | None:
     """Why a hit has no sketch, None where `stored` may be one. recipe, expected: doc values, lists of one id."""
-    if stored is None and recipe is None:
+    if stored is None and not any(map(_is_recipe, listed(recipe))):
         return Lack.MISSING
     if recipe != expected:
         return Lack.FOREIGN
