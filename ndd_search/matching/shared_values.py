@@ -78,7 +78,7 @@ def count_shared(table: Table, floor: float) -> Counts:
 
 
 def commonness(table: Table, pairs: Counts, frequency_table: FrequencyTable, *, limited: bool = True) -> Shares | None:
-    """Return sums of the weights of values (see FrequencyTable.shares), or None if the frequency table contains none of the values.
+    """Return sums of the weights of values (see FrequencyTable.shares), or None if the table contains no value.
 
     Shape (3, len(pairs.first)): of the shared values, and of the left and right values; of these up to the limit t if
     `limited`, else of all.
