@@ -84,7 +84,7 @@ class Recipe:
 
     def _check_method(self) -> None:
         if self.method != "min-k" and self.estimator != "kmv":
-            raise ValueError(f'estimator can be set for method "min-k" only, got {self.estimator} with {self.method}')
+            raise ValueError(f'estimator is for "min-k" only, got {self.estimator} with {self.method}')
         if self.k != (fixed := _FIXED_K.get(self.method, self.k)):
             raise ValueError(f"k must be {fixed} for {self.method}, got {self.k}: its sketches have {fixed} values")
         if self.method in _FIXED_K and self.seed:

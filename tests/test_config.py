@@ -90,7 +90,7 @@ def test_what_is_no_id_is_refused(name: str) -> None:
         ({"estimator": "exact"}, "estimator must be one of kmv, broder, overlap"),
         (
             {"method": "min-hash", "estimator": "broder"},
-            'estimator can be set for method "min-k" only, got broder with min-hash',
+            'estimator is for "min-k" only, got broder with min-hash',
         ),
         ({"method": "simhash"}, "k must be 4 for simhash, got 64"),
         ({"method": "simhash", "k": 4, "seed": 1}, "seed must be 0 for simhash, got 1"),

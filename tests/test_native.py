@@ -387,7 +387,7 @@ def test_a_core_of_another_version_is_left_alone_with_a_warning() -> None:
         "    ndd.sketch('one two three four')\n"
         "assert native.core is None\n"
         "assert 'has version 1' in str(caught[0].message), caught\n"
-        "assert 'install ndd_search again' in str(caught[0].message), caught\n"
+        "assert 'reinstall ndd_search' in str(caught[0].message), caught\n"
         "assert len(caught) == 1\n"
         "assert native.in_use() == f'numpy (the native core has version 1, not {native.VERSION})'\n"
     )
