@@ -177,7 +177,7 @@ def test_an_own_field_of_that_name_is_never_overwritten(engine: Engine, index: s
         body = {"mappings": {"dynamic": dynamic, "properties": {"text": {"type": "text"}}}}
         client.indices.create(index=index, body=body)
         fill(client, index, documents)
-        with pytest.raises(IndexUnusable, match=r"ndd.* of its own.*choose another name: --field"):
+        with pytest.raises(IndexUnusable, match=r"ndd.* that is not a sketch.*choose another name: --field"):
             backfill(client, index, ["text"])
         assert [hit["_source"] for _, hit in sorted(stored(client, index).items())] == documents
         assert "ndd" not in client.indices.get_mapping(index=index)[index]["mappings"].get("properties", {})
@@ -198,7 +198,7 @@ def test_own_keys_are_never_overwritten(engine: Engine, index: str) -> None:
         body = {"mappings": {"dynamic": False, "properties": {"text": {"type": "text"}}}}
         client.indices.create(index=index, body=body)
         fill(client, index, [document])
-        with pytest.raises(IndexUnusable, match="ndd_keys of its own"):
+        with pytest.raises(IndexUnusable, match="ndd_keys that is not a sketch"):
             backfill(client, index, ["text"], keys=8)
         assert backfill(client, index, ["text"]).tally.written == 1
         after = stored(client, index)["1"]["_source"]
