@@ -23,8 +23,9 @@ ROOMS = [
     "clients",
     "embedded",
     "indexing",
-    "evaluation",
+    "reports",
     "tuning",
+    "evaluation",
     "cli",
 ]
 NO_IO = ("text", "sketching", "matching", "paging", "rest", "writing", "middleware")

@@ -94,7 +94,8 @@ def test_values_that_hold_arrays_can_be_compared() -> None:
         for name, kind in inspect.getmembers(importlib.import_module(info.name), dataclasses.is_dataclass):
             compared = [str(field.type) for field in dataclasses.fields(kind) if field.compare]
             holds_arrays = any(
-                re.search(r"NDArray|ArrayLike|Ranks|Shares|Sketch\b|Places|(?<!Frequency)Table", one) for one in compared
+                re.search(r"NDArray|ArrayLike|Ranks|Shares|Sketch\b|Places|(?<!Frequency)Table", one)
+                for one in compared
             )
             generated = kind.__dataclass_params__.eq
             wrong = holds_arrays and generated and not name.startswith("_")

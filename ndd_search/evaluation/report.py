@@ -8,7 +8,6 @@ from html import escape
 import numpy as np
 
 from ndd_search.evaluation.collection import Collection
-from ndd_search.evaluation.plots import histogram, lines
 from ndd_search.evaluation.study import Result, Study
 from ndd_search.evaluation.tables import tables
 from ndd_search.matching.decision import ROUNDING, Decision
@@ -17,19 +16,13 @@ from ndd_search.matching.frequency_table import Shares
 from ndd_search.matching.measures import judged_pairs
 from ndd_search.matching.pairs import rows_of
 from ndd_search.recipe import Recipe
+from ndd_search.reports.html import document, html_table
+from ndd_search.reports.plots import histogram, lines
 from ndd_search.sketching.sketches import sketch_many
 
 MOST_UNLABELLED = 3000  # documents of a collection without labels whose pairs are all looked at
 _SAMPLES = 6
 _LABELS = {1: "near-duplicates", 0: "different", -1: "not scored"}
-_STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
-table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-size:.85rem}
-td,th{padding:.2rem .6rem;border-bottom:1px solid #ddd}
-td+td,th+th{text-align:right;font-variant-numeric:tabular-nums}svg{font:11px system-ui,sans-serif;margin:0 1rem 1rem 0}
-.pair{display:grid;grid-template-columns:1fr 1fr;gap:1rem;border-top:1px solid #ddd;padding:.6rem 0;font-size:.85rem}
-.pair p{margin:0}.pair mark{background:#fd8}.pair b{grid-column:1/3}.scroll{overflow-x:auto}
-"""
 
 
 def page(study: Study) -> str:
@@ -40,15 +33,6 @@ def page(study: Study) -> str:
     for collection in study.unlabelled:
         parts += unlabelled(collection)
     return document("Which pairs count", "".join(parts))
-
-
-def document(title: str, body: str) -> str:
-    """A page that needs nothing else, and may load and run nothing. title: as text; body: as HTML."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    meta = '<meta charset=utf-8><meta name=viewport content="width=device-width">'
-    meta += f'<meta http-equiv=Content-Security-Policy content="{policy}">'
-    head = f"{meta}<title>{escape(title)}</title><style>{_STYLE}</style>"
-    return f"<!doctype html><html lang=en><head>{head}</head><body><h1>{escape(title)}</h1>{body}</body></html>\n"
 
 
 def unlabelled(collection: Collection, recipe: Recipe | None = None) -> Iterator[str]:
@@ -96,12 +80,3 @@ def _labelled(results: Sequence[Result]) -> Iterator[str]:
 def _pair(collection: Collection, first: int, second: int, told: str) -> str:
     texts = "".join(f"<p>{escape(' '.join(collection.texts[one][:400].split()))}</p>" for one in (first, second))
     return f"<div class=pair><b>{escape(told)}</b>{texts}</div>"
-
-
-def html_table(markdown: str) -> str:
-    """A table of `tables.markdown` as HTML."""
-    rows = [line.strip("| ").split(" | ") for line in markdown.splitlines()]
-    head, *body = [rows[0], *rows[2:]]
-    cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    lines_ = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body)
-    return f"<table><tr>{cells}</tr>{lines_}</table>"

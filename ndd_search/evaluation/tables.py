@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from ndd_search.evaluation.study import Study
-
-Cells = Sequence[str]
+from ndd_search.reports.tables import markdown
 
 
 def tables(study: Study, speed: bool = True) -> Iterator[tuple[str, str]]:
@@ -24,12 +23,6 @@ def tables(study: Study, speed: bool = True) -> Iterator[tuple[str, str]]:
         yield "F1 by language at the default bar", languages_table(study)
     if speed:
         yield "Bytes per document and speed", speed_table(study)
-
-
-def markdown(heads: Cells, rows: Sequence[Cells]) -> str:
-    """A table whose first column is text and whose others are numbers."""
-    rule = ["---", *["---:"] * (len(heads) - 1)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, rule, *rows))
 
 
 def f1_table(study: Study) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from ndd_search.evaluation.plots import COLOURS
-from ndd_search.evaluation.report import document, html_table
-from ndd_search.evaluation.tables import markdown
+from ndd_search.reports.html import document, html_table
+from ndd_search.reports.plots import COLOURS
+from ndd_search.reports.tables import markdown
 from ndd_search.tuning.answers import WORDS
 from ndd_search.tuning.belief import Tuning
 from ndd_search.tuning.marked import Piece, safe, side_by_side

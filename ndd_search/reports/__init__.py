@@ -1,0 +1,1 @@
+"""HTML pages, SVG plots and Markdown tables, shared by evaluation and tuning."""
