@@ -182,7 +182,7 @@ def test_back_takes_an_answer_back_what_is_no_answer_is_asked_again_and_quit_kee
     code, shown = terminal(words, lambda shown, asked: said[asked])
     assert code == 0, shown
     assert "after 0 yes, 1 no, 1 don't know" in shown
-    assert "That is not sure yet" in shown
+    assert "is not sure yet" in shown
     told = [json.loads(line)["answer"] for line in answers.read_text().splitlines()]
     assert told == ["yes", "taken back", "no", "unknown"]
 
@@ -207,7 +207,7 @@ def test_queries_that_cannot_be_answered_are_told_and_counted_and_the_others_cou
     queries.write_text('climate\n{"query": {"match_all": {}}}\n{broken\n{"query": "alert"}\n')
     done = run("tune", folder, "--queries", queries, code=3)
     assert "an index in a folder is searched for words" in done.stderr
-    assert "line 3 is left out, it is no JSON" in done.stderr
+    assert "line 3 is left out, it is not valid JSON" in done.stderr
     assert "2 queries, " in done.stdout
     assert json.loads(run("tune", folder, "--queries", queries, "--json", code=3).stdout)["failed"] == 2
 
@@ -244,7 +244,7 @@ def test_pages_where_nothing_resembles_anything_are_told_so(tmp_path: Path, quer
         index.add({"id": number, "body": f"climate {story(number)}"} for number in range(3))
     page = tmp_path / "page.html"
     shown = run("tune", tmp_path / "idx", "--queries", queries, "--html", page, code=1).stdout
-    assert "No hit of these pages resembles another one" in shown
+    assert "No hit of these pages resembles another hit" in shown
     assert "every setting gives the same pages" in page.read_text()
 
 

@@ -107,7 +107,7 @@ def test_a_reader_who_means_a_bar_gets_it(bar: float) -> None:
 def test_without_answers_the_default_is_recommended() -> None:
     found = Tuning(simulated(0)).recommendation()
     assert (found.setting, found.interval, found.sure) == ("auto", None, False)
-    assert "nobody has answered" in verdict(Tuning(simulated(0)))[0]
+    assert "no pair has an answer yet" in verdict(Tuning(simulated(0)))[0]
 
 
 def test_questions_are_about_pairs_that_settings_decide_differently_and_don_t_know_leads_to_another() -> None:
@@ -239,7 +239,7 @@ def test_queries_are_words_or_search_bodies_each_once_and_broken_ones_are_told()
     told: list[str] = []
     assert read_queries(lines, told.append) == ["steel works", "in words", {"query": {"match_all": {}}}]
     assert len(told) == 1
-    assert told[0].startswith("line 5 is left out, it is no JSON")
+    assert told[0].startswith("line 5 is left out, it is not valid JSON")
 
 
 def marked(first: str, second: str) -> tuple[list[str], list[str]]:
@@ -281,5 +281,5 @@ def test_answers_are_read_back_the_last_one_for_a_pair_and_a_torn_line_is_told(t
     file.write(pairs[4], True)
     told: list[str] = []
     assert read_answers(file.path, told.append) == {**whole, pairs[4].key: True}
-    assert told == [f"{file.path}: line {line} is left out, it is no answer" for line in (6, 7, 8)]
+    assert told == [f"{file.path}: line {line} is left out, it is not an answer" for line in (6, 7, 8)]
     assert read_answers(tmp_path / "nowhere", pytest.fail) == {}

@@ -1,4 +1,4 @@
-"""A study as one HTML file: tables, curves, histograms, and pairs near the bar to look at."""
+"""A study as one HTML file: tables, curves, histograms, and sample pairs near the bar."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ndd_search.reports.html import document, html_table
 from ndd_search.reports.plots import histogram, lines
 from ndd_search.sketching.sketches import sketch_many
 
-MOST_UNLABELLED = 3000  # documents of a collection without labels whose pairs are all looked at
+MOST_UNLABELLED = 3000  # documents of a collection without labels; all their pairs are compared
 _SAMPLES = 6
 _LABELS = {1: "near-duplicates", 0: "different", -1: "not scored"}
 
 
 def page(study: Study) -> str:
-    """The whole report."""
+    """Return the report as an HTML page."""
     parts = [f"<h2>{escape(title)}</h2><div class=scroll>{html_table(table)}</div>" for title, table in tables(study)]
     for collection in study.collections:
         parts += _labelled([result for result in study.results if result.collection.name == collection.name])
@@ -36,27 +36,27 @@ def page(study: Study) -> str:
 
 
 def unlabelled(collection: Collection, recipe: Recipe | None = None) -> Iterator[str]:
-    """What can be said without labels: how alike the pairs are that meet at all, and those nearest to the bar."""
+    """Yield a histogram of similarities and the pairs nearest to the bar, for a collection without labels."""
     recipe = recipe or Recipe()
     rows = rows_of(sketch_many(collection.texts[:MOST_UNLABELLED], recipe), recipe.k)
     sketches = [rows.values[start:end] for start, end in zip(rows.offsets[:-1], rows.offsets[1:], strict=True)]
     decision = Decision.of("auto", recipe, count_document_frequency(sketches, recipe))
-    pairs, held, bars = judged_pairs(rows, decision, 0.1)
-    left = held - bars
-    accepted = left >= -ROUNDING
+    pairs, similarity, bars = judged_pairs(rows, decision, 0.1)
+    margin = similarity - bars
+    accepted = margin >= -ROUNDING
     yield f"<h2>{escape(collection.name)}, without labels</h2>"
     counted = int(accepted.sum())
     yield f"<p>{len(sketches)} documents; {len(pairs)} pairs resemble by 0.1 or more, {counted} of them count.</p>"
     groups = {"counted as near-duplicates": pairs.similarity[accepted], "not": pairs.similarity[~accepted]}
     yield histogram("pairs that resemble by 0.1 or more", "resemblance", groups)
-    for at in np.argsort(np.abs(left), kind="stable")[:_SAMPLES].tolist():
+    for at in np.argsort(np.abs(margin), kind="stable")[:_SAMPLES].tolist():
         verdict = "counted" if accepted[at] else "not counted"
-        told = f"{verdict}, resemblance {pairs.similarity[at]:.2f}, {left[at]:+.2f} from the bar"
-        yield _pair(collection, int(pairs.first[at]), int(pairs.second[at]), told)
+        caption = f"{verdict}, resemblance {pairs.similarity[at]:.2f}, {margin[at]:+.2f} from the bar"
+        yield _pair(collection, int(pairs.first[at]), int(pairs.second[at]), caption)
 
 
 def _labelled(results: Sequence[Result]) -> Iterator[str]:
-    """Pictures and samples of one collection; histogram and samples are of the first method."""
+    """Yield the plots and sample pairs of one collection; histogram and samples are of the first method."""
     first = results[0]
     pairs = first.collection.pairs
     if pairs is None:
@@ -66,17 +66,17 @@ def _labelled(results: Sequence[Result]) -> Iterator[str]:
     yield lines(
         "precision and recall", "recall", "precision", {n: (c.recall, c.precision) for n, c in named.items()}, 0.5
     )
-    yield lines("F1 at every bar", "bar", "F1", {name: (one.bars, one.f1) for name, one in named.items()}, 0.5)
+    yield lines("F1 at every bar", "bar", "F1", {name: (curve.bars, curve.f1) for name, curve in named.items()}, 0.5)
     groups: dict[str, Shares] = {_LABELS[label]: first.scores[pairs.label == label] for label in (1, 0)}
     yield histogram(f"{first.method.name}: similarity", "similarity", groups, first.method.bar)
     yield f"<h3>Nearest to the bar of {escape(first.method.name)}</h3>"
     scored = np.flatnonzero(pairs.label >= 0)
     nearest = scored[np.argsort(np.abs(first.scores[scored] - first.method.bar), kind="stable")[:_SAMPLES]]
     for at in nearest.tolist():
-        told = f"labelled {_LABELS[int(pairs.label[at])]} ({pairs.kind[at]}), {first.scores[at]:.2f}"
-        yield _pair(first.collection, int(pairs.first[at]), int(pairs.second[at]), told)
+        caption = f"labelled {_LABELS[int(pairs.label[at])]} ({pairs.kind[at]}), {first.scores[at]:.2f}"
+        yield _pair(first.collection, int(pairs.first[at]), int(pairs.second[at]), caption)
 
 
-def _pair(collection: Collection, first: int, second: int, told: str) -> str:
-    texts = "".join(f"<p>{escape(' '.join(collection.texts[one][:400].split()))}</p>" for one in (first, second))
-    return f"<div class=pair><b>{escape(told)}</b>{texts}</div>"
+def _pair(collection: Collection, first: int, second: int, caption: str) -> str:
+    texts = "".join(f"<p>{escape(' '.join(collection.texts[at][:400].split()))}</p>" for at in (first, second))
+    return f"<div class=pair><b>{escape(caption)}</b>{texts}</div>"

@@ -15,7 +15,7 @@ td+td,th+th{text-align:right;font-variant-numeric:tabular-nums}svg{font:11px sys
 
 
 def document(title: str, body: str) -> str:
-    """A page that needs nothing else, and may load and run nothing. title: as text; body: as HTML."""
+    """Return a page that loads no other file and runs no script. title: plain text; body: HTML."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     meta = '<meta charset=utf-8><meta name=viewport content="width=device-width">'
     meta += f'<meta http-equiv=Content-Security-Policy content="{policy}">'
@@ -24,9 +24,9 @@ def document(title: str, body: str) -> str:
 
 
 def html_table(markdown: str) -> str:
-    """A table of `tables.markdown` as HTML."""
+    """Convert a table of `ndd_search.reports.tables.markdown` to HTML."""
     rows = [line.strip("| ").split(" | ") for line in markdown.splitlines()]
     head, *body = [rows[0], *rows[2:]]
     cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    lines_ = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body)
-    return f"<table><tr>{cells}</tr>{lines_}</table>"
+    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body)
+    return f"<table><tr>{cells}</tr>{lines}</table>"

@@ -8,6 +8,6 @@ Cells = Sequence[str]
 
 
 def markdown(heads: Cells, rows: Sequence[Cells]) -> str:
-    """A table whose first column is text and whose others are numbers."""
+    """Return a table whose first column is left-aligned and whose others, numbers, are right-aligned."""
     rule = ["---", *["---:"] * (len(heads) - 1)]
     return "\n".join("| " + " | ".join(row) + " |" for row in (heads, rule, *rows))
