@@ -17,7 +17,7 @@ from typing import Any
 
 import ndd_search as ndd
 from benchmarks.wrapped_search import QUERIES, WORDS, connect, documents, milliseconds
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 
 INDEX = "ndd-benchmark-collapse"
 WORDS_EACH = 400
@@ -34,7 +34,7 @@ def measure(url: str, count: int = 20_000, repeats: int = 200) -> dict[str, floa
     make, helpers = connect(url)
     with make() as plain, make() as other:
         plain.indices.delete(index=INDEX, ignore_unavailable=True)
-        fields = {**properties(), "key": {"type": "keyword"}}
+        fields = {**mapping_properties(), "key": {"type": "keyword"}}
         plain.indices.create(index=INDEX, body={"mappings": {"properties": fields}})
         try:
             helpers.bulk(plain, ndd.with_sketches(with_keys(count), fields=["body"]), refresh=True)

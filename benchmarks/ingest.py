@@ -25,8 +25,9 @@ import numpy as np
 
 import ndd_search as ndd
 from ndd_search.cli.cluster import Address
+from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import rows_of
@@ -75,7 +76,7 @@ def overhead(client: Any, documents: int, rounds: int) -> dict[str, float]:
     own: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds + 1):
         for name, actions in ways.items():
-            create(client, NAME, {**PLAIN, **properties(keys=True)})
+            create(client, NAME, {**PLAIN, **mapping_properties(keys=True)})
             began, used = time.perf_counter(), time.process_time()
             bulk_of(client)(client, actions())  # type: ignore[no-untyped-call]
             if number:  # the first round warms the server up
@@ -113,7 +114,7 @@ def backfill(client: Any, documents: int) -> dict[str, float]:
     used = time.process_time()
     memory: list[int] = []
     began = time.perf_counter()
-    settings = ndd.Backfill(index=NAME, fields=["text"], slices=2)
+    settings = Backfill(index=NAME, fields=["text"], slices=2)
     report = settings.run(client, lambda done, total: memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
     told["backfill"] = documents / (time.perf_counter() - began)
     told["client ms a document"] = 1_000 * (time.process_time() - used) / documents
@@ -127,7 +128,7 @@ def backfill(client: Any, documents: int) -> dict[str, float]:
 
 def candidates(client: Any, rounds: int) -> dict[str, Any]:
     documents = read("factbook")
-    create(client, NAME, {**PLAIN, "id": {"type": "keyword"}, **properties(keys=True)})
+    create(client, NAME, {**PLAIN, "id": {"type": "keyword"}, **mapping_properties(keys=True)})
     made = ({"_index": NAME, "_id": one["id"], "text": one["text"]} for one in documents)
     bulk_of(client)(client, ndd.with_sketches(made, "text", keys=16))
     client.indices.refresh(index=NAME)
@@ -171,13 +172,13 @@ def candidates(client: Any, rounds: int) -> dict[str, Any]:
 
 def sizes(client: Any, documents: int) -> dict[str, float]:
     where = SketchField()
-    full = properties(keys=True)
+    full = mapping_properties(keys=True)
     no_object = {**full, where.name: {"type": "object", "enabled": False}}
     unread = {**no_object, where.keys: {"type": "keyword", "index": False, "doc_values": False}}
     variants: dict[str, tuple[dict[str, Any], int]] = {
         "no sketch": (PLAIN, -1),
         "sketch in _source alone": ({**PLAIN, **unread}, 0),
-        "sketch as in the template": ({**PLAIN, **properties()}, 0),
+        "sketch as in the template": ({**PLAIN, **mapping_properties()}, 0),
         "sketch mapped dynamically": (PLAIN, 0),
         "with 8 keys": ({**PLAIN, **full}, 8),
         "with 16 keys": ({**PLAIN, **full}, 16),

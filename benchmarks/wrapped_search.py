@@ -26,7 +26,7 @@ from typing import Any
 
 import ndd_search as ndd
 from benchmarks.stopwatch import Stopwatch
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 from ndd_search.middleware import conversation as middleware
 from ndd_search.middleware import driver
 from ndd_search.middleware.conversation import Conversation
@@ -87,7 +87,7 @@ def filled(url: str, length: int, count: int) -> Iterator[tuple[Callable[[], Any
     index = f"ndd-benchmark-{length}"
     with make() as client:
         client.indices.delete(index=index, ignore_unavailable=True)
-        client.indices.create(index=index, body={"mappings": {"properties": properties()}})
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         try:
             helpers.bulk(client, ndd.with_sketches(documents(index, count, length), fields=["body"]), refresh=True)
             client.indices.forcemerge(index=index, max_num_segments=1)

@@ -18,8 +18,9 @@ import pytest
 import ndd_search as ndd
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill, BackfillReport
+from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.retry import Retry, Stopped
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 from tests.collections import read
 from tests.engines.find import Engine
 from tests.indexed import FIELDS, RECIPE, check, stored
@@ -194,8 +195,8 @@ def test_a_new_recipe_is_made_beside_the_old_one_which_is_then_removed(engine: E
 
 def test_sketches_of_another_recipe_and_stale_ones_are_made_anew(engine: Engine, index: str) -> None:
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": properties()}})
-        other = ndd.sketch_fields({"id": "other", "text": TEXT}, "text", recipe=ndd.Recipe.words(k=8))
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        other = sketch_fields({"id": "other", "text": TEXT}, "text", recipe=ndd.Recipe.words(k=8))
         fill(client, index, [other, {"id": "stale", "text": TEXT, "ndd": {"sketch": [], "recipe": "stale"}}])
         assert backfill(client, index, ["text"]).tally.written == 2
         assert {hit["_source"]["ndd"]["recipe"] for hit in stored(client, index).values()} == {RECIPE.id}
@@ -264,8 +265,8 @@ def test_closed_and_read_only_indexes_are_told_and_the_others_done(engine: Engin
             planned = run(engine.url, "backfill", f"{index}-*", "--fields", "text", "--dry-run", "--json").stdout
             assert [one["waiting"] for one in json.loads(planned)] == [0, 1, 0]
             done = run(engine.url, "backfill", f"{index}-*", "--fields", "text", code=3)
-            assert f"{names[0]} was left as it is: it is closed" in done.stderr
-            assert f"{names[2]} was left as it is: it has the block index.blocks.write" in done.stderr
+            assert f"{names[0]} was skipped: it is closed" in done.stderr
+            assert f"{names[2]} was skipped: it has the block index.blocks.write" in done.stderr
             assert "1 documents written" in done.stdout
             refused = run(engine.url, "backfill", names[2], "--fields", "text", code=2)
             assert "index.blocks.write" in refused.stderr
@@ -315,12 +316,15 @@ def test_an_index_that_would_suffer_is_left_alone(engine: Engine, index: str, ma
 def test_fields_that_are_none_are_told_before_every_document_counts_as_done(engine: Engine, index: str) -> None:
     with engine.client() as client:
         fill(client, index, [{"id": "1", "text": TEXT, "author": {"name": "Ann"}}])
-        told = r"no document of 1 looked at has text in txet, author\.nam \(there is text in author\.name, id, text\)"
+        told = (
+            r"none of 1 documents that were checked has text in txet, author\.nam "
+            r"\(fields with text: author\.name, id, text\)"
+        )
         with pytest.raises(IndexUnusable, match=told):
             backfill(client, index, ["txet", "author.nam"])
         assert "ndd" not in stored(client, index)["1"]["_source"]
         report = backfill(client, index, ["text", "txet", "author.name"])
-        assert report.notes == (f"the mapping of {index} has no field txet: is that the right name?",)
+        assert report.notes == (f"the mapping of {index} has no field txet: check the name",)
         client.indices.put_mapping(index=index, body={"dynamic": False})
         fill(client, index, [{"id": "2", "headline": TEXT}])  # in _source alone
         report = backfill(client, index, ["headline"])

@@ -14,7 +14,8 @@ import pytest
 import ndd_search as ndd
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.exact import INEXACT, exact_reader
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.ingest import sketch_fields
+from ndd_search.indexing.templates import mapping_properties
 from ndd_search.sketching.field import SketchField
 from tests.engines.find import Engine
 from tests.indexed import RECIPE, stored
@@ -85,8 +86,8 @@ def test_removing_sketches_leaves_such_documents_alone_too(engine: Engine, index
     """--remove writes documents with the same care as the backfill."""
     numbers(engine, index)
     with engine.client() as client:
-        client.indices.put_mapping(index=index, body={"properties": properties()})
-    made = json.dumps(ndd.sketch_fields({"text": TEXT}, "text")["ndd"])
+        client.indices.put_mapping(index=index, body={"properties": mapping_properties()})
+    made = json.dumps(sketch_fields({"text": TEXT}, "text")["ndd"])
     put(engine, index, {"c0": f'{{"ndd": {made}, "data": {CHANGED[0]}}}', "k0": f'{{"ndd": {made}, "data": 0.5}}'})
     before = source(engine, index, "c0")
     done = run(engine.url, "backfill", index, "--remove", "ndd", "--yes", code=3)
@@ -126,14 +127,14 @@ def test_only_objects_that_hold_a_sketch_are_removed(engine: Engine, index: str)
     mapping = {"food": {"properties": {"sketch": {"type": "integer"}, "recipe": {"type": "keyword"}}}}
     documents = [
         {"id": "theirs", "food": {"recipe": "pancakes", "sketch": 7}},
-        {"id": "ours", **ndd.sketch_fields({"text": TEXT}, "text", field="food", keys=8)},
-        {"id": "keys", **ndd.sketch_fields({"text": TEXT}, "text", field="food"), "food_keys": "front door"},
+        {"id": "ours", **sketch_fields({"text": TEXT}, "text", field="food", keys=8)},
+        {"id": "keys", **sketch_fields({"text": TEXT}, "text", field="food"), "food_keys": "front door"},
     ]
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": mapping}})
         fill(client, index, documents)
         done = run(engine.url, "backfill", index, "--remove", "food", "--yes", code=3)
-        assert "left as they were: 1 document (theirs): its food is no sketch" in done.stderr
+        assert "left as they were: 1 document (theirs): its field food is not a sketch" in done.stderr
         kept = {
             key: {k: v for k, v in hit["_source"].items() if v is not None}
             for key, hit in stored(client, index).items()
@@ -184,7 +185,7 @@ def test_an_own_field_of_that_name_is_never_overwritten(engine: Engine, index: s
         assert backfill(client, index, ["text"], field="near").tally.written == 2
         if dynamic == "runtime":
             return
-        client.indices.put_mapping(index=index, body={"properties": properties()})
+        client.indices.put_mapping(index=index, body={"properties": mapping_properties()})
         report = backfill(client, index, ["text"])  # somebody else has mapped it meanwhile
         assert report.tally.written == 1
         assert [left.examples for left in report.tally.left.values()] == [["2"]]
@@ -213,8 +214,8 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
     loses its sketch; a mark "duplicate_of" stays only where the text did.
     """
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": properties(keys=True)}})
-        made = ndd.sketch_fields({"text": f"{TEXT} 42"}, "text", keys=8, numbers=True)
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
+        made = sketch_fields({"text": f"{TEXT} 42"}, "text", keys=8, numbers=True)
         made["ndd"]["duplicate_of"] = "0"
         fill(client, index, [{"id": name, **made} for name in ("same", "changed", "emptied", "stale")])
         client.update(index=index, id="changed", body={"doc": {"text": f"{OTHER} 7"}})
@@ -236,11 +237,11 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
 
 def test_numbers_and_keys_that_are_not_mapped_are_no_reason_to_write_again(engine: Engine, index: str) -> None:
     """What a document holds beside its sketch, and a run was not asked for, is compared in the document itself."""
-    mapped = properties()
+    mapped = mapping_properties()
     del mapped["ndd"]["properties"]["numbers"]
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"dynamic": False, "properties": mapped}})
-        fill(client, index, [{"id": "1", **ndd.sketch_fields({"text": f"{TEXT} 42"}, "text", keys=8, numbers=True)}])
+        fill(client, index, [{"id": "1", **sketch_fields({"text": f"{TEXT} 42"}, "text", keys=8, numbers=True)}])
         assert backfill(client, index, ["text"], recheck=True).tally.written == 0
         client.update(index=index, id="1", body={"doc": {"text": f"{TEXT} 43"}})
         assert backfill(client, index, ["text"], recheck=True).tally.written == 1
@@ -279,6 +280,6 @@ def test_fields_without_text_are_refused_though_the_mapping_knows_them(engine: E
         fill(client, index, [{"id": "1", "text": TEXT, "author": {"name": "Ann"}}])
         for fields in ("nope", "missing", "nope,missing"):
             done = run(engine.url, "backfill", index, "--fields", fields, code=2)
-            assert "(there is text in author.name, id, text)" in done.stderr
+            assert "(fields with text: author.name, id, text)" in done.stderr
         assert "ndd" not in stored(client, index)["1"]["_source"]
         assert "1 documents written" in run(engine.url, "backfill", index, "--fields", "text").stdout

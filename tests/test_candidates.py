@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.indexing.all_pairs import Collection, all_duplicates, read_collection
+from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch, shared_keys
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.duplicate_policy import DuplicatePolicy
+from ndd_search.indexing.templates import mapping_properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import rows_of
@@ -31,7 +33,7 @@ DOCUMENTS = [{"_id": "a", "body": TEXT}, {"_id": "b", "body": COPY}, {"_id": "c"
 
 
 def create(client: Any, index: str, documents: list[dict[str, Any]] = DOCUMENTS, **settings: Any) -> None:
-    client.indices.create(index=index, body={"mappings": {"properties": properties(keys=True)}})
+    client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
     store(client, index, ndd.with_sketches(documents, "body", **{"keys": 8, **settings}))
 
 
@@ -245,10 +247,10 @@ def test_as_many_duplicates_of_a_document_are_found_as_are_asked_for(
 
 def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index: str) -> None:
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": properties()}})
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         store(client, index, ndd.with_sketches([*DOCUMENTS, {"_id": "empty", "body": "?"}], "body"))
         assert "has no keys" in run(engine.url, "duplicates", index, "--of", "a", code=2).stderr
-        settings = ndd.Backfill(index=index, fields=["body"], keys=8)
+        settings = Backfill(index=index, fields=["body"], keys=8)
         assert settings.run(client).tally.written == 3
         assert settings.run(client).tally.written == 0
         client.indices.refresh(index=index)
@@ -265,7 +267,7 @@ def test_a_new_document_is_marked_left_out_or_only_told(engine: Engine, index: s
         told: list[Any] = []
         policy = {"client": client, "index": index, "min_similarity": 0.5, "on_duplicate": told.append}
         for action in ("report", "skip", "mark"):
-            actions = ndd.with_sketches(new, "body", keys=8, duplicates=ndd.DuplicatePolicy(action, **policy))
+            actions = ndd.with_sketches(new, "body", keys=8, duplicates=DuplicatePolicy(action, **policy))
             done = list(actions)
             assert actions.report.duplicates == 1
             assert [one["_id"] for one in done] == (["e"] if action == "skip" else ["d", "e"])
@@ -283,7 +285,7 @@ def test_duplicates_within_a_batch_and_before_a_refresh_are_found_and_marks_neve
     new = [{"_id": f"d{i}", "body": body} for i, body in enumerate([*drift, TEXT])]
     with engine.client() as client:
         create(client, index, [])
-        policy = ndd.DuplicatePolicy("mark", client=client, index=index, min_similarity=0.5)
+        policy = DuplicatePolicy("mark", client=client, index=index, min_similarity=0.5)
         actions = ndd.with_sketches(new, "body", keys=16, duplicates=policy, batch_size=2)
         marks = {one["_id"]: one["ndd"].get("duplicate_of") for one in actions}
         assert marks["d4"] == "d0"
@@ -318,11 +320,11 @@ def test_with_skip_a_text_is_missing_only_where_it_stays_under_another_id(
 ) -> None:
     helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": properties(keys=True)}})
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
         client.indices.put_alias(index=index, name=f"{index}-alias")
         given = [{"_index": index, **one} for one in before]
         helpers.bulk(client, ndd.with_sketches(given, "body", keys=8), refresh=refreshed)
-        policy = ndd.DuplicatePolicy("skip", client=client, min_similarity=0.5)
+        policy = DuplicatePolicy("skip", client=client, min_similarity=0.5)
         given = [{"_index": f"{index}-alias" if place % 2 else index, **one} for place, one in enumerate(stream)]
         helpers.bulk(client, ndd.with_sketches(iter(given), "body", keys=8, duplicates=policy), refresh=True)
         hits = client.search(index=index, body={})["hits"]["hits"]
@@ -338,7 +340,7 @@ def test_of_copies_that_are_sent_again_one_stays_unmarked(engine: Engine, index:
     with engine.client() as client:
         create(client, index, COPIES)
         for _ in range(2):
-            policy = ndd.DuplicatePolicy("mark", client=client, index=index, min_similarity=0.5)
+            policy = DuplicatePolicy("mark", client=client, index=index, min_similarity=0.5)
             given = [{"_index": index, **one} for one in COPIES]
             helpers.bulk(client, ndd.with_sketches(given, "body", keys=8, duplicates=policy), refresh=True)
             hits = client.search(index=index, body={})["hits"]["hits"]
@@ -351,7 +353,7 @@ def test_of_copies_that_are_sent_again_one_stays_unmarked(engine: Engine, index:
 def test_the_policy_works_with_an_asynchronous_client(engine: Engine, index: str) -> None:
     async def through() -> list[dict[str, Any]]:
         async with engine.async_client() as client:
-            policy = ndd.DuplicatePolicy("mark", client=client, index=index)
+            policy = DuplicatePolicy("mark", client=client, index=index)
             actions = ndd.with_sketches([{"_id": "d", "body": TEXT}], "body", keys=8, duplicates=policy)
             return [one async for one in actions]
 
@@ -375,13 +377,13 @@ class NoSearch:
 def test_when_the_search_fails_documents_are_stored_as_new_and_those_of_this_run_still_found(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    policy = ndd.DuplicatePolicy("skip", client=NoSearch(), index="news")
+    policy = DuplicatePolicy("skip", client=NoSearch(), index="news")
     given = [*DOCUMENTS, {"_id": "d", "body": TEXT}]
     actions = ndd.with_sketches(created(given), "body", keys=8, duplicates=policy)
     assert [one["_id"] for one in actions] == ["a", "c"]
     actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy)
     assert [one["_id"] for one in actions] == ["a", "b", "c", "d"], "each may replace a document of another text"
-    assert len([line for line in caplog.messages if "looking for duplicates failed" in line]) == 2, "once a run"
+    assert len([line for line in caplog.messages if "the search for duplicates failed" in line]) == 2, "once a run"
 
 
 NOWHERE = "http://127.0.0.1:1"  # nobody listens there
@@ -398,19 +400,19 @@ def test_when_no_search_gets_through_documents_are_stored_as_new_too(
 
     async def through() -> list[Any]:
         async with getattr(clients, async_)(NOWHERE, max_retries=0) as client:
-            policy = ndd.DuplicatePolicy("skip", client=client, index="news")
+            policy = DuplicatePolicy("skip", client=client, index="news")
             actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy)
             return [one["_id"] async for one in actions]
 
-    policy = ndd.DuplicatePolicy("skip", client=getattr(clients, sync)(NOWHERE, max_retries=0), index="news")
+    policy = DuplicatePolicy("skip", client=getattr(clients, sync)(NOWHERE, max_retries=0), index="news")
     actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy)
     assert [one["_id"] for one in actions] == ["a", "c"]
     assert asyncio.run(through()) == ["a", "c"]
-    assert len([line for line in caplog.messages if line.startswith("looking for duplicates failed (")]) == 2
+    assert len([line for line in caplog.messages if line.startswith("the search for duplicates failed (")]) == 2
 
 
 def test_only_the_last_documents_are_remembered() -> None:
-    policy = ndd.DuplicatePolicy("skip", client=NoSearch(), index="news", remembered=2)
+    policy = DuplicatePolicy("skip", client=NoSearch(), index="news", remembered=2)
     bodies = [" ".join(f"{letter}{number}" for number in range(20)) for letter in "abc"]
     new = [{"_id": str(i), "body": body} for i, body in enumerate([*bodies, bodies[2], bodies[0]])]
     actions = ndd.with_sketches(created(new), "body", keys=8, duplicates=policy)
@@ -419,7 +421,7 @@ def test_only_the_last_documents_are_remembered() -> None:
 
 def test_the_policy_says_what_it_needs() -> None:
     with pytest.raises(ValueError, match="action must be"):
-        ndd.DuplicatePolicy("drop", client=None)  # type: ignore[arg-type]
-    actions = ndd.with_sketches(DOCUMENTS, "body", keys=8, duplicates=ndd.DuplicatePolicy("mark", client=NoSearch()))
+        DuplicatePolicy("drop", client=None)  # type: ignore[arg-type]
+    actions = ndd.with_sketches(DOCUMENTS, "body", keys=8, duplicates=DuplicatePolicy("mark", client=NoSearch()))
     with pytest.raises(ValueError, match=r"names no _index: say in DuplicatePolicy\(index="):
         list(actions)

@@ -91,7 +91,7 @@ def test_a_gzip_file_and_a_csv_file_are_read(tmp_path: Path, articles: Path) -> 
         "documents": 2,
         "text": ["name"],
     }
-    assert "line 4 is left out, it has more fields" in done.stderr
+    assert "line 4 was skipped, it has more fields" in done.stderr
 
 
 def test_a_csv_file_of_any_separator_and_with_long_fields_is_read_and_an_open_quote_is_told(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_csv_file_of_any_separator_and_with_long_fields_is_read_and_an_open_qu
     done = ndd("index", table, tmp_path / "idx", "--json", code=3)
     assert json.loads(done.stdout)["added"] == 2
     assert json.loads(done.stdout)["text"] == ["title", "body"]
-    assert "line 4 is left out, it is no CSV: unexpected end of data" in done.stderr
+    assert "line 4 was skipped, it is not valid CSV: unexpected end of data" in done.stderr
     assert "hat; red" in ndd("search", tmp_path / "idx", "hat").stdout
     (tmp_path / "one.tsv").write_text("id\tname\n1\tan apple, green\n")
     assert "1 document added" in ndd("index", tmp_path / "one.tsv", tmp_path / "tsv.idx").stdout
@@ -165,7 +165,7 @@ def test_documents_that_no_index_takes_are_named_by_their_line_and_the_rest_is_i
     done = ndd("index", tmp_path / "odd.jsonl", tmp_path / "idx", "--json", code=3)
     assert json.loads(done.stdout)["added"] == 1
     assert json.loads(done.stdout)["left_out"] == 6
-    assert sorted(re.findall(r"line (\d) is left out, (.+?)(?:[:(]|$)", done.stderr, re.MULTILINE)) == [
+    assert sorted(re.findall(r"line (\d) was skipped, (.+?)(?:[:(]|$)", done.stderr, re.MULTILINE)) == [
         ("1", "its id is True"),
         ("2", "its id is 1.5"),
         ("3", "its id does not fit in 512 bytes of UTF-8"),
@@ -183,8 +183,8 @@ def test_a_file_whose_name_is_no_text_is_left_out(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(notes) + b"/bad\xff.txt")).write_text("another one")
     done = ndd("index", notes, tmp_path / "idx", "--json", code=3)
     assert json.loads(done.stdout)["added"] == 2
-    assert "latin.txt has characters that are no UTF-8" in done.stderr
-    assert "is left out, its id does not fit in 512 bytes of UTF-8" in done.stderr
+    assert "latin.txt has characters that are not UTF-8" in done.stderr
+    assert "was skipped, its id does not fit in 512 bytes of UTF-8" in done.stderr
 
 
 def test_what_a_newcomer_gets_wrong_with_text_fields_is_told(tmp_path: Path, articles: Path) -> None:
@@ -199,8 +199,12 @@ def test_what_a_newcomer_gets_wrong_with_text_fields_is_told(tmp_path: Path, art
     (tmp_path / "empty.jsonl").write_text("\n")
     (tmp_path / "folder").mkdir()
     for source, problem in (
-        ("other.jsonl", "which of its fields hold text? there are id, abstrakt; say so: --text NAME,NAME"),
-        ("empty.jsonl", "it holds no document that can be taken"),
+        (
+            "other.jsonl",
+            "none of its fields has a name that usually holds text; the fields there are id, abstrakt; name the fields "
+            "that hold the text: --text NAME,NAME",
+        ),
+        ("empty.jsonl", "it holds no document that can be indexed"),
         ("folder", "it holds no .txt, .md, .html"),
     ):
         assert problem in ndd("index", tmp_path / source, tmp_path / "new.idx", code=2).stderr
@@ -213,13 +217,16 @@ def test_files_that_are_damaged_or_no_utf_8_are_told(tmp_path: Path, articles: P
     (tmp_path / "plain.jsonl.gz").write_bytes(articles.read_bytes())
     for name in ("cut.jsonl.gz", "plain.jsonl.gz"):
         told = ndd("index", tmp_path / name, tmp_path / "idx", "--text", "body", code=2).stderr
-        assert f"{name}: it is no whole gzip file" in told
+        assert f"{name}: it is not a complete gzip file" in told
     (tmp_path / "latin.jsonl").write_bytes(
         '{"id": 1, "body": "déjà vu"}\n{"id": 2, "body": "voilà"}\n'.encode("latin-1")
     )
     told = ndd("index", tmp_path / "latin.jsonl", tmp_path / "idx").stderr
     assert told.count("\n") == 1
-    assert "latin.jsonl: line 1 has bytes that are no UTF-8, kept as \ufffd: convert the file first" in told
+    assert (
+        "latin.jsonl: line 1 has bytes that are not UTF-8: they were replaced by \ufffd; convert the file to UTF-8"
+        in told
+    )
 
 
 def test_texts_are_shown_as_they_are_and_do_nothing_to_a_terminal(tmp_path: Path) -> None:
@@ -270,9 +277,9 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
         file.write('{"id": "broken"\n\n["no object"]\n{"body": "no id"}\n{"id": "good", "body": "after"}\n')
     done = ndd("index", articles, tmp_path / "idx", "--json", code=3)
     assert json.loads(done.stdout)["added"] == 4
-    assert "line 4 is left out, it is no JSON: " in done.stderr
-    assert "line 6 is left out, it is no JSON object but list" in done.stderr
-    assert "line 7 is left out, it has no id" in done.stderr
+    assert "line 4 was skipped, it is not JSON: " in done.stderr
+    assert "line 6 was skipped, it is not a JSON object but list" in done.stderr
+    assert "line 7 was skipped, it has no id" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -292,8 +299,8 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
         (["index", "{tmp}/absent.jsonl", "{tmp}/idx"], "there is no such file"),
         (["index", "{tmp}/articles.jsonl", "{tmp}/articles.jsonl"], "it is no index of ndd-search"),
         (["index", "{tmp}/photo.jpg", "{tmp}/idx"], "expected .jsonl, .ndjson, .json, .csv"),
-        (["index", "{tmp}/list.json", "{tmp}/idx"], "it holds no document that can be taken"),
-        (["compare", "{tmp}/photo.jpg", "{tmp}/photo.jpg"], "it is no UTF-8 text"),
+        (["index", "{tmp}/list.json", "{tmp}/idx"], "it holds no document that can be indexed"),
+        (["compare", "{tmp}/photo.jpg", "{tmp}/photo.jpg"], "it is not UTF-8 text"),
         (["compare", "{tmp}/absent", "{tmp}/absent"], "No such file"),
         (["compare", "-", "{tmp}/articles.jsonl", "--min-similarity", "2"], "min_similarity must be in 0..1"),
         (["dedupe", "--recipe", "nonsense"], "is no recipe id"),

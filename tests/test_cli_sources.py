@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.cli import main, rows
+from ndd_search.cli import main
+from ndd_search.sources import rows
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
 pytest.importorskip("rich", reason="tables need rich")
@@ -107,7 +108,7 @@ def test_many_lines_that_are_left_out_are_counted_after_the_first_twenty(run: Co
     assert code == 3
     assert json.loads(out)["left_out"] == 500
     assert err.count("\n") == 21
-    assert "480 more are left out" in err
+    assert "480 more were skipped" in err
 
 
 def test_numbered_lines_hold_the_name_of_their_file_so_that_none_replaces_another(run: Command) -> None:
@@ -122,12 +123,10 @@ def test_numbered_lines_hold_the_name_of_their_file_so_that_none_replaces_anothe
 def test_documents_that_replace_others_are_counted_and_ids_that_repeat_in_a_source_are_told(run: Command) -> None:
     run.write("a.csv", "id,name\n1,one\n2,two\n")
     assert "in the place of" not in run("index", "a.csv", "idx")[1]
-    assert (
-        "2 documents added to idx (2 of them in the place of one with the same id)" in run("index", "a.csv", "idx")[1]
-    )
+    assert "2 documents added to idx (2 of them replaced one with the same id)" in run("index", "a.csv", "idx")[1]
     code, _, err = run("index", run.write("b.csv", "id,name\n7,one\n7,two\n7,three\n"), "idx")
     assert code == 0
-    assert "b.csv: 2 documents had the id of an earlier one there and replaced it" in err
+    assert "b.csv: 2 documents had the id of an earlier one in it and replaced it" in err
 
 
 def test_replace_leaves_what_the_source_holds_and_nothing_else(run: Command) -> None:
@@ -138,7 +137,7 @@ def test_replace_leaves_what_the_source_holds_and_nothing_else(run: Command) -> 
     assert sorted(run.stored()) == ["2", "3"]
     code, _, err = run("index", run.write("a.csv", "id,name\n4,four\n5,too,many\n"), "idx", "--replace")
     assert code == 3
-    assert "2 documents that a.csv may not hold any more were not deleted" in err
+    assert "2 documents that may be missing from a.csv were not deleted" in err
     assert sorted(run.stored()) == ["2", "3", "4"]
 
 
@@ -155,7 +154,7 @@ def test_the_delimiter_of_a_table_is_seen_from_its_header(run: Command, mark: st
         b'{"id": 1, "body": "a"}\n{"id": 2, "body": "b"}\n',
         b'[{"id": 1, "body": "a"}, {"id": 2, "body": "b"}]',
         b"id,body\n1,a\n2,b\n",
-        gzip.compress(b'{"id": 1, "body": "a"}\n{"id": 2, "body": "b"}\n'),
+        gzip.compress(b'{"id": 1, "body": "a"}\n{"id": 2, "body": "b"}\n', mtime=0),
         b'\xef\xbb\xbf{"id": 1, "body": "a"}\n{"id": 2, "body": "b"}',
     ],
 )
@@ -170,8 +169,8 @@ def test_a_json_array_is_read_an_element_at_a_time_and_what_is_wrong_with_it_is_
     assert len(run.stored()) == 5000
     code, _, err = run("index", run.write("b.json", '[{"id": 1, "body": "x"}, 5, {"id": 2, "body": "y"'), "b.idx")
     assert code == 3
-    assert "element 2 is left out, it is no JSON object but int" in err
-    assert "element 3 and all after it are left out, they are no JSON" in err
+    assert "element 2 was skipped, it is not a JSON object but int" in err
+    assert "element 3 and all after it were skipped, they are not JSON" in err
     assert sorted(run.stored("b.idx")) == ["1"]
     assert run("index", run.write("c.json", '{\n "id": 1,\n "body": "one object"\n}'), "c.idx")[0] == 0
     assert run("index", run.write("d.json", '{"id": 1, "body": "x"}\n{"id": 2, "body": "y"}\n'), "d.idx")[0] == 0
@@ -196,7 +195,7 @@ def test_a_key_that_a_json_object_has_twice_is_told_since_one_value_would_be_los
     run.write("a.jsonl", '{"id": 1, "body": "x"}\n{"id": 2, "body": "y", "n": {"a": 1, "a": 2}}\n')
     code, _, err = run("index", "a.jsonl", "idx")
     assert code == 3
-    assert "line 2 is left out, it has the key 'a' twice: rename one" in err
+    assert "line 2 was skipped, it has the key 'a' twice: rename one" in err
 
 
 def test_nothing_of_an_odd_table_is_lost_or_changed_in_silence(run: Command) -> None:
@@ -208,10 +207,10 @@ def test_nothing_of_an_odd_table_is_lost_or_changed_in_silence(run: Command) -> 
         "2": {"column 1": "1", "id": "2"},
         "4": {"column 1": "3", "id": "4", "body": "c"},
     }
-    assert "a column without a name is called by its place: column 1" in err
+    assert "columns without a name were named by their number: column 1" in err
     assert "line 3 has fewer fields than the header" in err
-    assert "line 4 is left out, it is no CSV: new-line character seen in unquoted field" in err
-    assert "line 7 is left out, it has more fields than the header" in err
+    assert "line 4 was skipped, it is not valid CSV: new-line character seen in unquoted field" in err
+    assert "line 7 was skipped, it has more fields than the header" in err
     run.write("mac.csv", b"id,body\r1,one\r2,two\r")
     assert run("index", "mac.csv", "mac.idx")[0] == 0
     assert [one["body"] for one in run.stored("mac.idx").values()] == ["one", "two"]
@@ -220,7 +219,7 @@ def test_nothing_of_an_odd_table_is_lost_or_changed_in_silence(run: Command) -> 
 def test_all_lines_that_an_open_quote_takes_are_named(run: Command) -> None:
     code, _, err = run("index", run.write("a.csv", 'id,body\n1,x\n2,"never closed\n3,y\n4,z\n'), "idx")
     assert code == 3
-    assert "lines 3 to 5 are left out, it is no CSV" in err
+    assert "lines 3 to 5 were skipped, it is not valid CSV" in err
 
 
 def test_marks_and_encodings_are_no_part_of_a_text(run: Command) -> None:
@@ -245,7 +244,7 @@ def test_a_line_that_is_longer_than_fits_is_told_and_the_others_are_indexed(
     run.write("a.jsonl.gz", gzip.compress(b'{"id": 1, "body": "a"}\n' + long + b'{"id": 3, "body": "b"}\n'))
     code, _, err = run("index", "a.jsonl.gz", "idx")
     assert code == 3
-    assert "line 2 is left out, it is longer than 1 MB: split it into several documents" in err
+    assert "line 2 was skipped, it is longer than 1 MB: split it into several documents" in err
     assert sorted(run.stored()) == ["1", "3"]
 
 
@@ -269,7 +268,7 @@ def test_a_line_of_gigabytes_takes_no_such_memory(run: Command) -> None:
         command, capture_output=True, text=True, check=False, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     )
     assert done.returncode == 3, done.stderr
-    assert "line 2 is left out, it is longer than 64 MB" in done.stderr
+    assert "line 2 was skipped, it is longer than 64 MB" in done.stderr
     assert "2 documents added" in done.stdout
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-import ndd_search as ndd
 from ndd_search.cli.cluster import Address
 from ndd_search.errors import IndexUnusable
+from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.templates import component_template, files
 from tests.engines.find import Engine
 from tests.test_backfill import run
@@ -197,11 +197,13 @@ def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_change
         put = ["--name", index, "--put", engine.url]
         for words in (["--add-to", index], ["--index", index]):
             done = template(engine, *put, *words, code=2)
-            assert "ndd is a field of type text, not our object; choose another name: --field" in done.stderr
+            assert (
+                "ndd is a field of type text, not an object with sketches; choose another name: --field" in done.stderr
+            )
         after = client.indices.get_index_template(name=index)["index_templates"][0]["index_template"]
         assert not after.get("composed_of")
         assert "index" in template(engine, *put, "--field", "ndd2", "--index", index).stdout
-        document = ndd.sketch_fields({"body": "some text"}, "body", field="ndd2")
+        document = sketch_fields({"body": "some text"}, "body", field="ndd2")
         client.index(index=index, id="1", body=document)
         client.indices.delete_index_template(name=index)
         with suppress(Exception):

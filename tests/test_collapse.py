@@ -6,6 +6,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search import native
+from ndd_search.errors import InvalidDocument, InvalidSketch
 from ndd_search.paging.page import _log_once
 
 CLIMATE = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
@@ -136,7 +137,7 @@ def test_the_explanation_names_leader_figure_and_rule() -> None:
 def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(frequency_table: bool) -> None:
     sketches = [[rank % 9, 100] for rank in range(99)]  # eleven of each
     sketches[89] = [-1]
-    with pytest.raises(ndd.InvalidSketch, match="hit 89: a value is outside"):
+    with pytest.raises(InvalidSketch, match="hit 89: a value is outside"):
         ndd.collapse(range(99), sketches=sketches, window=10, frequency_table=frequency_table)
 
 
@@ -145,7 +146,7 @@ def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(frequency_tab
     [
         (lambda: ndd.collapse(CLIMATE), TypeError, "hits must be a list of hits, got one str"),
         (lambda: ndd.collapse([{"body": CLIMATE}]), TypeError, "say where its text is"),
-        (lambda: ndd.collapse([{"body": CLIMATE}], text="bdy"), ndd.InvalidDocument, "none of 1 hits: no text under"),
+        (lambda: ndd.collapse([{"body": CLIMATE}], text="bdy"), InvalidDocument, "none of 1 hits: no text under"),
         (lambda: ndd.collapse(NEWS, size=-1), ValueError, "size must be at least 0, got -1"),
         (lambda: ndd.collapse(NEWS, from_="2"), TypeError, "from_ must be a whole number, got '2'"),
         (lambda: ndd.collapse(NEWS, size=2.5), TypeError, "size must be a whole number, got 2.5"),
@@ -153,8 +154,8 @@ def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(frequency_tab
         (lambda: ndd.collapse(NEWS, sketches=[[1]]), ValueError, "3 hits came with 1 sketches"),
         (lambda: ndd.collapse(NEWS, min_similarity=2), ValueError, "min_similarity must be in 0..1"),
         (lambda: ndd.collapse(NEWS, threshold=0.5), TypeError, "unknown option 'threshold'"),
-        (lambda: ndd.collapse([[1], [2]], sketches=[[2, 1], [1]]), ndd.InvalidSketch, "hit 0: value 1"),
-        (lambda: ndd.collapse(NEWS, sketches=[[], [1], None]), ndd.InvalidSketch, "hit 2: it has shape"),
+        (lambda: ndd.collapse([[1], [2]], sketches=[[2, 1], [1]]), InvalidSketch, "hit 0: value 1"),
+        (lambda: ndd.collapse(NEWS, sketches=[[], [1], None]), InvalidSketch, "hit 2: it has shape"),
         (lambda: ndd.leaders([[1]], min_similarity="auto"), ValueError, "must be above 0 and at most 1, got 'auto'"),
         (lambda: ndd.collapse([b"bytes"], text=lambda hit: hit), TypeError, "bytes"),
     ],

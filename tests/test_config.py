@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSketch, MissingExtra, RecipeMismatch
+from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.doctor import Doctor
+from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.middleware.settings import settings_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch
@@ -50,9 +52,9 @@ def test_a_recipe_may_be_given_by_its_id_everywhere(tmp_path: Path) -> None:
     name, texts = "c5-k32-v1", ["A bridge over the river", "A bridge over a river", "Goals in the last minute"]
     assert sketch(texts[0], name).tolist() == sketch(texts[0], Recipe.parse(name)).tolist()
     assert ndd.collapse(texts, recipe=name).info.recipe == name
-    assert ndd.sketch_fields({"body": texts[0]}, "body", recipe=name)["ndd"]["recipe"] == name
+    assert sketch_fields({"body": texts[0]}, "body", recipe=name)["ndd"]["recipe"] == name
     assert settings_of(recipe=name).recipe == CandidateSearch(recipe=name).recipe == Recipe.parse(name)  # type: ignore[arg-type]
-    assert ndd.Backfill(index="news", fields=["body"], recipe=name).recipe == Recipe.parse(name)  # type: ignore[arg-type]
+    assert Backfill(index="news", fields=["body"], recipe=name).recipe == Recipe.parse(name)  # type: ignore[arg-type]
     assert Doctor(index="news", recipe=name).recipe == Recipe.parse(name)  # type: ignore[arg-type]
     with ndd.Index.open(tmp_path / "news", text="body", recipe=name) as made:
         assert made.recipe == Recipe.parse(name)

@@ -12,7 +12,8 @@ import pytest
 import ndd_search as ndd
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version, in_a_template
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.ingest import sketch_fields
+from ndd_search.indexing.templates import mapping_properties
 from tests.collections import read
 from tests.engines.find import Engine
 from tests.test_backfill import DYNAMIC, fill, run
@@ -22,7 +23,7 @@ TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third 
 
 
 def filled(client: Any, index: str, documents: Sequence[dict[str, Any]], **settings: Any) -> None:
-    body = {"mappings": {"properties": properties()}, **settings}
+    body = {"mappings": {"properties": mapping_properties()}, **settings}
     client.indices.create(index=index, body=body)
     fill(client, index, [dict(one) for one in ndd.with_sketches(documents, FIELDS)])
 
@@ -80,16 +81,19 @@ def test_what_would_be_hidden_is_what_searches_hide(engine: Engine, index: str) 
 def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_told(
     engine: Engine, index: str
 ) -> None:
-    other = ndd.sketch_fields({"id": "other", "text": TEXT}, FIELDS, recipe=ndd.Recipe.words(k=128))
-    wrong = {**ndd.sketch_fields({"id": "wrong", "text": TEXT}, FIELDS), "text": "changed"}
+    other = sketch_fields({"id": "other", "text": TEXT}, FIELDS, recipe=ndd.Recipe.words(k=128))
+    wrong = {**sketch_fields({"id": "wrong", "text": TEXT}, FIELDS), "text": "changed"}
     stale = {"id": "stale", "text": TEXT, "ndd": {"sketch": [], "recipe": "stale"}}
     with engine.client() as client:
         filled(client, index, [])
-        good = ndd.sketch_fields({"id": "good", "text": TEXT}, FIELDS)
+        good = sketch_fields({"id": "good", "text": TEXT}, FIELDS)
         fill(client, index, [good, {"id": "none", "text": TEXT}, other, wrong, stale])
         diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
     warnings = "\n".join(told(diagnosis, "warning"))
-    assert "3 of 5 documents have no sketch of recipe w3-k64-v1: they stand alone; run ndd-search backfill" in warnings
+    assert (
+        "3 of 5 documents have no sketch of recipe w3-k64-v1: each is shown by itself; run ndd-search backfill"
+        in warnings
+    )
     assert "1 sketches are stale" in warnings
     assert "50.0% of 2 sampled sketches are not of the text" in warnings
     assert "other recipes (w3-k128-v1)" in "\n".join(told(diagnosis, "note"))
@@ -104,13 +108,16 @@ def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_
         ({"mappings": {"properties": {"ndd": {"type": "text"}}}}, "error: ndd is a field of type text"),
         ({"mappings": {"properties": DYNAMIC}}, "error: ndd.recipe is text, not keyword"),
         ({"mappings": {"properties": DYNAMIC}}, "warning: ndd.sketch is an indexed long"),
-        ({"mappings": {"_source": {"enabled": False}, "properties": properties()}}, "error: _source is disabled"),
+        (
+            {"mappings": {"_source": {"enabled": False}, "properties": mapping_properties()}},
+            "error: _source is disabled",
+        ),
         ({"settings": {"index": {"max_result_window": 50}}}, "error: max_result_window is 50, less than the first"),
         ({"settings": {"index": {"max_result_window": 500}}}, "note: max_result_window is 500: the deduplicated list"),
         (
             {
                 "settings": {"index": {"mapping": {"total_fields": {"limit": 7}}}},
-                "mappings": {"properties": {**properties(), "a": {"type": "text"}, "b": {"type": "text"}}},
+                "mappings": {"properties": {**mapping_properties(), "a": {"type": "text"}, "b": {"type": "text"}}},
             },
             "warning: 7 of at most 7 fields are mapped",
         ),

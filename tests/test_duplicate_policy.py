@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.indexing import duplicate_policy
+from ndd_search.indexing.duplicate_policy import DuplicatePolicy
 
 NEWS = "news"
 CHUNK = 4  # actions that the helper below sends at a time
@@ -150,7 +151,7 @@ def test_nothing_is_lost_but_new_copies_of_what_stays(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(duplicate_policy, "CHUNK", CHUNK)
         store(plain, sketched(numbered(stream)), refreshes)
-        policy = ndd.DuplicatePolicy(action, client=index, min_similarity=0.7)
+        policy = DuplicatePolicy(action, client=index, min_similarity=0.7)
         given = numbered(stream)
         store(index, sketched(given if as_list else iter(given), duplicates=policy), refreshes)
     assert set(index.documents) <= set(plain.documents)

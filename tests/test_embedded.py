@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.errors import InvalidDocument
 from ndd_search.paging.cache import MemoryCache
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
@@ -272,7 +273,7 @@ def test_a_kill_while_adding_loses_nothing_that_was_committed(tmp_path: Path) ->
 
 
 def test_an_error_in_the_middle_keeps_what_was_committed(index: ndd.Index) -> None:
-    with pytest.raises(ndd.InvalidDocument, match="document 1: it has no id"):
+    with pytest.raises(InvalidDocument, match="document 1: it has no id"):
         index.add([{"id": "good", "body": "volcano"}, {"body": "no id"}])
     assert len(index) == 120
     assert index.add([{"id": "good", "body": "volcano"}]) == 1
@@ -312,7 +313,7 @@ def test_what_the_documents_raise_themselves_passes_and_what_was_there_stays(ind
     ],
 )
 def test_a_document_that_cannot_be_taken_is_named(index: ndd.Index, document: Any, problem: str) -> None:
-    with pytest.raises(ndd.InvalidDocument, match=problem):
+    with pytest.raises(InvalidDocument, match=problem):
         index.add([document])
 
 
@@ -345,14 +346,14 @@ def test_an_id_that_no_document_can_have_is_not_found(index: ndd.Index) -> None:
     "document", [{"id": "k", 1: "a", "1": "b"}, {"id": "k", "n": [{"x": {2: 3}}]}, {"id": "k", "n": {None: 1}}]
 )
 def test_keys_that_json_would_change_are_refused(index: ndd.Index, document: dict[Any, Any]) -> None:
-    with pytest.raises(ndd.InvalidDocument, match=r"document 0 \(k\): its key .* and JSON would make it a text"):
+    with pytest.raises(InvalidDocument, match=r"document 0 \(k\): its key .* and JSON would make it a text"):
         index.add([document])
 
 
 def test_a_mapping_that_holds_itself_and_a_text_nested_too_deep_are_one_sentence(index: ndd.Index) -> None:
     cyclic: dict[str, Any] = {"id": 1, "body": []}
     cyclic["body"].append(cyclic)
-    with pytest.raises(ndd.InvalidDocument, match=r"document 0 \(1\): it cannot be written as JSON: Circular"):
+    with pytest.raises(InvalidDocument, match=r"document 0 \(1\): it cannot be written as JSON: Circular"):
         index.add([cyclic])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.errors import IndexUnusable
+from ndd_search.errors import IndexUnusable, RecipeMismatch
 from tests.test_embedded import documents, ids
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
@@ -45,7 +45,7 @@ def test_what_is_no_index_of_ours_is_refused(tmp_path: Path, index: ndd.Index) -
         ndd.Index.open(tmp_path / "news", text="summary")
     with pytest.raises(IndexUnusable, match="it was made with language 'english'"):
         ndd.Index.open(tmp_path / "news", language="german")
-    with pytest.raises(ndd.RecipeMismatch, match="holds sketches of recipe"):
+    with pytest.raises(RecipeMismatch, match="holds sketches of recipe"):
         ndd.Index.open(tmp_path / "news", recipe=ndd.Recipe.words(size=7))
     with pytest.raises(ValueError, match="language must be one"):
         ndd.Index.open(tmp_path / "other", text="body", language="klingon")

@@ -17,6 +17,8 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.documents import text_of
+from ndd_search.indexing.duplicate_policy import DuplicatePolicy
+from ndd_search.indexing.ingest import sketch_fields
 
 FIELDS = ["title", "body"]
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
@@ -331,12 +333,12 @@ def test_an_iteration_that_is_broken_off_leaves_nothing_running() -> None:
 
 def test_sketch_fields_returns_a_copy_of_one_document() -> None:
     before = copy.deepcopy(DOCUMENT)
-    assert ndd.sketch_fields(DOCUMENT, FIELDS) == {**DOCUMENT, "ndd": WHOLE}
+    assert sketch_fields(DOCUMENT, FIELDS) == {**DOCUMENT, "ndd": WHOLE}
     assert before == DOCUMENT
-    assert ndd.sketch_fields({"year": 1}, FIELDS) == {"year": 1}
-    assert ndd.sketch_fields({**DOCUMENT, "_op_type": "delete"}, FIELDS)["ndd"] == WHOLE
+    assert sketch_fields({"year": 1}, FIELDS) == {"year": 1}
+    assert sketch_fields({**DOCUMENT, "_op_type": "delete"}, FIELDS)["ndd"] == WHOLE
     with pytest.raises(TypeError, match="a document is a mapping, got str"):
-        ndd.sketch_fields("text", FIELDS)  # type: ignore[arg-type]
+        sketch_fields("text", FIELDS)  # type: ignore[arg-type]
 
 
 def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
@@ -358,7 +360,7 @@ def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
         ({"fields": {f"ndd{i}": "title" for i in range(17)}}, "may have 16 sketches, got 17"),
         ({"keys": -1}, "keys must be 0..64"),
         ({"batch_size": 0}, "at least 1"),
-        ({"duplicates": ndd.DuplicatePolicy("mark", client=None)}, "pass keys=8"),
+        ({"duplicates": DuplicatePolicy("mark", client=None)}, "pass keys=8"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_before_anything_is_read(settings: dict, message: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 from tests.engines.find import MODULES, Engine
 
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
@@ -115,7 +115,10 @@ def pair(engine: Engine) -> Iterator[tuple[str, str]]:
     names = f"ndd-test-{uuid4().hex[:12]}", f"ndd-test-{uuid4().hex[:12]}"
     with engine.client() as client:
         for name in names:
-            body = {"settings": {"number_of_replicas": 0}, "mappings": {"properties": {**MAPPING, **properties()}}}
+            body = {
+                "settings": {"number_of_replicas": 0},
+                "mappings": {"properties": {**MAPPING, **mapping_properties()}},
+            }
             client.indices.create(index=name, body=body)
         yield names
         for name in names:

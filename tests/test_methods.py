@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import estimate, judged_pairs, similar_pairs, similarities
 from ndd_search.matching.pairs import rows_of
@@ -218,7 +218,7 @@ def test_a_server_stores_finds_and_collapses_them(recipe: Recipe, engine: Engine
     copy = STORY.upper() if recipe.method == "profile" else COPY
     documents = [{"_id": name, "body": text} for name, text in (("a", STORY), ("b", copy), ("c", OTHER))]
     with engine.client() as client:
-        fields = {"body": {"type": "text"}, **properties(keys=True)}
+        fields = {"body": {"type": "text"}, **mapping_properties(keys=True)}
         client.indices.create(index=index, body={"mappings": {"properties": fields}})
         for action in ndd.with_sketches(documents, "body", recipe=recipe, keys=8):
             client.index(index=index, id=action["_id"], body={k: v for k, v in action.items() if k != "_id"})

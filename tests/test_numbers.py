@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import check_mapping, properties
+from ndd_search.indexing.backfill import Backfill
+from ndd_search.indexing.ingest import sketch_fields
+from ndd_search.indexing.templates import check_mapping, mapping_properties
 from ndd_search.sketching.field import SketchField
 from ndd_search.text.numbers import number_signature, numbers_of
 from tests.engines.find import Engine
@@ -104,7 +106,7 @@ def test_an_index_in_a_folder_needs_nothing_stored_for_it(tmp_path: Path) -> Non
 def test_merged_responses_are_compared_by_what_is_stored_or_by_their_text() -> None:
     hits: list[dict[str, Any]] = []
     for number, document in enumerate(PRODUCTS):
-        stored = ndd.sketch_fields(document, "text", numbers=number < 2)["ndd"]
+        stored = sketch_fields(document, "text", numbers=number < 2)["ndd"]
         fields = {f"ndd.{name}": value if name == "sketch" else [value] for name, value in stored.items()}
         hits.append({"_index": "a", "_id": str(number), "_score": 1.0, "_source": document, "fields": fields})
     response = {"hits": {"total": {"value": 3, "relation": "eq"}, "hits": hits}}
@@ -119,9 +121,9 @@ def test_what_is_no_truth_is_refused() -> None:
 
 
 def test_only_whoever_asks_stores_the_value() -> None:
-    with_numbers = ndd.sketch_fields(PRODUCTS[0], "text", numbers=True)["ndd"]
+    with_numbers = sketch_fields(PRODUCTS[0], "text", numbers=True)["ndd"]
     assert with_numbers.pop("numbers") == number_signature(OFFERS[0], RECIPE)
-    assert with_numbers == ndd.sketch_fields(PRODUCTS[0], "text")["ndd"]
+    assert with_numbers == sketch_fields(PRODUCTS[0], "text")["ndd"]
     partial = {"_op_type": "update", "_id": "1", "doc": {"text": OFFERS[1]}}
     (updated,) = ndd.with_sketches([partial], "text", numbers=True)
     assert updated["doc"]["ndd"]["numbers"] == number_signature(OFFERS[1], RECIPE)
@@ -131,14 +133,14 @@ def test_only_whoever_asks_stores_the_value() -> None:
 def shop(engine: Engine) -> Iterator[str]:
     """The products in an index that was made before there were numbers, and stored without them."""
     name = f"ndd-numbers-{uuid.uuid4().hex[:8]}"
-    old = properties()
+    old = mapping_properties()
     del old["ndd"]["properties"]["numbers"]
     with engine.client() as client:
         client.indices.create(index=name, body={"mappings": {"properties": {"text": {"type": "text"}, **old}}})
         for document in PRODUCTS:
-            client.index(index=name, id=document["id"], body=ndd.sketch_fields(document, "text"))
+            client.index(index=name, id=document["id"], body=sketch_fields(document, "text"))
         # Written for the numbers, but into a mapping that did not take them.
-        client.index(index=name, id="3", body=ndd.sketch_fields({"text": OFFERS[1]}, "text", numbers=True))
+        client.index(index=name, id="3", body=sketch_fields({"text": OFFERS[1]}, "text", numbers=True))
         client.indices.refresh(index=name)
         yield name
         client.indices.delete(index=name)
@@ -151,9 +153,9 @@ def test_an_index_is_searched_with_the_guard_once_a_backfill_has_stored_the_numb
         before = wrapped.search(index=shop, body=body)
         assert before["ndd"]["kept"] == 4
         assert "backfill --numbers" in before["ndd"]["degraded"]
-        report = ndd.Backfill(index=shop, fields=["text"], numbers=True).run(client)
+        report = Backfill(index=shop, fields=["text"], numbers=True).run(client)
         assert (report.tally.written, report.remaining) == (4, 0)
-        assert ndd.Backfill(index=shop, fields=["text"], numbers=True).run(client).tally.written == 0
+        assert Backfill(index=shop, fields=["text"], numbers=True).run(client).tally.written == 0
         mapping = client.indices.get_mapping(index=shop)[shop]["mappings"]
         assert mapping["properties"]["ndd"]["properties"]["numbers"] == {"type": "integer", "index": False}
         assert list(check_mapping(mapping)) == []

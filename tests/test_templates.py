@@ -11,14 +11,22 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import check_mapping, component_template, composed, files, index_template, properties
+from ndd_search.indexing.ingest import sketch_fields
+from ndd_search.indexing.templates import (
+    check_mapping,
+    component_template,
+    composed,
+    files,
+    index_template,
+    mapping_properties,
+)
 from ndd_search.sketching.field import SketchField
 from tests.engines.find import Engine
 
 FOLDER = Path(__file__).resolve().parents[1] / "index_templates"
 BODY = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 ARTICLE = {"title": "Steel", "body": BODY, "url": "https://example.org/steel"}
-SKETCHED = ndd.sketch_fields(ARTICLE, ["title", "body"], keys=8)
+SKETCHED = sketch_fields(ARTICLE, ["title", "body"], keys=8)
 READ = {"docvalue_fields": ["ndd.sketch", "ndd.recipe"], "query": {"match": {"body": "steel"}}}
 
 
@@ -114,7 +122,7 @@ def test_a_template_the_user_has_keeps_all_it_says_and_composes_ours_too(engine:
 @pytest.mark.parametrize("kind", ["synthetic", "derived"])
 def test_a_source_rebuilt_from_doc_values_still_holds_the_sketch(engine: Engine, index: str, kind: str) -> None:
     stored: dict[str, Any] = {"type": "text", "store": True}
-    mapping = properties(keys=True)
+    mapping = mapping_properties(keys=True)
     if kind == "synthetic":
         if engine.family != "elasticsearch":
             pytest.skip("synthetic _source is Elasticsearch's")
@@ -137,9 +145,9 @@ def test_a_source_rebuilt_from_doc_values_still_holds_the_sketch(engine: Engine,
 def test_two_recipes_live_side_by_side_under_two_names(engine: Engine, index: str) -> None:
     other = ndd.Recipe.characters(k=128)
     with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": properties()}})
-        client.indices.put_mapping(index=index, body={"properties": properties("ndd_next")})
-        document = ndd.sketch_fields(SKETCHED, "body", recipe=other, field="ndd_next")
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
+        client.indices.put_mapping(index=index, body={"properties": mapping_properties("ndd_next")})
+        document = sketch_fields(SKETCHED, "body", recipe=other, field="ndd_next")
         client.index(index=index, id="1", body=document)
         client.indices.refresh(index=index)
         (hit,) = client.search(index=index, body={"docvalue_fields": ["ndd*.sketch", "ndd*.recipe"]})["hits"]["hits"]
@@ -148,7 +156,7 @@ def test_two_recipes_live_side_by_side_under_two_names(engine: Engine, index: st
         assert (len(first), len(second)) == (len(SKETCHED["ndd"]["sketch"]), len(ndd.sketch(BODY, other)))
 
 
-GOOD = properties(keys=True)
+GOOD = mapping_properties(keys=True)
 KEYWORD = {"type": "keyword"}
 
 
@@ -160,7 +168,11 @@ def mapped(sketch: dict[str, Any], recipe: dict[str, Any] = KEYWORD) -> dict[str
     ("mapping", "level", "words"),
     [
         ({"properties": {}}, "error", "there is no field ndd"),
-        ({"properties": {"ndd": {"type": "text"}}}, "error", "ndd is a field of type text, not our object"),
+        (
+            {"properties": {"ndd": {"type": "text"}}},
+            "error",
+            "ndd is a field of type text, not an object with sketches",
+        ),
         ({"properties": {"ndd": {"type": "nested"}}}, "error", "of type nested"),
         ({"properties": {"ndd": {"properties": {"recipe": KEYWORD}}}}, "error", "sketch is not mapped"),
         (mapped({"type": "long"}), "warning", "indexed long"),
@@ -170,7 +182,7 @@ def mapped(sketch: dict[str, Any], recipe: dict[str, Any] = KEYWORD) -> dict[str
         ({"properties": {**GOOD, "ndd_keys": {"type": "text"}}}, "error", "ndd_keys is text"),
         ({"_source": {"enabled": False}, "properties": GOOD}, "error", "_source is disabled"),
         ({"_source": {"excludes": ["ndd.sketch"]}, "properties": GOOD}, "warning", "drops the sketch"),
-        ({"_source": {"excludes": ["vector"]}, "properties": GOOD}, "warning", "leaves out vector"),
+        ({"_source": {"excludes": ["vector"]}, "properties": GOOD}, "warning", "_source excludes vector"),
         ({"_source": {"includes": ["body"]}, "properties": GOOD}, "warning", "all but body"),
     ],
 )

@@ -36,7 +36,7 @@ from ndd_search.cli.output import (
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
 from ndd_search.presets import preset
 from ndd_search.recipe import Recipe
-from ndd_search.tuning.marked import safe
+from ndd_search.text.printable import safe
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,6 @@ from ndd_search.cli.output import (
     table,
 )
 from ndd_search.cli.search import open_index
-from ndd_search.cli.sources import read_text
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.matching.frequency_table import FrequencyTable
@@ -41,6 +40,7 @@ from ndd_search.paging.collapse import collapse
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimate_containment
 from ndd_search.sketching.sketches import sketch_many
+from ndd_search.sources.files import read_text
 from ndd_search.text.shingles import shingle_texts
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from ndd_search.cli.output import (
     comma_list,
     page_settings,
     print_json,
+    print_line,
     stored_options,
     warn,
 )
-from ndd_search.cli.sources import input_lines, json_lines, print_line
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.matching.document_frequency import count_in_list
@@ -33,6 +33,7 @@ from ndd_search.matching.frequency_table import SAMPLE
 from ndd_search.paging.collapse import collapse, evenly
 from ndd_search.paging.page import Info
 from ndd_search.sketching.sketches import sketch_many
+from ndd_search.sources.rows import input_lines, json_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.output import add_json, many, print_json, say, warn
 from ndd_search.cli.search import open_index
-from ndd_search.tuning.marked import safe
+from ndd_search.text.printable import safe
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

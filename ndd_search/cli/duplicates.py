@@ -22,7 +22,6 @@ from typing import Any
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_json, add_recipe, console, many, print_json, table, warn
-from ndd_search.cli.sources import read_text
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.all_pairs import read_collection
 from ndd_search.indexing.candidates import MOST_EXAMINED, NOT_ALL_COMPARED, Candidate, CandidateSearch, resembling
@@ -30,7 +29,8 @@ from ndd_search.indexing.indexes import look_up
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch, sketch
-from ndd_search.tuning.marked import safe
+from ndd_search.sources.files import read_text
+from ndd_search.text.printable import safe
 
 Pairs = Iterator[tuple[str, Candidate]]
 

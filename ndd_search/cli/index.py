@@ -1,4 +1,4 @@
-"""Put documents into an index folder, which is made if it is not there; the same id again replaces a document.
+"""Add documents to an index folder, which is created if it does not exist; a document replaces one with the same id.
 
 examples:
   ndd-search index articles.jsonl.gz news.idx --text title,body
@@ -9,7 +9,7 @@ examples:
   curl -s https://example.org/posts.json | ndd-search index - posts.idx --preset messages
   ndd-search index articles.jsonl.gz news.idx --replace
 
-A line that cannot be taken is named on standard error, the rest is indexed, and the exit code is 3.
+Lines that cannot be read are named on standard error, the rest is indexed, and the exit code is 3.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from ndd_search.cli.output import (
     say,
     warn,
 )
-from ndd_search.cli.rows import STDIN
-from ndd_search.cli.sources import PEEK, Document, SourceOptions, read_documents, text_fields, with_text
 from ndd_search.documents import text_of
 from ndd_search.embedded.folder import read_meta
 from ndd_search.embedded.stored import id_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.presets import preset
+from ndd_search.sources.documents import PEEK, SourceOptions, read_documents, text_fields, with_text
+from ndd_search.sources.rows import STDIN, Document
 
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index
 
-_NAMED = 20  # lines that are left out and named one by one
+_NAMED = 20  # skipped lines that are named one by one
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,19 +55,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("folder", type=Path, help="the index")
     parser.add_argument(
-        "--text", type=comma_list, help="fields to search and compare, with commas (those that usually hold text)"
+        "--text",
+        type=comma_list,
+        help="fields to search and compare, joined by commas (those whose names usually hold text)",
     )
-    parser.add_argument("--language", help="whose word stems searches use, or none (english)")
+    parser.add_argument("--language", help="the language of the stemmer, or none (english)")
     ids = parser.add_mutually_exclusive_group()
     ids.add_argument("--id", metavar="FIELD", help="the field that holds the id of a document (_id, id)")
     ids.add_argument(
-        "--number-lines", action="store_true", help="a document without id gets the file's name and its line's number"
+        "--number-lines",
+        action="store_true",
+        help="a document without an id gets the name of the file and the number of its line as id",
     )
     parser.add_argument(
-        "--main-text", action="store_true", help="of .html only the article, without navigation and the like"
+        "--main-text",
+        action="store_true",
+        help="read only the article of .html files, without navigation, headers and footers",
     )
     parser.add_argument(
-        "--replace", action="store_true", help="afterwards delete every document that this source does not hold"
+        "--replace", action="store_true", help="afterwards delete every document that is not in this source"
     )
     either = parser.add_mutually_exclusive_group()
     add_recipe(either)
@@ -76,8 +82,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass
-class _Progress:
-    """What was met while documents were read. left_out: lines or files that were not taken."""
+class _Counts:
+    """Counts of what was read. left_out: lines or files that were skipped."""
 
     source: Path
     left_out: int = 0
@@ -100,10 +106,10 @@ def run(arguments: argparse.Namespace) -> int:
     from ndd_search.embedded.index import Index
 
     if arguments.source != STDIN and not arguments.source.exists():
-        raise IndexUnusable(arguments.source, "there is no such file or folder", "see to its name")
-    met = _Progress(arguments.source)
+        raise IndexUnusable(arguments.source, "there is no such file or folder", "check its name")
+    counts = _Counts(arguments.source)
     options = SourceOptions(id=arguments.id, number=arguments.number_lines, main_text=arguments.main_text)
-    documents = read_documents(arguments.source, met.report, options)
+    documents = read_documents(arguments.source, options, report=counts.report, note=warn)
     fields, documents = _fields(arguments, documents)
     recipe = preset(arguments.preset).recipe if arguments.preset else arguments.recipe
     with (
@@ -111,21 +117,20 @@ def run(arguments: argparse.Namespace) -> int:
         progress("indexing", None, arguments.json) as advance,
     ):
         before = len(index)
-        added = index.add(counted(met.watched(documents, index.meta.text), advance))
-        facts = {"added": added, "replaced": added - (len(index) - before), "left_out": met.left_out}
-        facts["deleted"] = _delete_others(index, met) if arguments.replace else 0
-        facts |= {"without_text": met.without_text, "documents": len(index)}
-        _show(arguments, facts, index.meta.text, added - len(met.ids))
-    return PARTLY if met.left_out else DONE
+        added = index.add(counted(counts.watched(documents, index.meta.text), advance))
+        facts = {"added": added, "replaced": added - (len(index) - before), "left_out": counts.left_out}
+        facts["deleted"] = _delete_others(index, counts) if arguments.replace else 0
+        facts |= {"without_text": counts.without_text, "documents": len(index)}
+        _show(arguments, facts, index.meta.text, added - len(counts.ids))
+    return PARTLY if counts.left_out else DONE
 
 
 def _fields(
     arguments: argparse.Namespace, documents: Iterator[Document]
 ) -> tuple[Sequence[str] | None, Iterator[Document]]:
-    """The fields to make the index with, None for one that is there, and the documents again.
+    """Return the text fields for a new index, None for an existing one, and all documents.
 
-    Raises InvalidDocument, before an index is made, when no document has text in the index's fields, or a field that
-    is asked for is nowhere to be found.
+    Raises InvalidDocument, before an index is created, if none of the first documents has text in these fields.
     """
     source, meta = arguments.source, read_meta(arguments.folder)
     if arguments.text:
@@ -138,17 +143,17 @@ def _fields(
     absent, documents = with_text(source, documents, fields, remedy)
     if absent:
         what = f"{source}: none of the first {PEEK:,} documents has a field {', '.join(absent)}"
-        warn(f"{what}: if that is a slip, remove {arguments.folder} afterwards and index again with the right --text")
+        warn(f"{what}: if that is a typing mistake, remove {arguments.folder} and index again with the right --text")
     return arguments.text, documents
 
 
-def _delete_others(index: Index, met: _Progress) -> int:
-    """Delete what the source does not hold; nothing where some of its lines were left out. Returns how many."""
-    others = [id for id in index.ids() if id not in met.ids]
-    if met.left_out and others:
+def _delete_others(index: Index, counts: _Counts) -> int:
+    """Delete documents that are not in the source, unless some of its lines were skipped. Returns how many."""
+    others = [id for id in index.ids() if id not in counts.ids]
+    if counts.left_out and others:
         warn(
-            f"{many(len(others), 'document')} that {met.source} may not hold any more were not deleted, "
-            f"since {many(met.left_out, 'line')} were left out: mend them and index again with --replace"
+            f"{many(len(others), 'document')} that may be missing from {counts.source} were not deleted, "
+            f"because {many(counts.left_out, 'line')} were skipped: correct them and index again with --replace"
         )
         return 0
     index.delete(others)
@@ -157,14 +162,14 @@ def _delete_others(index: Index, met: _Progress) -> int:
 
 def _show(arguments: argparse.Namespace, facts: dict[str, int], text: tuple[str, ...], repeated: int) -> None:
     if facts["left_out"] > _NAMED:
-        warn(f"{arguments.source}: {facts['left_out'] - _NAMED:,} more are left out, which are not named")
+        warn(f"{arguments.source}: {facts['left_out'] - _NAMED:,} more were skipped, which are not named")
     if repeated:
-        what = f"{arguments.source}: {many(repeated, 'document')} had the id of an earlier one there"
+        what = f"{arguments.source}: {many(repeated, 'document')} had the id of an earlier one in it"
         warn(f"{what} and replaced it: if they are different documents, use another --id")
     if arguments.json:
         print_json({**facts, "text": text})
         return
-    replaced = f" ({facts['replaced']:,} of them in the place of one with the same id)" if facts["replaced"] else ""
+    replaced = f" ({facts['replaced']:,} of them replaced one with the same id)" if facts["replaced"] else ""
     deleted = f", {facts['deleted']:,} others deleted from it" if arguments.replace else ""
     say(
         f"{many(facts['added'], 'document')} added to {arguments.folder}{replaced}{deleted}, "

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ndd_search.cli import DONE
 from ndd_search.cli.output import add_json, print_json, say
 from ndd_search.cli.search import open_index
-from ndd_search.tuning.marked import safe
+from ndd_search.text.printable import safe
 
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index

@@ -38,7 +38,7 @@ from ndd_search.documents import text_of
 from ndd_search.embedded.folder import Meta, read_meta
 from ndd_search.errors import IndexUnusable
 from ndd_search.presets import preset
-from ndd_search.tuning.marked import safe
+from ndd_search.text.printable import safe
 
 if TYPE_CHECKING:
     from rich.text import Text

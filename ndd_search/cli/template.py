@@ -21,7 +21,7 @@ from ndd_search.cli import DONE
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.indexes import look_up
-from ndd_search.indexing.templates import ENGINES, check_mapping, component_template, composed, properties
+from ndd_search.indexing.templates import ENGINES, check_mapping, component_template, composed, mapping_properties
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             client.indices.put_index_template(name=arguments.add_to, body=composed(found, arguments.name))
             print(f"index template {arguments.add_to} composes it: indexes made from now on have the fields")
         for facts in indexes:
-            fields = properties(arguments.field, arguments.with_keys)
+            fields = mapping_properties(arguments.field, arguments.with_keys)
             client.indices.put_mapping(index=facts.name, body={"properties": fields})
             print(f"index {facts.name} has the fields")
     return DONE

@@ -16,7 +16,7 @@ from ndd_search.cli import DONE, NO
 from ndd_search.cli.output import add_json, many, print_json, say
 from ndd_search.cli.search import existing
 from ndd_search.embedded.folder import damages
-from ndd_search.tuning.marked import safe
+from ndd_search.text.printable import safe
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

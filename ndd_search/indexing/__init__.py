@@ -1,1 +1,1 @@
-"""Sketches into an index and what a whole index is asked: ingest, backfill, candidates, templates, doctor."""
+"""Sketches on a server: ingest, backfill, templates, search of a whole index for duplicates, doctor."""

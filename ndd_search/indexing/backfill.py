@@ -1,13 +1,13 @@
-"""Sketches for an index that was filled without them, while it is searched and written to.
+"""Adds sketches to the documents of an index that is searched and written to at the same time.
 
-A query finds the documents that have no sketch of the recipe yet. So a second run does nothing, and a run that was
-killed is continued by running it again. Documents without any text in the source fields get an empty sketch, so that
-the query finds them no more.
+A query selects the documents that have no sketch of the recipe. So a second run does nothing, and a run that was killed
+is continued by running it again. Documents without text in the source fields get an empty sketch, so that the query no
+longer selects them.
 
-A document that somebody else changes during the run is found again in a later pass. If it was written as a whole, it
-has no recipe any more. If an update changed only its text, the recipe is still there. Such updates show in the sequence
-numbers of the index: when more of them were used than this run used, every sketch that was written since the start is
-compared with its text once more.
+A document that somebody else changes during the run is processed again in a later pass. If it was written as a whole,
+it has no recipe any more, so the query selects it. If a partial update changed only its text, the recipe is still
+there. Such updates are detected by the sequence numbers of the index: if more of them were used than this run used,
+every sketch written since the start is compared with its text again.
 """
 
 from __future__ import annotations
@@ -24,24 +24,30 @@ from ndd_search.indexing.jobs import RemoveSketches, SketchDocuments, own_field
 from ndd_search.indexing.retry import Retry, status_of
 from ndd_search.indexing.rewrite import Rewriter, Tally
 from ndd_search.indexing.scan import snapshot
-from ndd_search.indexing.templates import check_mapping, holds_sketches, is_mapped, kept_out_of_source, properties
+from ndd_search.indexing.templates import (
+    check_mapping,
+    holds_sketches,
+    is_mapped,
+    kept_out_of_source,
+    mapping_properties,
+)
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField, is_sketch_object
 
 _PAGE = 500  # documents
-_PAGE_BYTES = 8 * 2**20  # of an index's average documents
-_PAGE_SECONDS = 1.0  # at a rate: no bursts
-_LOOKED_AT = 100  # documents, for text
-_NAMED = 12  # fields with text, where none was found in those that were asked for
-_ROUNDS = 5  # of looking for what others changed meanwhile
+_PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents of the index
+_PAGE_SECONDS = 1.0  # with a rate, a page holds the documents of one second, to avoid bursts
+_LOOKED_AT = 100  # documents that are checked for text
+_NAMED = 12  # fields with text that are named if the given ones have none
+_ROUNDS = 5  # of checks for documents that others changed during the run
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What a backfill found to do in one index. problem: why it does nothing there, "" when it works."""
+    """The work in one index. waiting: documents to do. problem: why the index is skipped, "" if it is not."""
 
     index: str
     documents: int
@@ -52,13 +58,13 @@ class Work:
 
 @dataclass(frozen=True)
 class BackfillReport:
-    """What a backfill did.
+    """The result of a backfill.
 
-    work:      what there was to do, by index.
-    tally:     what became of the documents.
-    corrected: of those written, how many had a sketch that no longer fitted their text.
-    remaining: documents that still have no sketch of the recipe (or still have one, when it was to be removed).
-    notes:     what the user should know, in sentences.
+    work:      the work in each index.
+    tally:     counts of documents by result.
+    corrected: of the documents written, how many had a sketch that was not that of their text.
+    remaining: documents that still have no sketch of the recipe (with `remove`: that still have a sketch).
+    notes:     sentences for the user.
     """
 
     work: tuple[Work, ...]
@@ -70,16 +76,17 @@ class BackfillReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Backfill:
-    """A backfill, or with `remove` the opposite.
+    """A backfill, or with `remove` the removal of sketches.
 
     index:   an index, alias, data stream, pattern, or several joined by commas.
-    fields:  the text fields that make the sketch, in the order with_sketches has them; none to remove.
-    recipe, field, keys, numbers: of the sketches to make, as in with_sketches.
-    remove:  take away what is stored under `field`, and its keys, instead.
-    query:   only documents that match it, in the engine's own query language.
-    rate:    documents a second, None for as many as the server takes.
-    slices:  threads that work side by side on an index, 1..64.
-    recheck: compare all sketches that are there with their texts, too: after a run that was killed while others wrote.
+    fields:  the text fields that make the sketch, in the same order as in with_sketches; none with `remove`.
+    recipe, field, keys, numbers: of the sketches, as in with_sketches.
+    remove:  remove what is stored under `field`, and its keys.
+    query:   process only documents that match it, in the query language of the engine.
+    rate:    documents per second, None for no limit.
+    slices:  number of threads per index, 1..64.
+    recheck: also compare all existing sketches with their texts: for use after a run that was killed while others
+             wrote.
     """
 
     index: str
@@ -99,27 +106,27 @@ class Backfill:
         if isinstance(self.fields, str):
             raise TypeError(f"fields must be a list of names, got {self.fields!r}")
         if bool(self.fields) == self.remove:
-            raise ValueError("say of which fields the sketch is made, fields=[...]; and none to remove it")
+            raise ValueError("give the fields that make the sketch, fields=[...]; with remove=True give none")
         if not 1 <= self.slices <= 64 or not 0 <= self.keys <= 64:
             raise ValueError(f"slices must be 1..64 and keys 0..64, got {self.slices} and {self.keys}")
-        Retry(self.rate)  # checks it
+        Retry(self.rate)  # validates it
 
     def plan(self, client: Any) -> list[Work]:
-        """What there is to do, without doing any of it. client: synchronous."""
+        """Return the work in each index without changing anything. client: synchronous."""
         return [self._plan(client, facts) for facts in look_up(client, self.index)]
 
     def run(self, client: Any, on_progress: Progress | None = None) -> BackfillReport:
-        """Do it. on_progress: called with the documents done and to do, as far as known.
+        """Run the backfill. on_progress: called with the number of documents done, and the total as far as known.
 
-        Raises IndexUnusable when nothing can be done in any of the indexes, or the server refuses to write. The
-        client's own errors pass through. Whatever ends it, what was written stays, and the next run continues.
+        Raises IndexUnusable if every index has a problem, or the server refuses to write. The errors of the client pass
+        through. If the run ends early, what was written stays, and the next run continues.
         """
         work = self.plan(client)
-        able = [one for one in work if not one.problem]
-        if not able:
+        possible = [item for item in work if not item.problem]
+        if not possible:
             first = work[0]
             raise IndexUnusable(first.index, first.problem, "nothing was changed")
-        total, done, retry = sum(one.waiting for one in able), 0, Retry(self.rate)
+        total, done, retry = sum(item.waiting for item in possible), 0, Retry(self.rate)
 
         def advance(documents: int) -> None:
             nonlocal done, total
@@ -129,14 +136,13 @@ class Backfill:
                 on_progress(done, total)
 
         tally, corrected = Tally(), 0
-        for one in able:
-            single = _Single(self, client, one.facts, retry, advance)
-            corrected += single.run(tally)
-        remaining = sum(self._count(client, one.facts) for one in able)
+        for item in possible:
+            corrected += _IndexBackfill(self, client, item.facts, retry, advance).run(tally)
+        remaining = sum(self._count(client, item.facts) for item in possible)
         return BackfillReport(tuple(work), tally, corrected, remaining, tuple(self._notes(work)))
 
     def waiting(self, facts: IndexFacts) -> dict[str, Any]:
-        """The query for the documents still to do."""
+        """The query for the documents that remain to be done."""
         where = SketchField(self.field)
         only = [query for query in (self.query, facts.filter) if query is not None]
         if self.remove:
@@ -144,7 +150,7 @@ class Backfill:
             return {"bool": {"should": stored, "minimum_should_match": 1, "filter": only}}
         lacking: list[dict[str, Any]] = [{"bool": {"must_not": [{"term": {where.recipe: self.recipe.id}}]}}]
         wanted = [path for path, on in ((where.keys, self.keys), (where.numbers, self.numbers)) if on]
-        for path in wanted:  # a sketch made before they were
+        for path in wanted:  # the sketch was stored without them
             without = {"filter": [{"exists": {"field": where.sketch}}], "must_not": [{"exists": {"field": path}}]}
             lacking.append({"bool": without})
         return {"bool": {"should": lacking, "minimum_should_match": 1, "filter": only}}
@@ -167,12 +173,12 @@ class Backfill:
             foreign = self.field in facts.mapping.get("properties", {}) and not holds_sketches(
                 facts.mapping, self.field
             )
-            return f"{self.field} is not mapped as sketches are, so it is somebody else's" if foreign else ""
+            return f"{self.field} is not mapped as sketches are, so it is not ours" if foreign else ""
         mapping = {**facts.mapping, "properties": {**self._missing(facts), **facts.mapping.get("properties", {})}}
         return next((str(one) for one in check_mapping(mapping, self.field) if one.level == "error"), "")
 
     def _problem_with_fields(self, client: Any, facts: IndexFacts) -> str:
-        """Why no document would get a sketch: all would get an empty one, and so count as done ever after."""
+        """The problem that no document has text in the fields: all would get an empty sketch and count as done."""
         with options(enabled=False):
             body = {"query": self.waiting(facts), "size": _LOOKED_AT}
             sources = [hit.get("_source", {}) for hit in client.search(index=facts.name, body=body)["hits"]["hits"]]
@@ -184,11 +190,11 @@ class Backfill:
                 return ""
         there = sorted({path for source in sources for path in _texts_in(source)} - {SketchField(self.field).keys})
         named = ", ".join(there[:_NAMED]) + (", ..." if len(there) > _NAMED else "")
-        looked_at = f"no document of {len(sources)} looked at has text in {', '.join(self.fields)}"
-        return f"{looked_at} (there is text in {named})" if there else looked_at
+        looked_at = f"none of {len(sources)} documents that were checked has text in {', '.join(self.fields)}"
+        return f"{looked_at} (fields with text: {named})" if there else looked_at
 
     def _problem_with_own_field(self, client: Any, facts: IndexFacts) -> str:
-        """Why the sketch would overwrite a field of the user's that the mapping does not tell of."""
+        """The problem that a sketch would overwrite a field of the user's that is not in the mapping."""
         where, mapping = SketchField(self.field), facts.mapping
         other = "choose another name: --field"
         for path in mapping.get("runtime", {}):
@@ -197,23 +203,25 @@ class Backfill:
         names = [where.name, where.keys] if self.keys else [where.name]
         unmapped = [name for name in names if name not in mapping.get("properties", {})]
         if not unmapped or str(mapping.get("dynamic", "true")).lower() in ("true", "strict"):
-            return ""  # whatever documents hold is mapped
+            return ""  # every field of a document is mapped
         retry = Retry(self.rate)
         body = {"query": self.waiting(facts), "_source": [where.name, where.keys]}
         with options(enabled=False), snapshot(client, facts.name, retry) as now:
             for hits in now.pages(body, _PAGE):
                 for hit in hits:
                     if name := own_field(hit.get("_source", {}), where, with_keys=self.keys > 0):
-                        return f"document {hit['_id']} has a field {name} of its own, which is no sketch; {other}"
+                        return f"document {hit['_id']} has a field {name} that is not a sketch; {other}"
         return ""
 
     def _missing(self, facts: IndexFacts) -> dict[str, Any]:
-        """What of our mapping the index does not have."""
+        """The part of our mapping that the index lacks."""
         known = facts.mapping.get("properties", {})
-        missing = {name: one for name, one in properties(self.field, self.keys > 0).items() if name not in known}
+        missing = {
+            name: one for name, one in mapping_properties(self.field, self.keys > 0).items() if name not in known
+        }
         if self.numbers and "numbers" not in known.get(self.field, {}).get("properties", {"numbers": None}):
-            ours = properties(self.field)[self.field]["properties"]
-            missing[self.field] = {"properties": {"numbers": ours["numbers"]}}  # a mapping made before there were any
+            ours = mapping_properties(self.field)[self.field]["properties"]
+            missing[self.field] = {"properties": {"numbers": ours["numbers"]}}  # the mapping was made without numbers
         return missing
 
     def _count(self, client: Any, facts: IndexFacts) -> int:
@@ -221,25 +229,25 @@ class Backfill:
         return int(client.count(index=facts.name, body={"query": self.waiting(facts)})["count"])
 
     def _notes(self, work: Sequence[Work]) -> list[str]:
-        notes = [f"{one.index} was left as it is: {one.problem}" for one in work if one.problem]
-        for one in work if not self.remove else ():
-            unknown = [path for path in self.fields if not is_mapped(one.facts.mapping, path)]
-            if unknown and not one.problem and one.facts.mapping.get("dynamic", "true") not in (False, "false"):
-                notes.append(f"the mapping of {one.index} has no field {', '.join(unknown)}: is that the right name?")
-        streams = {one.facts.data_stream for one in work if one.facts.data_stream and self._missing(one.facts)}
+        notes = [f"{item.index} was skipped: {item.problem}" for item in work if item.problem]
+        for item in work if not self.remove else ():
+            unknown = [path for path in self.fields if not is_mapped(item.facts.mapping, path)]
+            if unknown and not item.problem and item.facts.mapping.get("dynamic", "true") not in (False, "false"):
+                notes.append(f"the mapping of {item.index} has no field {', '.join(unknown)}: check the name")
+        streams = {item.facts.data_stream for item in work if item.facts.data_stream and self._missing(item.facts)}
         if self.remove:
-            notes.append(f"the mapping of {self.field} stays: the engine cannot take a field out of a mapping")
+            notes.append(f"the mapping of {self.field} stays: engines cannot remove a field from a mapping")
         elif streams:
             names = ", ".join(sorted(map(str, streams)))
             notes.append(
-                f"the next backing index of {names} will not know the field {self.field}: "
+                f"the next backing index of {names} will not have the field {self.field}: "
                 "add it to the index template (ndd-search template ... --add-to)"
             )
         return notes
 
 
-class _Single:
-    """One index."""
+class _IndexBackfill:
+    """The backfill of one index."""
 
     def __init__(
         self, settings: Backfill, client: Any, facts: IndexFacts, retry: Retry, advance: Callable[[int], None]
@@ -258,7 +266,7 @@ class _Single:
         )
 
     def run(self, tally: Tally) -> int:
-        """Do what there is to do, adding to the tally; returns how many sketches had to be corrected."""
+        """Process the documents and add them to the tally; returns how many sketches were corrected."""
         if self.settings.remove:
             where, waiting = SketchField(self.settings.field), self.settings.waiting(self.facts)
             tally.add(self._rewriter.repeat(RemoveSketches(where, waiting, self.facts, self._scripts())))
@@ -283,7 +291,7 @@ class _Single:
         return corrected
 
     def _sketch(self) -> Tally:
-        """Give the documents that wait for one their sketch."""
+        """Add sketches to the remaining documents."""
         return self._rewriter.repeat(SketchDocuments(self.settings, self.settings.waiting(self.facts)))
 
     def _recheck(self, since: Sequence[int] | None, tally: Tally) -> int:
@@ -298,7 +306,7 @@ class _Single:
         return found.written - found.noops
 
     def _position(self) -> list[int] | None:
-        """The last sequence number of each shard, None where the server does not tell."""
+        """The last sequence number of each shard, None if the server does not return it."""
         try:
             stats = self.client.indices.stats(index=self.facts.name, level="shards")
         except Exception as error:
@@ -309,7 +317,7 @@ class _Single:
         return [copy["seq_no"]["max_seq_no"] for shard in shards for copy in shard if copy["routing"]["primary"]]
 
     def _scripts(self) -> bool:
-        """Whether the server runs scripts that come with a request."""
+        """Whether the server runs inline scripts."""
         query = {"script": {"script": {"lang": "painless", "source": "return true"}}}
         try:
             self.client.search(index=self.facts.name, body={"query": query, "size": 0})
@@ -321,7 +329,7 @@ class _Single:
 
 
 def _texts_in(value: Any, path: str = "") -> Iterator[str]:
-    """The paths under which a document holds text, other than in sketches."""
+    """Yield the paths of the text values of a document, except those in sketches."""
     if isinstance(value, Mapping) and not is_sketch_object(value):
         for name, one in value.items():
             yield from _texts_in(one, f"{path}.{name}" if path else name)

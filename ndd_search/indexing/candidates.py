@@ -1,7 +1,7 @@
-"""Near-duplicates of one document in a whole index, found by the keys stored beside the sketches.
+"""Finds the near-duplicates of one document in a whole index by the keys stored beside the sketches.
 
-The keys are the smallest values of a sketch, as terms. Two documents that resemble each other share some of them, so
-the engine's inverted index hands out the few documents worth comparing, and their full sketches decide.
+The keys are the smallest values of a sketch, indexed as terms. Documents that resemble each other share some of them.
+So the engine's inverted index returns the few candidates, and their full sketches are compared.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ndd_search.recipe import Measure, Recipe
 from ndd_search.sketching.field import SketchField, keys_of
 from ndd_search.sketching.sketches import Sketch, Sketches, sketch
 
-_MISSED = 0.01  # of the documents exactly at the bar, the share that may share too few keys to be looked at
-MOST_EXAMINED = 10_000  # documents compared with one, the most that an engine gives to a search
+_MISSED = 0.01  # largest share of documents at exactly min_similarity that may share too few keys to be found
+MOST_EXAMINED = 10_000  # documents compared with one; the default max_result_window of the engines
 NOT_ALL_COMPARED = (
     f"only the {MOST_EXAMINED:,} documents that share most keys with it were compared: there may be more that "
     "resemble it; a higher min_similarity asks for more shared keys"
@@ -38,7 +38,7 @@ logger = logging.getLogger("ndd_search")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A document that resembles the one asked about. similarity: by the recipe's measure, 0..1."""
+    """A document that resembles the given one. similarity: in 0..1, by the measure of the recipe."""
 
     id: str
     index: str
@@ -47,13 +47,13 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateSearch:
-    """How near-duplicates are looked for in a whole index.
+    """Settings of a search for near-duplicates in a whole index.
 
     recipe, field: of the stored sketches.
-    keys:           how many of the smallest values are asked for, at most as many as were stored, 1..64.
-    min_similarity: from when on a document counts, as in CollapseOptions: a resemblance, 0 < x <= 1, or a name.
-    min_shingles:   below this many shingles only an identical sketch counts; more than on a page, where a hidden hit is
-                    still listed.
+    keys:           number of keys in the query, 1..64, at most as many as were stored.
+    min_similarity: the least similarity of a duplicate, as in CollapseOptions: a resemblance, 0 < x <= 1, or a name.
+    min_shingles:   below this many shingles only an identical sketch counts. The default is higher than on a page,
+                    where a hidden hit is still listed.
     examined:       the most documents compared, 1..10,000; those that share most keys come first.
     """
 
@@ -66,7 +66,7 @@ class CandidateSearch:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "recipe", Recipe.of(self.recipe))
-        _ = self._options  # checks them
+        _ = self._options  # validates them
         for name, least, most in (("keys", 1, 64), ("examined", 1, MOST_EXAMINED)):
             if not least <= getattr(self, name) <= most:
                 raise ValueError(f"{name} must be {least}..{most}, got {getattr(self, name)}")
@@ -77,11 +77,11 @@ class CandidateSearch:
 
     @property
     def decision(self) -> Decision:
-        """When two sketches resemble each other."""
+        """Decides whether two sketches resemble each other."""
         return Decision.of(self._options.min_similarity, self.recipe)
 
     def body(self, wanted: Sketch, *, only_leaders: bool = False) -> dict[str, Any]:
-        """The search request. only_leaders: without documents marked as somebody's duplicate."""
+        """The body of the search request. only_leaders: exclude documents that are marked as a duplicate."""
         where = SketchField(self.field)
         keys = keys_of(wanted.tolist(), self.keys)
         terms = [{"constant_score": {"filter": {"term": {where.keys: key}}}} for key in keys]
@@ -101,44 +101,44 @@ class CandidateSearch:
         }
 
     def needed(self, keys: int) -> int:
-        """How many of a document's keys another one must have to be worth comparing."""
+        """The number of keys that a document must share with the given one to be compared."""
         decision = self.decision
         if decision.measure == "cosine":
-            return 1  # block, for at most three bits; farther ones are found as far as they share one
+            return 1  # keys are blocks of bits: with three differing bits one block is equal, with more maybe none
         return shared_keys(keys, decision.floor, self.recipe.measure)
 
     def verified(self, wanted: Sketch, hits: Sequence[dict[str, Any]]) -> list[Candidate]:
-        """Those of the engine's hits whose sketches resemble the wanted one, most similar first."""
+        """Keep the hits whose sketches resemble the wanted one, most similar first."""
         decoded = SketchField(self.field).decode([hit.get("fields", {}) for hit in hits], self.recipe)
-        known = [(hit, found) for hit, found in zip(hits, decoded, strict=True) if not isinstance(found, str)]
-        similarity = self.similarities(wanted, [found for _, found in known])
+        known = [(hit, sketch) for hit, sketch in zip(hits, decoded, strict=True) if not isinstance(sketch, str)]
+        similarity = self.similarities(wanted, [sketch for _, sketch in known])
         order = sorted(np.flatnonzero(similarity).tolist(), key=lambda i: -similarity[i])
         return [Candidate(known[i][0]["_id"], known[i][0]["_index"], float(similarity[i])) for i in order]
 
     def pairs(self, sketches: Sequence[Sketch] | Sketches) -> Pairs:
-        """All pairs that resemble each other."""
+        """All pairs of similar sketches."""
         rows = rows_of(sketches, self.recipe.k)
         pairs = similar_pairs(rows, self.decision)
         return pairs.where(long_enough(pairs, rows, self._options.min_shingles))
 
     def similarities(self, wanted: Sketch, others: Sequence[Sketch]) -> npt.NDArray[np.float64]:
-        """The resemblance to each of the others, 0.0 where it does not count; float64, shape (len(others),)."""
+        """The resemblance to each other sketch, 0.0 below min_similarity; float64, shape (len(others),)."""
         pairs = self.pairs([wanted, *others])
         pairs = pairs.where(pairs.first == 0)
-        found = np.zeros(len(others))
-        found[pairs.second - 1] = pairs.similarity
-        return found
+        similarities = np.zeros(len(others))
+        similarities[pairs.second - 1] = pairs.similarity
+        return similarities
 
 
 def find_duplicates(
     client: Any, index: str, document: str | npt.ArrayLike, *, size: int = 10, **settings: Any
 ) -> list[Candidate]:
-    """The documents of an index that resemble a text or a sketch, most similar first; at most `size`.
+    """Return the documents of an index that resemble a text or a sketch, most similar first; at most `size`.
 
     client:   of elasticsearch-py or opensearch-py, synchronous. index: must have keys, see index_templates/.
-    size:     1..10,000; as many documents are compared as it takes to find so many, at most 10,000.
+    size:     1..10,000. Documents are compared until this many are found, but at most 10,000.
     settings: of CandidateSearch: recipe, field, keys, min_similarity, min_shingles, examined.
-    A document that is in the index finds itself too. Documents indexed a moment ago are found after the next refresh.
+    A document that is in the index finds itself too. New documents are found after the next refresh.
     """
     if not 1 <= size <= MOST_EXAMINED:
         raise ValueError(f"size must be 1..{MOST_EXAMINED:,}, got {size}")
@@ -153,16 +153,16 @@ def find_duplicates(
 def resembling(
     client: Any, index: str, wanted: Sketch, search: CandidateSearch, size: int | None = None
 ) -> tuple[list[Candidate], bool]:
-    """The documents that resemble a sketch, most similar first; and whether all that may were compared.
+    """Return the documents that resemble a sketch, most similar first; and whether all candidates were compared.
 
-    size: `examined` documents are compared, then ten times as many, and so on, until so many are found or 10,000 are
-          compared; None: until all are found. Those that share most keys with the sketch are compared first.
+    size: `examined` documents are compared, then ten times as many, and so on, until this many are found or 10,000 are
+          compared; with None, until all are found. Those that share most keys with the sketch are compared first.
     """
     if not len(wanted):
         return [], True
     examined = min(max(search.examined, size or 1), MOST_EXAMINED)
     while True:
-        with options(enabled=False):  # a wrapped client would collapse what we are looking for
+        with options(enabled=False):  # a wrapped client would collapse the duplicates
             body = replace(search, examined=examined).body(wanted)
             hits = client.search(index=index, body=body)["hits"]["hits"]
         found, to_the_end = search.verified(wanted, hits), len(hits) < examined
@@ -172,11 +172,11 @@ def resembling(
 
 
 def shared_keys(keys: int, min_similarity: float, measure: Measure = "kmv") -> int:
-    """How many of its keys a document must share with another to be worth comparing, 1..keys.
+    """The number of keys that two documents must share to be compared, 1..keys.
 
-    Two documents of resemblance J have each of their smallest values in common with probability 2J / (1 + J), and of
-    overlap b with probability b; the number returned is the largest that at most 1 % of the documents at the bar fall
-    short of.
+    Two documents of resemblance J share each of their smallest values with probability 2J / (1 + J); with overlap b the
+    probability is b. The result is the largest number that at most 1 % of the documents at exactly min_similarity do
+    not reach.
     """
     share = min_similarity if measure == "overlap" else 2 * min_similarity / (1 + min_similarity)
     short = 0.0

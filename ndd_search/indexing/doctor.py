@@ -1,4 +1,4 @@
-"""Examine an index for what commonly goes wrong with sketches, and say what to do about it."""
+"""Checks an index for common problems with sketches; each finding comes with a remedy."""
 
 from __future__ import annotations
 
@@ -27,27 +27,28 @@ from ndd_search.sketching.field import STALE, SketchField
 from ndd_search.sketching.sketches import Sketch, sketch_many
 
 BARS: tuple[Setting, ...] = ("auto", 0.5, 0.7, 0.8, 0.9)
-NONE = "(none)"  # stands for a recipe where a document has no sketch
-_SAMPLE = 500  # documents looked into
-_QUERIES = 20  # made from the sample, when none are given
-_WORDS = 8  # of a text, in such a query
-_WINDOW = 100  # hits of a query
-_SHORT = 40  # words, of a text that may be of a template
-_SLOT = 3  # words, in which texts of one template differ
+NONE = "(none)"  # the recipe of documents without a sketch, in counts
+_SAMPLE = 500  # documents read
+_QUERIES = 20  # queries made from the sample if the user gives none
+_WORDS = 8  # first words of a text that make such a query
+_WINDOW = 100  # hits examined for a query
+_SHORT = 40  # words: longer texts are not checked for a template
+_SLOT = 3  # words: the longest slot of a template, where its texts differ
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What was counted.
+    """Counts and shares.
 
-    documents, bytes: of all open indexes; bytes of their primaries.
-    recipes:        documents by recipe id, NONE for those without a sketch.
-    sampled:        documents of the recipe that were looked into, taken at random.
-    average_length: values in their sketches. short: share of them with too few shingles to resemble another one.
-    wrong:          share of those whose sketch is not that of their text, None when the source fields were not given.
-    hidden:         by min_similarity, the share of the hits of the sample queries that would be listed under another.
-    queries, hits:  behind that.
-    templated:      how many of the hits that "auto" would list under another differ from it in the slot of a template.
+    documents, bytes: of all open indexes; bytes of their primary shards.
+    recipes:        number of documents by recipe id, NONE for those without a sketch.
+    sampled:        number of documents of the recipe that were read, chosen at random.
+    average_length: average number of values in their sketches.
+    short:          share of them with too few shingles to resemble any but an identical text.
+    wrong:          share of them whose sketch is not that of their text; None if the source fields are unknown.
+    hidden:         for each min_similarity, the share of hits of the sample queries that would be listed under another.
+    queries, hits:  number of sample queries, and of their hits.
+    templated:      number of hits that "auto" would list under another and that differ from it in a slot of a template.
     """
 
     documents: int
@@ -65,7 +66,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """figures: None when no index is open. findings: the worst first."""
+    """The result of Doctor.examine. figures: None if no index is open. findings: the most severe first."""
 
     figures: Figures | None
     findings: tuple[Finding, ...]
@@ -73,12 +74,12 @@ class Diagnosis:
 
 @dataclass(frozen=True, kw_only=True)
 class Doctor:
-    """What is looked for.
+    """A check of an index.
 
     index:  an index, alias, data stream, pattern, or several joined by commas.
-    fields: the text fields that make the sketch; without them sketches cannot be compared with their texts.
+    fields: the text fields that make the sketch; without them sketches are not compared with their texts.
     recipe, field: of the sketches.
-    queries: to try; without any, the first words of some documents are taken, when the fields are given.
+    queries: sample queries; by default, if `fields` is given, the first words of some documents.
     """
 
     index: str
@@ -95,35 +96,40 @@ class Doctor:
         return SketchField(self.field)
 
     def examine(self, client: Any) -> Diagnosis:
-        """Look, change nothing. client: synchronous. Raises IndexUnusable when there is no such index."""
+        """Run the checks, which only read. client: synchronous. Raises IndexUnusable if there is no such index."""
         with options(enabled=False):
             indexes = look_up(client, self.index)
             findings = [finding for facts in indexes for finding in self._index(facts)]
             findings += _version(client.info()["version"])
-            able = [facts for facts in indexes if not facts.closed]
-            figures = self._figures(client, able) if able else None
+            is_open = [facts for facts in indexes if not facts.closed]
+            figures = self._figures(client, is_open) if is_open else None
         if figures:
             findings += self._coverage(figures)
         order = ("error", "warning", "note", "ok")
         unique = list(dict.fromkeys(findings))
-        return Diagnosis(figures, tuple(sorted(unique, key=lambda one: order.index(one.level))))
+        return Diagnosis(figures, tuple(sorted(unique, key=lambda finding: order.index(finding.level))))
 
     def _index(self, facts: IndexFacts) -> Iterator[Finding]:
-        for one in check_mapping(facts.mapping, self.field):
-            yield Finding(one.level, f"{facts.name}: {one.about}", one.what, one.remedy)
+        for finding in check_mapping(facts.mapping, self.field):
+            yield Finding(finding.level, f"{facts.name}: {finding.about}", finding.what, finding.remedy)
         about = f"{facts.name}: settings"
         if facts.not_writable:
-            yield Finding("note", about, f"{facts.not_writable}: a backfill leaves it as it is", "open it first")
+            yield Finding(
+                "note",
+                about,
+                f"{facts.not_writable}: a backfill skips it",
+                "open it, or remove the block, before a backfill",
+            )
         window = int(facts.settings.get("max_result_window", 10_000))
         if window < CollapseOptions().window:
             remedy = f"raise index.max_result_window to {CollapseOptions().window} or more, or set window"
             yield Finding("error", about, f"max_result_window is {window}, less than the first window", remedy)
         elif window < CollapseOptions().max_window:
-            what = f"max_result_window is {window}: the deduplicated list ends after so many hits"
-            yield Finding("note", about, what, "raise it when pages are asked for that deep")
+            what = f"max_result_window is {window}: the deduplicated list ends after {window} hits"
+            yield Finding("note", about, what, "raise it if users page that deep")
         fields, most = _mapped(facts.mapping), _limit(facts.settings)
         if fields > 0.9 * most:
-            remedy = "raise index.mapping.total_fields.limit, or map less: every sketch takes five fields"
+            remedy = "raise index.mapping.total_fields.limit, or map fewer fields: every sketch takes five"
             yield Finding("warning", about, f"{fields} of at most {most} fields are mapped", remedy)
 
     def _coverage(self, figures: Figures) -> Iterator[Finding]:
@@ -131,34 +137,40 @@ class Doctor:
         done, total = figures.recipes.get(self.recipe.id, 0), sum(figures.recipes.values())
         if total and done < total:
             what = (
-                f"{total - done:,} of {total:,} documents have no sketch of recipe {self.recipe.id}: they stand alone"
+                f"{total - done:,} of {total:,} documents have no sketch of recipe {self.recipe.id}: "
+                "each is shown by itself"
             )
             yield Finding("warning", "coverage", what, run)
         elif total:
             yield Finding("ok", "coverage", f"all {total:,} documents have a sketch of recipe {self.recipe.id}")
         if stale := figures.recipes.get(STALE, 0):
-            yield Finding("warning", "coverage", f"{stale:,} sketches are stale: their text changed in part", run)
+            yield Finding(
+                "warning", "coverage", f"{stale:,} sketches are stale: updates changed a part of their text", run
+            )
         others = [name for name in figures.recipes if name not in (self.recipe.id, STALE, NONE)]
         if others:
             what = f"there are sketches of other recipes ({', '.join(others)}): a client compares only one"
-            yield Finding("note", "coverage", what, f"tell it which: recipe=..., or {run}")
+            yield Finding("note", "coverage", what, f"pass the stored recipe to the client, recipe=..., or {run}")
         if figures.wrong:
             what = f"{figures.wrong:.1%} of {figures.sampled} sampled sketches are not of the text in {self.fields}"
-            remedy = f"{run} --recheck, and let updates go through ndd.with_sketches; or are these not the fields?"
+            remedy = f"{run} --recheck, and let updates go through ndd.with_sketches; or give the right --fields"
             yield Finding("warning", "sample", what, remedy)
         if figures.templated:
             listed = round(figures.hidden[str(BARS[0])] * figures.hits)
             what = (
-                f"{figures.templated:,} of {listed:,} hits that would be listed under another differ from it in a few "
-                "words at the same place: short texts of one template"
+                f"{figures.templated:,} of {listed:,} hits that would be listed under another differ from it only "
+                "in a few words at the same place: short texts of one template"
             )
             remedy = (
-                'set must_match to a field that tells them apart, numbers_must_match, or min_similarity="identical"'
+                "set must_match to a field in which they differ, or set numbers_must_match, "
+                'or min_similarity="identical"'
             )
             yield Finding("note", "sample", what, remedy)
         if figures.short > 0.2:
             what = f"{figures.short:.0%} of the texts are too short to resemble any but an identical one"
-            yield Finding("note", "sample", what, "add fields, or sketch characters: --recipe c5-k64-v1")
+            yield Finding(
+                "note", "sample", what, "add fields to the sketch, or use character shingles: --recipe c5-k64-v1"
+            )
 
     def _figures(self, client: Any, indexes: Sequence[IndexFacts]) -> Figures:
         names = ",".join(facts.name for facts in indexes)
@@ -190,16 +202,16 @@ class Doctor:
         )
 
     def _recipes(self, client: Any, names: str, indexes: Sequence[IndexFacts]) -> dict[str, int]:
-        """Documents by recipe. Indexes where the recipe is no keyword have none that anybody could read."""
-        able = [one for one in indexes if _kind(one.mapping, self._where.recipe) == "keyword"]
-        found = {NONE: sum(one.documents for one in indexes if one not in able)}
-        if able:
+        """Count documents by recipe. Sketches whose recipe is not mapped as keyword are unreadable: NONE."""
+        readable = [facts for facts in indexes if _kind(facts.mapping, self._where.recipe) == "keyword"]
+        counts = {NONE: sum(facts.documents for facts in indexes if facts not in readable)}
+        if readable:
             terms = {"field": self._where.recipe, "missing": NONE, "size": 20}
             body = {"size": 0, "track_total_hits": True, "aggs": {"recipes": {"terms": terms}}}
-            response = client.search(index=",".join(one.name for one in able), body=body)
+            response = client.search(index=",".join(facts.name for facts in readable), body=body)
             for bucket in response["aggregations"]["recipes"]["buckets"]:
-                found[bucket["key"]] = found.get(bucket["key"], 0) + bucket["doc_count"]
-        return {name: count for name, count in found.items() if count}
+                counts[bucket["key"]] = counts.get(bucket["key"], 0) + bucket["doc_count"]
+        return {name: count for name, count in counts.items() if count}
 
     def _sample(self, client: Any, names: str) -> list[dict[str, Any]]:
         wanted = {"term": {self._where.recipe: self.recipe.id}}
@@ -213,18 +225,18 @@ class Doctor:
 
     def _wrong(self, texts: Sequence[str], sketches: Sequence[Sketch | str]) -> float:
         """The share of sketches that are not those of the texts."""
-        made = sketch_many(texts, self.recipe)
+        expected = sketch_many(texts, self.recipe)
         wrong = [
-            len(one) > 0 if isinstance(stored, str) else stored.tolist() != one.tolist()
-            for stored, one in zip(sketches, made, strict=True)
+            len(right) > 0 if isinstance(stored, str) else stored.tolist() != right.tolist()
+            for stored, right in zip(sketches, expected, strict=True)
         ]
         return float(np.mean(wrong))
 
     def _hidden(
         self, client: Any, names: str, queries: Sequence[str], frequency_table: FrequencyTable
     ) -> tuple[dict[str, float], int, int]:
-        """The share that each bar would hide of the hits of some queries, how many hits there were, and how many of
-        those that the first bar hides differ from their leader in the slot of a template.
+        """Run the queries. Returns, for each bar, the share of hits that it would hide; the number of hits; and how
+        many of those that the first bar hides differ from their leader in a slot of a template.
         """
         hidden, hits, templated = dict.fromkeys(map(str, BARS), 0), 0, 0
         least = CollapseOptions().min_shingles
@@ -251,10 +263,10 @@ class Doctor:
 
 
 def in_a_template(texts: Sequence[str], leader: Sequence[int]) -> int:
-    """How many texts differ from the one that leads them in the slot of a template.
+    """Count the texts that differ from their leader in a slot of a template.
 
-    leader: for each text the place of the one that it would be listed under. A slot is a place where at least three
-    short texts, the leader included, hold different words between the same words.
+    leader: for each text, the place of the text that it would be listed under. A slot is a place where at least three
+    short texts, including the leader, have different words between the same words.
     """
     words = [text.split() for text in texts]
     slots: dict[tuple[int, int, int], dict[int, str]] = {}
@@ -271,13 +283,13 @@ def in_a_template(texts: Sequence[str], leader: Sequence[int]) -> int:
 
 
 def _common_start(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many words two texts have in common before the first that differs."""
+    """The number of words at the start of two texts before the first that differs."""
     differing = (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     return next(differing, min(len(one), len(other)))
 
 
 def _mapped(mapping: Mapping[str, Any]) -> int:
-    """How many fields a mapping has, as the engines count them: objects and multi-fields, too."""
+    """Count the fields of a mapping as the engines do, including objects and multi-fields."""
     below = [*mapping.get("properties", {}).values(), *mapping.get("fields", {}).values()]
     return sum(1 + _mapped(one) for one in below)
 
@@ -292,19 +304,22 @@ def _kind(mapping: Mapping[str, Any], path: str) -> str:
     return str(mapping.get("type", ""))
 
 
-def _version(told: Mapping[str, Any]) -> Iterator[Finding]:
-    """What is known of a version."""
-    number = tuple(int(part) for part in re.findall(r"\d+", told["number"])[:2])
-    engine = "OpenSearch" if told.get("distribution") == "opensearch" else "Elasticsearch"
-    about, name = "version", f"{engine} {told['number']}"
+def _version(version: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the known problems of a server version."""
+    number = tuple(int(part) for part in re.findall(r"\d+", version["number"])[:2])
+    engine = "OpenSearch" if version.get("distribution") == "opensearch" else "Elasticsearch"
+    about, name = "version", f"{engine} {version['number']}"
     if engine == "OpenSearch" and number < (2, 4):
-        yield Finding("warning", about, f"{name} is older than what we test with (2.19)", "upgrade")
+        yield Finding("warning", about, f"{name} is older than the oldest tested version (2.19)", "upgrade")
     elif engine == "OpenSearch" and number < (3, 3):
-        yield Finding("note", about, f"{name} cannot page through a point in time: backfill scrolls instead")
+        yield Finding("note", about, f"{name} cannot page through a point in time: backfill uses scroll instead")
     elif engine == "Elasticsearch" and number < (8, 0):
-        yield Finding("warning", about, f"{name} is older than what we test with (8.19)", "upgrade")
+        yield Finding("warning", about, f"{name} is older than the oldest tested version (8.19)", "upgrade")
     elif engine == "Elasticsearch" and (8, 8) <= number <= (8, 12):
         what = f"{name} fails on searches that have its own `collapse` and ask for doc values"
         yield Finding(
-            "warning", about, what, "upgrade, or leave those searches alone: ndd_search.options(enabled=False)"
+            "warning",
+            about,
+            what,
+            "upgrade, or switch collapsing off for those searches: ndd_search.options(enabled=False)",
         )

@@ -1,16 +1,16 @@
-"""What to do with a document that resembles one that is there: the optional policy of with_sketches.
+"""The optional policy of with_sketches for documents that resemble an earlier one.
 
-A document may be left out only where its text stays in the index under another id. So a document counts as an original
-only after these checks:
+A document may be skipped only if its text stays in the index under another id. So an earlier document counts as an
+original only after these checks:
 
- - A document that a search found counts while the stream has not written its id, and a read in real time finds the
-   version that the search saw.
- - A document of this run counts while the helper may still hold it (CHUNK actions). After that a read in real time must
+ - A document found by a search counts while the run has not written its id, and if a real-time read finds the version
+   that the search returned.
+ - A document of this run counts while the helper may still hold it (CHUNK actions). After that a real-time read must
    find it with its sketch.
 
-A copy is left out only if its id is new: neither the stream has written it, nor does the index hold it. Where the
-original is deleted, gets another text, or turns out not to be stored, later in the run, a copy that was left out is
-handed on after all, and one that was marked is handed on again without the mark.
+A copy is skipped only if its id is new: neither written in this run nor present in the index. If the original is
+deleted, gets another text, or turns out not to be stored later in the run, a skipped copy is passed on after all, and a
+marked one is passed on again without the mark.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ from ndd_search.writing.sketcher import Sketcher
 
 logger = logging.getLogger("ndd_search")
 
-CHUNK = 500  # actions that the helpers of both clients collect before they send them
-_TRACKED = 100_000  # ids that the stream wrote last
+CHUNK = 500  # actions that the helpers of both clients collect before sending
+_TRACKED = 100_000  # ids of the last writes that are remembered
 
 
 @dataclass(frozen=True)
 class FoundDuplicate:
-    """A new document that resembles an earlier one. id, of: None for a document the engine has yet to name."""
+    """A new document that resembles an earlier one.
+
+    id, of: the ids of the new and the earlier document, None if the engine has not generated the id yet.
+    """
 
     id: str | None
     of: str | None
@@ -42,18 +45,19 @@ class FoundDuplicate:
 
 @dataclass(frozen=True)
 class DuplicatePolicy:
-    """What to do with a document that resembles one of the index, or of this run.
+    """What to do with a document that resembles one of the index or of this run.
 
-    action:         "report" counts it; "mark" stores the other one's id in ndd.duplicate_of, if the document has an id
-                    and no version, so that the mark can be taken back; "skip" leaves it out, if its id is new.
-    client:         searches the index; asynchronous with an async helper.
-    index:          where to look; None: the index each action names.
-    min_similarity: from when on it counts, as in CollapseOptions.
-    remembered:     how many of the last documents are kept at hand (about 1 kB each), at least 0: a search does not see
-                    what was sent since the last refresh. As many of the last copies are kept, each as a whole.
-    on_duplicate:   called with each.
-    A document is never called the duplicate of one that is marked as a duplicate itself. When a search or a read fails
-    the document is stored as if nothing had been found.
+    action:         "report" counts it. "mark" stores the id of the earlier document in ndd.duplicate_of, if the new one
+                    has an id and no version, so that the mark can be removed again. "skip" does not index it, if its id
+                    is new.
+    client:         for searches of the index; asynchronous with an async helper.
+    index:          the index to search; by default the one that each action names.
+    min_similarity: the least similarity of a duplicate, as in CollapseOptions.
+    remembered:     how many of the last documents are kept in memory (about 1 kB each), at least 0: a search does not
+                    find what was sent since the last refresh. The same number of copies is kept, as whole documents.
+    on_duplicate:   called with each duplicate.
+    The original of a duplicate is never marked as a duplicate itself. If a search or a read fails, the document is
+    stored as if no duplicate had been found.
     """
 
     action: Literal["report", "mark", "skip"]
@@ -72,7 +76,7 @@ class DuplicatePolicy:
 
 @dataclass(frozen=True)
 class Question:
-    """Something to ask the index: a method of the client, and the body."""
+    """A request to the index: a method of the client, and the body."""
 
     method: Literal["msearch", "mget"]
     body: Any
@@ -80,7 +84,7 @@ class Question:
 
 @dataclass(frozen=True)
 class _Found:
-    """A document that a search found. version: sequence number and primary term, as the search saw them."""
+    """A document found by a search. version: its sequence number and primary term in the search response."""
 
     original: Original
     similarity: float
@@ -91,7 +95,7 @@ Questions = Generator[Question, Any, None]
 
 
 class DuplicateFilter:
-    """Decides on the actions of one run, without I/O. ready: the actions to hand on, in order."""
+    """Decides on the actions of one run, without I/O. ready: the actions to pass on, in order."""
 
     def __init__(self, policy: DuplicatePolicy, sketcher: Sketcher) -> None:
         self.ready: deque[Any] = deque()
@@ -105,12 +109,12 @@ class DuplicateFilter:
         )
         self._recent, self._copies = Recent(self._search, policy.remembered), Copies(policy.remembered)
         self._written = Written(_TRACKED)
-        self._unconfirmed: deque[Original] = deque()  # originals of copies, which may not have been stored
+        self._unconfirmed: deque[Original] = deque()  # originals of copies that may not be stored
         self._handed_on = 0
         self._failed = False
 
     def decide(self, writes: Sequence[Write]) -> Questions:
-        """Decide on some actions, and on copies whose original is gone with them."""
+        """Decide on some actions, and on copies whose original disappears with them."""
         asked = [write for write in writes if len(write.sketch)]
         found: dict[Write, list[_Found]] = {}
         if asked:
@@ -121,18 +125,18 @@ class DuplicateFilter:
         recent = [known for write in asked for known in self._ask_about(write, found[write], lookup, len(asked) == 1)]
         yield from self._confirm(recent, lookup)
         for write in writes:
-            if (copy := self._copies.of_id(write.id)) is not None:  # what follows may need it, or may be refused
+            if (copy := self._copies.of_id(write.id)) is not None:  # a later action may need it, or may be refused
                 self._copies.forget(copy)
                 self._hand_on_again(copy)
             stored = [one for one in found.get(write, ()) if self._is_unchanged(one, lookup)]
             self._take(write, stored, self._is_new(write, lookup))
 
     def finish(self) -> Questions:
-        """After the last action: hand on the copies of what should be stored by now, and is not."""
+        """After the last action: pass on the copies whose originals should be stored by now, and are not."""
         yield from self._confirm([], LookUp())
 
     def _searches(self, asked: Sequence[Write]) -> list[dict[str, Any]]:
-        """The body of a multi search, one search for each document."""
+        """The body of a multi search with one search for each document."""
         lines: list[dict[str, Any]] = []
         for write in asked:
             body = self._search.body(write.sketch, only_leaders=True)
@@ -140,20 +144,20 @@ class DuplicateFilter:
         return lines
 
     def _hits(self, answer: Any, count: int) -> list[list[dict[str, Any]]]:
-        """The hits of each search, none where it failed."""
+        """The hits of each search, none if it failed."""
         responses: Any = [{"error": answer}] * count if isinstance(answer, Exception) else answer["responses"]
-        for one in responses:
-            if "hits" not in one:
-                self._fail(one.get("error"))
-        return [list(one["hits"]["hits"]) if "hits" in one else [] for one in responses]
+        for response in responses:
+            if "hits" not in response:
+                self._fail(response.get("error"))
+        return [list(response["hits"]["hits"]) if "hits" in response else [] for response in responses]
 
     def _fail(self, reason: Any) -> None:
         if not self._failed:
             self._failed = True
-            logger.warning("looking for duplicates failed (%s): documents are stored as new", reason)
+            logger.warning("the search for duplicates failed (%s): documents are stored as new", reason)
 
     def _candidates(self, write: Write, hits: list[dict[str, Any]]) -> list[_Found]:
-        """The hits of a search that resemble the document, and are other documents."""
+        """The hits of a search that resemble the document and have another id."""
         by_name = {(hit["_id"], hit["_index"]): hit for hit in hits}
         found = []
         for one in self._search.verified(write.sketch, hits):
@@ -163,7 +167,7 @@ class DuplicateFilter:
         return [one for one in found if one.original.id != write.id]
 
     def _ask_about(self, write: Write, found: Sequence[_Found], lookup: LookUp, alone: bool) -> list[Original]:
-        """Ask for what must be known before a document is called a copy; returns what it resembles of this run."""
+        """Add to a multi-get what decides whether a document is a copy; returns similar documents of this run."""
         for one in found:
             assert one.original.id is not None
             lookup.add(one.original.index, one.original.id, one.original.routing)
@@ -174,15 +178,16 @@ class DuplicateFilter:
         return recent
 
     def _confirm(self, recent: Sequence[Original], lookup: LookUp) -> Questions:
-        """Look up what was asked for, and the originals that should be stored by now."""
+        """Run the multi-get, with the originals that should be stored by now."""
         originals = []
         while self._unconfirmed and self._was_sent(self._unconfirmed[0]):
-            one = self._unconfirmed.popleft()
-            if self._copies.original(one.id) is one:
-                originals.append(one)
-        doubtful = [one for one in (*recent, *originals) if one.id is not None and self._should_be_stored(one)]
-        for one in doubtful:
-            lookup.add(one.index, one.id or "", one.routing, source=[f"{self._field}.sketch"])
+            original = self._unconfirmed.popleft()
+            if self._copies.original(original.id) is original:
+                originals.append(original)
+        known = (*recent, *originals)
+        unconfirmed = [original for original in known if original.id is not None and self._should_be_stored(original)]
+        for original in unconfirmed:
+            lookup.add(original.index, original.id or "", original.routing, source=[f"{self._field}.sketch"])
         if not lookup.lines:
             return
         answer: Any = yield Question("mget", {"docs": lookup.lines})
@@ -190,15 +195,15 @@ class DuplicateFilter:
             self._fail(answer)
         else:
             lookup.answered(answer["docs"])
-        for one in doubtful:
-            one.confirmed = lookup.has_sketch(one, self._field)
-        for one in doubtful:
-            if not one.confirmed and one.id is not None:
-                self._recent.forget(one.id)
-                self._release(one.id)
+        for original in unconfirmed:
+            original.confirmed = lookup.has_sketch(original, self._field)
+        for original in unconfirmed:
+            if not original.confirmed and original.id is not None:
+                self._recent.forget(original.id)
+                self._release(original.id)
 
     def _should_be_stored(self, known: Original) -> bool:
-        """Whether the helper has sent a document by now, and nobody has looked whether it is there."""
+        """Whether the helper has sent a document by now, and no read has confirmed that it is stored."""
         return not known.confirmed and known.handed_on is not None and self._was_sent(known)
 
     def _was_sent(self, known: Original) -> bool:
@@ -208,17 +213,17 @@ class DuplicateFilter:
         return lookup.version(found.original.index, found.original.id or "") == found.version
 
     def _is_new(self, write: Write, lookup: LookUp) -> bool:
-        """Whether there is no document of its id."""
+        """Whether no document has its id."""
         if write.id is None:
             return True
         there = self._written.is_there(write.id)
         return lookup.is_absent(self._index(write), write.id) if there is None else not there
 
     def _take(self, write: Write, found: Sequence[_Found], new: bool) -> None:
-        """Decide on one action. new: whether there is no document of its id."""
+        """Decide on one action. new: whether no document has its id."""
         action, created = self._policy.action, write.action.kind == "create"
         original, similarity = self._original(write, found) if len(write.sketch) else (None, 0.0)
-        # The engine refuses to create what is there: then leaving it out changes nothing, and marking it says nothing.
+        # The engine refuses to create an existing id: then skipping changes nothing, and a mark would not be stored.
         is_free = action == "report" or new or created == (action == "skip")
         if original is None or not is_free or (action != "report" and self._copies.original(write.id) is not None):
             self._hand_on(write)
@@ -236,14 +241,14 @@ class DuplicateFilter:
             self._hand_on(write, leads=False)
 
     def _keep(self, write: Write, original: Original) -> None:
-        """Keep a copy for as long as its original may still go, or its own id be written."""
+        """Keep a copy while its original may still disappear, or its own id may be written."""
         unsure = original.id is not None and original.handed_on is not None and not original.confirmed
         if unsure and self._copies.original(original.id) is None:
             self._unconfirmed.append(original)
         self._copies.keep(write, original)
 
     def _original(self, write: Write, found: Sequence[_Found]) -> tuple[Original | None, float]:
-        """What a document is a copy of, and how similar it is to that."""
+        """The original of a document, and their similarity; None and 0.0 without one."""
         there = [(one.similarity, one.original) for one in found if one.original.id not in self._written]
         seen = self._recent.resembling(write.sketch, self._where(write), write.id)
         there += [(similarity, known) for similarity, known in seen if not self._should_be_stored(known)]
@@ -251,9 +256,9 @@ class DuplicateFilter:
         return original, similarity
 
     def _hand_on(self, write: Write, marked_as: str | None = None, leads: bool = True) -> None:
-        """Put an action into `ready`, and heed what it does to documents that others are copies of.
+        """Append an action to `ready`, and update what is remembered of the document that it writes.
 
-        leads: whether later documents may be called copies of it, where it is not marked.
+        leads: whether later documents may become copies of it, if it is not marked.
         """
         self.ready.append(write.action.content if marked_as is None else write.marked(self._field, marked_as))
         self._handed_on += 1
@@ -269,7 +274,7 @@ class DuplicateFilter:
             self._release(write.id)
 
     def _release(self, id: str) -> None:
-        """Decide again on the copies of a document that was written, or is not stored: those that resemble it stay."""
+        """Decide again on the copies of a document that was rewritten or is not stored; those that resemble it stay."""
         for write in self._copies.take(id):
             original, _ = self._original(write, ())
             if original is not None and original.id == id:
@@ -279,7 +284,7 @@ class DuplicateFilter:
                 self._take(again, (), new=True)
 
     def _hand_on_again(self, copy: Write) -> None:
-        """Hand on a copy that was left out, or without the mark that it was handed on with."""
+        """Pass on a copy that was skipped; or, without its mark, one that was marked."""
         if (again := self._again(copy)) is not None:
             self._hand_on(again)
 
@@ -289,14 +294,12 @@ class DuplicateFilter:
         return copy if self._policy.action == "skip" else copy.again()
 
     def _where(self, write: Write) -> str:
-        """Where copies of a document are looked for."""
+        """The index or pattern that is searched for originals of a document."""
         index = self._policy.index or write.action.content.get("_index")
         if index is None:
-            raise ValueError(
-                "an action names no _index: say in DuplicatePolicy(index=...) where to look for duplicates"
-            )
+            raise ValueError("an action names no _index: name the index to search in DuplicatePolicy(index=...)")
         return str(index)
 
     def _index(self, write: Write) -> str:
-        """Where a document is stored."""
+        """The index that a document is written to."""
         return str(write.action.content.get("_index") or self._where(write))

@@ -1,7 +1,7 @@
-"""Reading documents so that those can be told apart whose numbers an update by the engine would change.
+"""Marks the documents whose numbers a partial update by the engine would change.
 
-An update re-serialises `_source`: the engine reads decimals as doubles and writes them again. 3.14159265358979323846
-loses its last digits, and 1e400 becomes the text "Infinity". Whole numbers of any length are kept.
+An update serialises `_source` again: the engine parses decimals as doubles and writes those. 3.14159265358979323846
+loses its last digits, and 1e400 becomes the text "Infinity". Integers of any length are kept.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from typing import Any
 from ndd_search.clients.wrap import unwrap
 
 INEXACT = "ndd_search: an update would change its numbers"  # a key of such hits, beside "_source"
-_SURE = 16  # characters of a decimal with at most 15 digits, which a double always keeps
+_SURE = 16  # characters: a decimal this short has at most 15 digits, which a double always keeps
 
 
 class _Changed(float):
-    """A decimal that a double does not keep."""
+    """A decimal that a double does not represent exactly."""
 
 
 def exact_reader(client: Any) -> Any:
-    """A client that reads through the same connections, and marks hits with INEXACT.
+    """Return an unwrapped client on the same connections that marks hits with INEXACT.
 
-    client: of elasticsearch-py or opensearch-py, synchronous, wrapped or not; it stays as it is. The reader is not
-    wrapped.
+    client: of elasticsearch-py or opensearch-py, synchronous, wrapped or not; it is not changed.
     """
     reader = copy.copy(client)
     attribute = "_transport" if hasattr(reader, "_transport") else "transport"
@@ -40,18 +39,18 @@ def exact_reader(client: Any) -> Any:
 
 
 class _Loader:
-    """Stands in front of a client's own deserializers, and reads JSON itself."""
+    """Replaces a client's deserializers: parses JSON itself and delegates everything else."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_inner":  # not there yet, while a copy is made
+        if name == "_inner":  # not set yet while copy.copy creates the object
             raise AttributeError(name)
         return getattr(self._inner, name)
 
     def loads(self, data: bytes | str, mimetype: str | None = None) -> Any:
-        """As of the client's own, for JSON with INEXACT hits marked."""
+        """Deserialize a response like the client, and mark hits with INEXACT in JSON."""
         if not data or "json" not in (mimetype or "json") or "ndjson" in (mimetype or ""):
             return self._inner.loads(data, mimetype)
         some_changed = False
@@ -67,7 +66,7 @@ class _Loader:
         try:
             answer = json.loads(data, parse_float=decimal)
         except ValueError:
-            return self._inner.loads(data, mimetype)  # which raises the client's own error
+            return self._inner.loads(data, mimetype)  # raises the error of the client
         if some_changed:
             for hit in answer.get("hits", {}).get("hits", ()):
                 if _holds_changed(hit.get("_source")):
@@ -76,7 +75,7 @@ class _Loader:
 
 
 def _is_kept(written: str, number: float) -> bool:
-    """Whether a decimal is the same number once it was read as a double and written again."""
+    """Whether a decimal stays the same number when it is parsed as a double and written again."""
     if len(written) <= _SURE and "e" not in written and "E" not in written:
         return True
     return repr(number) == written or (isfinite(number) and Decimal(repr(number)) == Decimal(written))

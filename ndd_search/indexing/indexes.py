@@ -1,4 +1,4 @@
-"""What a cluster says of the indexes behind a name: an index, an alias, a data stream, a pattern."""
+"""Resolves a name (index, alias, data stream or pattern) to concrete indexes and their properties."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ndd_search.indexing.retry import status_of
 class IndexFacts:
     """One concrete index.
 
-    mapping, settings: as the engine returns them; settings is what is under "index".
-    closed:      nobody can read or write it.
-    documents:   live ones, 0 when closed. bytes: of its primaries.
-    filter:      what the aliases it was reached by let through, None for everything.
-    data_stream: the name of the stream that it backs, None for none.
-    routed_by:   the alias by which a search reaches only some of its shards, "" for none.
+    mapping, settings: as the engine returns them; settings is the object under "index".
+    closed:      whether it is closed to reads and writes.
+    documents:   number of live documents, 0 if closed. bytes: size of its primary shards.
+    filter:      the filter of the aliases that the name resolved by, None without one.
+    data_stream: the name of the data stream that it backs, None if it backs none.
+    routed_by:   an alias in the name through which a search reaches only some of its shards, "" if there is none.
     """
 
     name: str
@@ -35,7 +35,7 @@ class IndexFacts:
 
     @property
     def not_writable(self) -> str:
-        """Why documents cannot be changed, "" when they can."""
+        """Why its documents cannot be changed, "" if they can."""
         if self.closed:
             return "it is closed"
         blocks = self.settings.get("blocks", {})
@@ -44,17 +44,17 @@ class IndexFacts:
 
 
 def look_up(client: Any, expression: str) -> list[IndexFacts]:
-    """The indexes that a search of a name, or of several joined by commas, would see, and those that are closed.
+    """Return the indexes that a search of an expression would reach, and closed ones that match it, ordered by name.
 
-    They come in the order of their names. Raises IndexUnusable when one of the names means nothing.
+    expression: a name, or several joined by commas. Raises IndexUnusable if one of the names matches nothing.
     """
-    nothing = IndexUnusable(expression, "there is no such index, alias or data stream", "see GET _cat/indices")
+    no_match = IndexUnusable(expression, "there is no such index, alias or data stream", "GET _cat/indices lists them")
     try:
         found = client.indices.get(index=expression, expand_wildcards="open,closed")
     except Exception as error:
-        raise (nothing if status_of(error) == 404 else error) from None
+        raise (no_match if status_of(error) == 404 else error) from None
     if not found:
-        raise nothing
+        raise no_match
     listed = client.cat.indices(
         index=expression,
         format="json",
@@ -68,15 +68,15 @@ def look_up(client: Any, expression: str) -> list[IndexFacts]:
         _facts(name, about, counted.get(name, {}), searched.get(name, {}), expression)
         for name, about in sorted(found.items())
     ]
-    if not (seen := [one for one in facts if one.closed or one.name in searched]):
-        raise nothing
-    return seen
+    if not (matching := [index for index in facts if index.closed or index.name in searched]):
+        raise no_match
+    return matching
 
 
 def _searched(client: Any, expression: str) -> Mapping[str, Any]:
-    """The indexes that a search would see, each with the aliases it is reached by and what they let through."""
-    answer = client.search_shards(index=expression, ignore_unavailable=True, allow_no_indices=True)
-    indexes: Mapping[str, Any] = answer["indices"]
+    """Return the indexes that a search would reach, each with the aliases that it uses and their filters."""
+    response = client.search_shards(index=expression, ignore_unavailable=True, allow_no_indices=True)
+    indexes: Mapping[str, Any] = response["indices"]
     return indexes
 
 
@@ -84,7 +84,7 @@ def _facts(
     name: str, about: Mapping[str, Any], line: Mapping[str, Any], searched: Mapping[str, Any], expression: str
 ) -> IndexFacts:
     stream = about.get("data_stream")
-    own = any(fnmatchcase(one, term) for term in expression.split(",") for one in (name, stream) if one)
+    own = any(fnmatchcase(part, term) for term in expression.split(",") for part in (name, stream) if part)
     aliases = [(key, about.get("aliases", {}).get(key, {})) for key in searched.get("aliases", ()) if not own]
     return IndexFacts(
         name=name,

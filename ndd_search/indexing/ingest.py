@@ -1,20 +1,20 @@
-"""Sketches for documents on their way into an index.
+"""Adds sketches to the actions of a bulk request.
 
     helpers.bulk(client, ndd.with_sketches(actions, fields=["title", "body"]))
 
-Works in front of every bulk helper of both clients, synchronous or not. What happens to an action:
+It works with every bulk helper of both clients, synchronous and asynchronous. What happens to an action:
 
     index, create            the document gets its sketch
     update with `doc`        all source fields are in `doc`: a new sketch; some of them: the stored sketch is marked
-                             stale; none: nothing. A field that is an object counts as one of some, for the engine
-                             merges objects.
+                             stale; none: nothing. A field that is an object makes it "some", because the engine merges
+                             objects.
     update with `upsert`     the document to insert gets its sketch
-    update with `script`     nothing: nobody knows what it will do. Run a backfill after scripts that change texts.
+    update with `script`     nothing: the effect of a script is unknown. Run a backfill after scripts that change texts.
     delete, raw text, others nothing
 
-A document without text, or one whose text cannot be read, goes through without a sketch and is counted.
-Each action is handed on before the next one is read. So the helper sends what it would have sent without us, whenever
-the source raises, pauses or reuses its objects.
+A document without text, or whose text cannot be read, is passed on without a sketch and counted. Each action is passed
+on before the next one is read. So the helper sends the same documents as without sketches even if the source raises,
+pauses or reuses its objects.
 """
 
 from __future__ import annotations
@@ -45,11 +45,14 @@ def sketch_fields(
     keys: int = 0,
     numbers: bool = False,
 ) -> dict[str, Any]:
-    """A copy of one document with its sketch; arguments and errors as of with_sketches. Without text it gets none."""
+    """Return a copy of a document with its sketch, or without one if it has no text.
+
+    Arguments and errors are those of with_sketches.
+    """
     if not isinstance(document, Mapping):
         raise TypeError(f"a document is a mapping, got {type(document).__name__}")
-    given = [{"_source": document}]
-    (action,) = with_sketches(given, fields, recipe=recipe, field=field, keys=keys, numbers=numbers)
+    actions = [{"_source": document}]
+    (action,) = with_sketches(actions, fields, recipe=recipe, field=field, keys=keys, numbers=numbers)
     return dict(action["_source"])
 
 
@@ -64,31 +67,31 @@ def with_sketches(
     duplicates: DuplicatePolicy | None = None,
     batch_size: int = 500,
 ) -> SketchedActions:
-    """Actions for a bulk helper, with the sketches of their documents; to be iterated with `for` or `async for`.
+    """Return the actions for a bulk helper with the sketches of their documents, for `for` or `async for`.
 
-    actions:    whatever the helpers take: documents, {"_op_type", "_id", "_source", ...}, raw JSON; any iterable,
-                endless ones too. A document that gets a sketch is copied, its other values are the caller's own.
+    actions:    what the helpers accept: documents, {"_op_type", "_id", "_source", ...}, raw JSON; any iterable, also an
+                endless one. A document that gets a sketch is copied; the copy shares its other values.
     fields:     names (dotted ones too) of the text fields that make one sketch, joined in this order, stored under
                 `field`; or several sketches, {"title_ndd": ["title"], "ndd": ["title", "body"]}.
-    keys:       how many keys to store with each sketch for find_duplicates, 0..64; 8 or 16 are good. Use one number
-                for all that writes to an index: an update without keys leaves those of the text before.
+    keys:       how many keys to store with each sketch for find_duplicates, 0..64; 8 or 16 are good. All writers of an
+                index must use the same number: an update without keys leaves the keys of the old text.
     numbers:    store the numbers of the text as one value, for the guard numbers_must_match.
-    duplicates: what to do with documents that resemble one of the index or of this run; by the first sketch.
-    batch_size: with `duplicates`, how many actions of a list or tuple are looked up in one request. Those of any other
-                iterable are looked up one by one, because reading ahead would hold them back from the helper.
-    Iterating raises InvalidDocument where a document has a value of its own under the name of the sketch or its keys.
-    Where `actions` is an iterator, a second iteration continues it; where it is a list, it begins again, and so does
-    the memory of `duplicates`.
+    duplicates: what to do with documents that resemble one of the index or of this run, by their first sketch.
+    batch_size: with `duplicates`, how many actions of a list or tuple are looked up in one request. Actions of any
+                other iterable are looked up one by one, because reading ahead would delay those already read.
+    Iterating raises InvalidDocument if a document has a value of its own under the name of the sketch or its keys.
+    If `actions` is an iterator, a second iteration continues it. If it is a list, a second iteration starts again, with
+    an empty memory of `duplicates`.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
     if duplicates and not keys:
-        raise ValueError("duplicates are found by keys: pass keys=8 as well")
+        raise ValueError("duplicates needs keys: pass keys=8 as well")
     return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers), duplicates, batch_size)
 
 
 class SketchedActions:
-    """What with_sketches returns. report: the counters, for reading during and after the run."""
+    """The actions that with_sketches returns. report: counters, valid during and after the run."""
 
     def __init__(
         self,
@@ -118,7 +121,7 @@ class SketchedActions:
         return self._async_plain() if self._duplicates is None else self._async_filtered(self._duplicates)
 
     async def __anext__(self) -> Any:
-        """The next action of an iteration that this object holds; opensearch-py takes no object without this method."""
+        """Return the next action of one iteration kept by this object; opensearch-py requires this method."""
         if self._started is None:
             self._started = aiter(self)
         return await anext(self._started)
@@ -153,7 +156,7 @@ class SketchedActions:
             yield action
 
     def _memory(self, policy: DuplicatePolicy) -> DuplicateFilter:
-        """What is known of the run: kept while one iterator is continued, new for a list that is read again."""
+        """Return the filter of the run: a new one for a list that is read again, the same for a continued iterator."""
         if self._filter is None or not isinstance(self._actions, Iterator | AsyncIterator):
             self._filter = DuplicateFilter(policy, self._sketcher)
         return self._filter
@@ -173,7 +176,7 @@ class SketchedActions:
                     yield batch
                     batch = []
         except Exception:
-            if batch:  # what comes before an action that cannot be taken is handed on, as without a policy
+            if batch:  # pass on the actions before an invalid one, as without a policy
                 yield batch
             raise
         if batch:
@@ -197,7 +200,7 @@ def _drained(ready: deque[Any]) -> Iterator[Any]:
 
 
 def _ask(client: Any, questions: Questions) -> None:
-    """Answer the questions of a policy."""
+    """Run the requests of a policy."""
     answer: Any = None
     with suppress(StopIteration):
         while True:
@@ -207,7 +210,7 @@ def _ask(client: Any, questions: Questions) -> None:
 
 
 async def _ask_async(client: Any, questions: Questions) -> None:
-    """The same for coroutines."""
+    """Run the requests of a policy with an asynchronous client."""
     answer: Any = None
     with suppress(StopIteration):
         while True:
@@ -221,9 +224,9 @@ async def _ask_async(client: Any, questions: Questions) -> None:
 
 
 def _answer(client: Any, question: Question) -> Any:
-    """What the client returns, or the exception in its place."""
+    """Return the response of the client, or the exception that it raised."""
     try:
-        with options(enabled=False):  # a wrapped client would collapse what is looked for
+        with options(enabled=False):  # a wrapped client would collapse the duplicates
             return getattr(client, question.method)(body=question.body)
     except Exception as error:
         return error

@@ -1,7 +1,7 @@
-"""What a backfill does to documents: it gives them the sketch of their text, or takes their sketch away.
+"""The jobs of a backfill: add the sketch of its text to each document, or remove the stored sketches.
 
-Both change a document by an update that names nothing but our own fields. Writing whole documents back would send them
-through the ingest pipelines of the index, and would drop what the engine keeps out of `_source` (vectors).
+Both use partial updates that name only our own fields. Writing whole documents back would send them through the ingest
+pipelines of the index, and would drop fields that the engine keeps out of `_source`, such as vectors.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ndd_search.sketching.field import SketchField, are_keys, is_sketch_object, 
 from ndd_search.sketching.sketches import Sketch, sketch, sketch_many
 from ndd_search.text.numbers import number_signature
 
-_USUAL_KEYS = 8  # as CandidateSearch asks for
+_USUAL_KEYS = 8  # the default of CandidateSearch
 
 
 class Settings(Protocol):
-    """What a job is told, see backfill.Backfill."""
+    """The settings of a job, see backfill.Backfill."""
 
     @property
     def field(self) -> str: ...
@@ -37,7 +37,7 @@ class Settings(Protocol):
 
 
 class SketchDocuments(Job):
-    """Give documents the sketch of their text. compare: only where what is stored is another one."""
+    """Adds the sketch of its text to each document. compare: only if the stored sketch differs."""
 
     def __init__(self, settings: Settings, query: Mapping[str, Any], compare: bool = False) -> None:
         self._settings, self._query, self._compare = settings, query, compare
@@ -45,7 +45,7 @@ class SketchDocuments(Job):
 
     @property
     def search(self) -> Mapping[str, Any]:
-        """The whole `_source`: its numbers, its order of keys and our own fields decide what may be written."""
+        """Fetches the whole `_source`: its numbers, its order of keys and our own fields decide what may be written."""
         stored = [self._where.sketch, self._where.recipe, self._where.numbers] if self._compare else []
         return {"query": self._query, "_source": True, "docvalue_fields": stored}
 
@@ -55,38 +55,38 @@ class SketchDocuments(Job):
         texts = [text_of(hit.get("_source", {}), self._settings.fields) or "" for hit in hits]
         known = self._where.decode([hit.get("fields", {}) for hit in hits], recipe)
         return [
-            self._change(hit, text, made, stored)
-            for hit, text, made, stored in zip(hits, texts, sketch_many(texts, recipe), known, strict=True)
+            self._change(hit, text, new, stored)
+            for hit, text, new, stored in zip(hits, texts, sketch_many(texts, recipe), known, strict=True)
         ]
 
-    def _change(self, hit: Mapping[str, Any], text: str, made: Sketch, stored: Sketch | str) -> Any:
+    def _change(self, hit: Mapping[str, Any], text: str, new: Sketch, stored: Sketch | str) -> Any:
         settings, where, source = self._settings, self._where, hit.get("_source", {})
         if name := own_field(source, where, with_keys=settings.keys > 0):
-            return f"it has a field {name} of its own, which is no sketch"
+            return f"its field {name} is not a sketch"
         before = source.get(where.name) or {}
         wants_numbers = settings.numbers or before.get("numbers") is not None
         numbers = number_signature(text, settings.recipe) if wants_numbers else None
-        given_keys = listed(source.get(where.keys)) if are_keys(source.get(where.keys)) else []
-        # Keys that are stored must fit the new text, even where this run was not asked for any.
-        kept_keys = max(len(given_keys), _USUAL_KEYS) if given_keys or source.get(where.keys) == [] else 0
-        new = where.parts(made, settings.recipe, settings.keys or kept_keys, numbers)
-        if self._compare and _same(made, stored):
-            # Numbers that this run was not asked for need not be mapped, so what documents hold decides.
+        stored_keys = listed(source.get(where.keys)) if are_keys(source.get(where.keys)) else []
+        # Stored keys must fit the new text, even if this run was not asked to store keys.
+        kept_keys = max(len(stored_keys), _USUAL_KEYS) if stored_keys or source.get(where.keys) == [] else 0
+        parts = where.parts(new, settings.recipe, settings.keys or kept_keys, numbers)
+        if self._compare and _same(new, stored):
+            # If this run was not asked for numbers they may be unmapped: then compare with those in _source.
             known = where.numbers_in(hit.get("fields", {})) if settings.numbers else before.get("numbers")
             same_numbers = numbers in (None, known)
-            if same_numbers and (not before or new.get(where.keys, given_keys) == given_keys):
+            if same_numbers and (not before or parts.get(where.keys, stored_keys) == stored_keys):
                 return None
-        if before.get("duplicate_of") is not None and not _is_of(text, before):
-            new[where.name]["duplicate_of"] = None  # the mark was made for another text
-        # What was written before its field was mapped stands in _source already, and must be written once more.
-        return {"doc": new, "detect_noop": False}
+        if before.get("duplicate_of") is not None and not _is_sketch_of(text, before):
+            parts[where.name]["duplicate_of"] = None  # the mark belongs to another text
+        # A value written before its field was mapped is already in _source, and must be written once more.
+        return {"doc": parts, "detect_noop": False}
 
 
 class RemoveSketches(Job):
-    """Take the stored sketch and its keys away, where they are ours.
+    """Removes stored sketches and their keys; fields of the user's are left as they are.
 
-    scripts: whether the server runs scripts; then no trace is left. Else each field becomes null, which frees its space
-    and leaves the names in _source.
+    scripts: whether the server runs scripts, which remove the fields. Otherwise each field becomes null, which frees
+             its space but leaves its name in _source.
     """
 
     def __init__(self, where: SketchField, query: Mapping[str, Any], facts: IndexFacts, scripts: bool) -> None:
@@ -97,7 +97,7 @@ class RemoveSketches(Job):
 
     @property
     def search(self) -> Mapping[str, Any]:
-        """The whole `_source`, whose numbers an update could change."""
+        """Fetches the whole `_source`, because an update could change its numbers."""
         return {"query": self._query, "_source": True, "docvalue_fields": self._stored}
 
     def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
@@ -106,10 +106,10 @@ class RemoveSketches(Job):
 
     def _change(self, hit: Mapping[str, Any]) -> Mapping[str, Any] | str:
         where, source = self._where, hit.get("_source", {})
-        # Where the mapping keeps the object out of _source, the doc value tells.
+        # If the mapping excludes the object from _source, decide by the doc value.
         stored = source.get(where.name) or {"recipe": next(iter(hit.get("fields", {}).get(where.recipe, [])), None)}
         if not is_sketch_object(stored):
-            return f"its {where.name} is no sketch"
+            return f"its field {where.name} is not a sketch"
         names = [where.name, *([where.keys] if are_keys(source.get(where.keys)) and where.keys in source else [])]
         if not self._scripts:
             return {"doc": dict.fromkeys(names)}
@@ -118,7 +118,7 @@ class RemoveSketches(Job):
 
 
 def own_field(source: Mapping[str, Any], where: SketchField, with_keys: bool) -> str:
-    """The name of a field of the user's that a sketch would overwrite, "" for none."""
+    """The name of a field of the user's that a sketch would overwrite, "" if there is none."""
     if (there := source.get(where.name)) and not is_sketch_object(there):
         return where.name
     if with_keys and not are_keys(source.get(where.keys)):
@@ -126,16 +126,16 @@ def own_field(source: Mapping[str, Any], where: SketchField, with_keys: bool) ->
     return next((key for key in source if key.startswith(f"{where.name}.")), "")
 
 
-def _same(made: Sketch, stored: Sketch | str) -> bool:
+def _same(new: Sketch, stored: Sketch | str) -> bool:
     if isinstance(stored, str):
-        return stored == "empty" and not len(made)
-    return bool(stored.tolist() == made.tolist())
+        return stored == "empty" and not len(new)
+    return bool(stored.tolist() == new.tolist())
 
 
-def _is_of(text: str, stored: Mapping[str, Any]) -> bool:
-    """Whether a stored object holds the sketch of this text, by the recipe that it was made with."""
+def _is_sketch_of(text: str, stored: Mapping[str, Any]) -> bool:
+    """Whether a stored object holds the sketch of this text, made with the recipe that it names."""
     try:
         recipe = Recipe.parse(stored["recipe"])
-    except ValueError:  # STALE, or of another version of this library
+    except ValueError:  # it is STALE, or names a recipe of another version of this library
         return False
     return bool(sketch(text, recipe).tolist() == listed(stored.get("sketch")))

@@ -1,4 +1,4 @@
-"""Getting on with a server: errors by number, a rate that is kept, requests repeated later when it is busy."""
+"""Rate limit and retries with exponential back-off for requests to a server, and the HTTP status of its errors."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from ndd_search.errors import IndexUnusable
 Answer = TypeVar("Answer")
 
 BUSY = (429, 503)
-_LONGEST = 60.0  # seconds between two tries
-_TRIES = 12  # about eight minutes
+_LONGEST = 60.0  # seconds, the longest wait between two tries
+_TRIES = 12  # they take about eight minutes
 
 
 class Stopped(Exception):
-    """Somebody asked the work to stop."""
+    """The job was stopped by Retry.stop."""
 
 
 class Busy(IndexUnusable):
-    """The server has no room for a request that is a part of another one, see IndexUnusable."""
+    """The server is too busy for one request of a multi request; arguments as IndexUnusable."""
 
     status_code = 429
 
 
 class Retry:
-    """Shared by the threads of one job.
+    """The rate limit and the retries of one job, shared by its threads.
 
-    rate:  documents a second, None for as many as the server takes.
-    clock: seconds that never go back.
+    rate:  documents per second, None for no limit.
+    clock: a monotonic clock, in seconds.
     """
 
     def __init__(self, rate: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -42,16 +42,16 @@ class Retry:
         self._stop = Event()
 
     def stop(self) -> None:
-        """End every wait, now and later, with Stopped."""
+        """Make every current and later wait raise Stopped."""
         self._stop.set()
 
     def pause(self, seconds: float) -> None:
-        """Wait. Raises Stopped."""
+        """Wait. Raises Stopped after a call of `stop`."""
         if self._stop.wait(max(seconds, 0.0)):
             raise Stopped
 
     def admit(self, documents: int) -> None:
-        """Wait until so many more documents are within the rate."""
+        """Wait until the rate allows this many more documents."""
         with self._lock:
             now = self._clock()
             begin = max(now, self._free)
@@ -59,7 +59,7 @@ class Retry:
         self.pause(begin - now)
 
     def call(self, request: Callable[[], Answer]) -> Answer:
-        """The answer to a request, repeated while the server is busy; its last error when it stays so."""
+        """Run a request, again while the server is busy. Raises its last error if the server stays busy."""
         for wait in waits():
             try:
                 return request()
@@ -71,11 +71,11 @@ class Retry:
 
 
 def waits() -> list[float]:
-    """Seconds to wait after each try: 1, 2, 4, ... 60."""
+    """The seconds to wait after each try: 1, 2, 4, ... 60."""
     return [min(2.0**power, _LONGEST) for power in range(_TRIES)]
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status behind an error of either client, None when there is none (no connection)."""
+    """The HTTP status of an error of either client, None without one, as when the connection failed."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None

@@ -1,8 +1,8 @@
-"""Change the documents of a live index where they are, and never overwrite what somebody else has written meanwhile.
+"""Changes the documents of a live index in place, and never overwrites concurrent writes of others.
 
-Every change names the sequence number of the document it was made from; the engine refuses it when the document has
-changed since. Such documents are met again in the next pass. What there is to do is asked of the index itself, so a job
-that was killed goes on where it was.
+Every update names the sequence number of the document that it was made from. If the document has changed since, the
+engine refuses the update, and the next pass processes the document again. Each pass queries the index for the remaining
+documents, so a job that was killed can be run again to continue.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from ndd_search.indexing.exact import INEXACT, exact_reader
 from ndd_search.indexing.retry import BUSY, Retry, Stopped, waits
 from ndd_search.indexing.scan import Hits, Snapshot, snapshot
 
-_EXAMPLES = 5  # ids of documents that were left alone, for each reason
+_EXAMPLES = 5  # ids of skipped documents that are kept for each reason
 _INEXACT = "a number has more digits than the engine keeps in an update"
-
-_MOST_PASSES = 50  # over one index; each is smaller than the one before unless others write faster than we do
+_MOST_PASSES = 50  # over one index; each pass is smaller than the one before unless others write faster than the job
 
 
 class Job(Protocol):
-    """What is to be done with documents."""
+    """Selects documents, and makes the update of each."""
 
     @property
     def search(self) -> Mapping[str, Any]:
-        """The documents to look at, and what of them is needed: query, _source, docvalue_fields."""
+        """The search for the documents and what is needed of them: query, _source, docvalue_fields."""
 
     def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
-        """For each hit the body of an update, None for one that is right as it is, or why it must be left alone."""
+        """For each hit the body of an update, None if it needs no change, or the reason why it must not be changed."""
 
 
 @dataclass
 class LeftAlone:
-    """Documents that were not changed for one reason. examples: ids of the first of them."""
+    """Documents that were not changed, for one reason. examples: the first of their ids."""
 
     count: int = 0
     examples: list[str] = field(default_factory=list)
 
     def add(self, other: LeftAlone) -> None:
-        """Add another one to this."""
+        """Add the counts of another one."""
         self.count += other.count
         self.examples = (self.examples + other.examples)[:_EXAMPLES]
 
 
 @dataclass
 class Tally:
-    """What became of the documents.
+    """Counts of documents by result.
 
-    seen:      looked at, one seen in two passes counted twice.
-    written:   changed. Of these `noops` were the same already.
-    conflicts: changed by somebody else meanwhile, so left to the next pass. gone: deleted meanwhile.
-    refused:   documents the engine would not take, by its reason.
-    left:      documents that we did not change, because that would have changed more than the sketch; by reason.
+    seen:      read; a document read in two passes counts twice.
+    written:   updated. Of these, `noops` had the same content already.
+    conflicts: changed by somebody else after they were read, so left to the next pass.
+    gone:      deleted after they were read.
+    refused:   refused by the engine, by its reason.
+    left:      not changed, because the update would have changed more than the sketch; by reason.
     """
 
     seen: int = 0
@@ -69,7 +69,7 @@ class Tally:
     left: dict[str, LeftAlone] = field(default_factory=dict)
 
     def add(self, other: Tally) -> None:
-        """Add another one to this."""
+        """Add the counts of another one."""
         self.seen += other.seen
         self.written += other.written
         self.noops += other.noops
@@ -80,17 +80,18 @@ class Tally:
             self.left.setdefault(reason, LeftAlone()).add(those)
 
     def repeat(self, other: Tally) -> None:
-        """Add a later look at the same documents, in which those that cannot be changed are met again."""
+        """Add a later pass over the same documents. It replaces `refused` and `left`, which each pass counts anew."""
         self.refused.clear()
         self.left.clear()
         self.add(other)
 
 
 class Rewriter:
-    """Carries out jobs on one index.
+    """Runs jobs on one index.
 
-    size: documents in a page. slices: how many threads work side by side. on_progress: called with a number of
-    documents looked at for the first time or again, from any of the threads, one at a time.
+    size:        documents per page. slices: number of threads.
+    on_progress: called with the number of documents of each page, repeated ones included; from any of the threads, but
+                 never from two at once.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Rewriter:
         self._reader = exact_reader(client)
 
     def repeat(self, job: Job) -> Tally:
-        """Passes until one finds nothing it could change."""
+        """Run passes until one changes nothing."""
         total = Tally()
         for _ in range(_MOST_PASSES):
             tally = self.once(job)
@@ -117,18 +118,18 @@ class Rewriter:
             if not tally.written and not tally.conflicts:
                 break
             if not tally.written:
-                self.retry.pause(0.5)  # somebody is busy with the same documents
+                self.retry.pause(0.5)  # another writer is changing the same documents
         return total
 
     def once(self, job: Job) -> Tally:
-        """One pass over the index as it is now."""
+        """Run one pass over a snapshot of the index."""
         self.client.indices.refresh(index=self.index)
         total = Tally()
         with snapshot(self._reader, self.index, self.retry) as now, ThreadPoolExecutor(self.slices) as pool:
             parts = [pool.submit(self._part, now, job, (i, self.slices), total) for i in range(self.slices)]
             try:
                 done, _ = wait(parts, return_when=FIRST_EXCEPTION)
-            except BaseException:  # Ctrl-C comes to this thread alone
+            except BaseException:  # Ctrl-C interrupts only this thread
                 self.retry.stop()
                 raise
             if any(part.exception() for part in done):
@@ -165,7 +166,7 @@ class Rewriter:
         return tally
 
     def _send(self, waiting: list[Line], tally: Tally) -> list[Line]:
-        """Send some updates; returns those for which the server had no room."""
+        """Send updates; returns those that the server was too busy for."""
         if not waiting:
             return []
         body = [line for pair in waiting for line in pair]
@@ -181,7 +182,7 @@ class Rewriter:
             elif status == 404:
                 tally.gone += 1
             elif status in (401, 403):
-                remedy = "remove the block, or give this user the right to write; then run the same again"
+                remedy = "remove the block, or give this user the right to write; then run the same command again"
                 raise IndexUnusable(self.index, f"the server refuses to write: {_reason(result)}", remedy)
             elif status >= 400:
                 tally.refused[_reason(result)] += 1
@@ -195,7 +196,7 @@ Line = tuple[dict[str, Any], dict[str, Any]]
 
 
 def _update(hit: Mapping[str, Any]) -> dict[str, Any]:
-    """The line that says which document is meant, and as of when: the concrete index, the id, the routing."""
+    """The action line: concrete index, id, routing, and the sequence number that the document must still have."""
     where = {"_index": hit["_index"], "_id": hit["_id"]}
     if "_routing" in hit:
         where["routing"] = hit["_routing"]

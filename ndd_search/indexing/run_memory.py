@@ -1,4 +1,4 @@
-"""What is remembered of one run through a DuplicatePolicy: its writes, its last documents, the copies among them."""
+"""The memory of one run with a DuplicatePolicy: the last ids written, the last documents, and their copies."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.sketching.sketches import Sketch
 from ndd_search.writing.actions import Action
 
-_VERSIONED = {"version", "_version", "if_seq_no", "_if_seq_no"}  # a write with one of these cannot be repeated
+_VERSIONED = {"version", "_version", "if_seq_no", "_if_seq_no"}  # a write with one of these options cannot be repeated
 
 
 @dataclass(frozen=True, eq=False)
 class Write:
     """One action on its way to the index.
 
-    sketch:       of the document that it stores as a whole; empty where there is none to compare.
+    sketch:       of the document that it stores as a whole; empty if there is none to compare.
     changes_text: whether it may change the text of a document.
     """
 
@@ -30,27 +30,27 @@ class Write:
 
     @property
     def id(self) -> str | None:
-        """The id as the engine reads it: 5 and "5" are one document. None where the engine makes one."""
+        """The id as the engine reads it: 5 and "5" are the same. None if the engine generates it."""
         content = self.action.content
         id = content.get("_id") if isinstance(content, Mapping) else None
         return None if id is None else str(id).lower() if isinstance(id, bool) else str(id)
 
     @property
     def routing(self) -> str | None:
-        """The routing by which the document is looked up."""
+        """The routing value of the document."""
         content = self.action.content
         routing = content.get("_routing", content.get("routing"))
         return None if routing is None else str(routing)
 
     def marked(self, field: str, of: str) -> Any:
-        """What is handed on with the mark that this is a copy. field: the object that holds the sketch."""
+        """Return the action with the mark that it is a copy of a document. field: the object that holds the sketch."""
         content = self.action.content
         document = content.get("_source", content)
         document = {**document, field: {**document[field], "duplicate_of": of}}
         return {**content, "_source": document} if "_source" in content else document
 
     def again(self) -> Write | None:
-        """The write that replaces a marked document by the same one without the mark, None where none can."""
+        """Return the write that replaces a marked document by the same one without the mark; None if none can."""
         content = self.action.content
         if self.id is None or _VERSIONED & content.keys():
             return None
@@ -59,11 +59,11 @@ class Write:
 
 @dataclass(eq=False)
 class Original:
-    """A document that others may be copies of.
+    """A document of which others may be copies.
 
-    where:     the index or pattern in which its copies are looked for. index: the one that holds it.
-    handed_on: as the how-manieth action of this run, None where a search found it.
-    confirmed: whether a read in real time has found it with this sketch.
+    where:     the index or pattern that was searched. index: the index that holds it.
+    handed_on: its position among the actions passed on in this run, None if a search found it.
+    confirmed: whether a real-time read has found it with this sketch.
     """
 
     id: str | None
@@ -76,7 +76,7 @@ class Original:
 
 
 class Written:
-    """The ids that the stream wrote last, and whether each is there after that."""
+    """The ids of the last writes of the run, and whether a document exists under each after its write."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -86,7 +86,7 @@ class Written:
         return id in self._there
 
     def is_there(self, id: str) -> bool | None:
-        """None where the stream has not written it."""
+        """Whether a document exists under an id; None if the run has not written it."""
         return self._there.get(id)
 
     def note(self, id: str, there: bool) -> None:
@@ -98,7 +98,7 @@ class Written:
 
 
 class Recent:
-    """The last documents that were handed on unmarked, by their keys and ids."""
+    """The last documents that were passed on unmarked, indexed by their keys and ids."""
 
     def __init__(self, search: CandidateSearch, most: int) -> None:
         self._search, self._most = search, most
@@ -108,18 +108,19 @@ class Recent:
         self._next = 0
 
     def resembling(self, wanted: Sketch, where: str, but: str | None) -> list[tuple[float, Original]]:
-        """Those that resemble a sketch, with their similarity. but: the id of the document asked about."""
+        """Return those that resemble a sketch, with their similarity. but: an id to exclude."""
         keys = wanted[: self._search.keys].tolist()
-        met = Counter(number for key in keys for number in self._by_key.get(key, ()))
+        shared_keys = Counter(number for key in keys for number in self._by_key.get(key, ()))
         needed = self._search.needed(len(keys))
-        others = [number for number, shared in met.most_common() if shared >= needed]
-        known = [one for one in map(self._documents.__getitem__, others) if one.where == where]
-        known = [one for one in known if one.id is None or one.id != but][: self._search.examined]
-        similarity = self._search.similarities(wanted, [one.sketch for one in known])
-        return [(float(similarity[i]), known[i]) for i in np.flatnonzero(similarity).tolist()]
+        numbers = [number for number, shared in shared_keys.most_common() if shared >= needed]
+        candidates = [document for document in map(self._documents.__getitem__, numbers) if document.where == where]
+        candidates = [document for document in candidates if document.id is None or document.id != but]
+        candidates = candidates[: self._search.examined]
+        similarity = self._search.similarities(wanted, [document.sketch for document in candidates])
+        return [(float(similarity[i]), candidates[i]) for i in np.flatnonzero(similarity).tolist()]
 
     def add(self, document: Original) -> None:
-        """Remember a document; the oldest is forgotten where there are too many."""
+        """Remember a document, and forget the oldest if there are too many."""
         if not self._most:
             return
         number, self._next = self._next, self._next + 1
@@ -132,7 +133,7 @@ class Recent:
             self._forget(next(iter(self._documents)))
 
     def forget(self, id: str) -> None:
-        """Forget the document of an id, if it is remembered."""
+        """Forget the document with an id, if it is remembered."""
         if id in self._by_id:
             self._forget(self._by_id[id])
 
@@ -148,20 +149,20 @@ class Recent:
 
 
 class Copies:
-    """The last copies that were left out or marked, by the id of their original."""
+    """The last copies that were skipped or marked, by the id of their original."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._of: OrderedDict[Write, str | Original] = OrderedDict()
-        self._groups: dict[str | Original, tuple[Original, dict[Write, None]]] = {}  # by id, where there is one
+        self._groups: dict[str | Original, tuple[Original, dict[Write, None]]] = {}  # by id, if it has one
         self._by_id: dict[str, Write] = {}
 
     def original(self, id: str | None) -> Original | None:
-        """The document of an id, if others are kept as copies of it."""
+        """Return the document with an id, if copies of it are kept."""
         return self._groups[id][0] if id is not None and id in self._groups else None
 
     def keep(self, write: Write, original: Original) -> None:
-        """Keep a copy of a document; the oldest is let go where there are too many."""
+        """Keep a copy of a document, and forget the oldest if there are too many."""
         self._of[write] = key = original if original.id is None else original.id
         self._groups.setdefault(key, (original, {}))[1][write] = None
         if write.id is not None:
@@ -170,18 +171,18 @@ class Copies:
             self.forget(next(iter(self._of)))
 
     def of_id(self, id: str | None) -> Write | None:
-        """The copy with an id, if one is kept."""
+        """Return the copy with an id, if one is kept."""
         return None if id is None else self._by_id.get(id)
 
     def take(self, original: str) -> list[Write]:
-        """Let the copies of a document go; returns them in their order."""
+        """Forget the copies of a document; returns them in order."""
         copies = list(self._groups[original][1]) if original in self._groups else []
         for write in copies:
             self.forget(write)
         return copies
 
     def forget(self, write: Write) -> None:
-        """Let a copy go."""
+        """Forget a copy."""
         _, group = self._groups[original := self._of.pop(write)]
         del group[write]
         if not group:
@@ -191,7 +192,7 @@ class Copies:
 
 
 class LookUp:
-    """Documents to be read in real time, by the index that holds them and their id, and what was found."""
+    """A multi-get: the documents to read in real time, by index and id, and the responses."""
 
     def __init__(self) -> None:
         self._lines: dict[tuple[str, str], dict[str, Any]] = {}
@@ -199,33 +200,33 @@ class LookUp:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """What to ask for, as `_mget` has it."""
+        """The "docs" of the `_mget` request."""
         return list(self._lines.values())
 
     def add(self, index: str, id: str, routing: str | None, source: Sequence[str] = ()) -> None:
-        """Ask for a document. source: the fields of it that are read."""
+        """Add a document to the request. source: the fields to read."""
         if source or (index, id) not in self._lines:
             place = {} if routing is None else {"routing": routing}
             self._lines[index, id] = {"_index": index, "_id": id, **place, "_source": list(source) or False}
 
     def answered(self, documents: Sequence[Mapping[str, Any]]) -> None:
-        """Take the answers, in the order of the lines."""
+        """Store the "docs" of the response, which are in the order of `lines`."""
         self._answers = dict(zip(self._lines, documents, strict=True))
 
     def version(self, index: str, id: str) -> tuple[Any, Any] | None:
-        """The sequence number and primary term of a document, None where it was not found."""
+        """Return the sequence number and primary term of a document, None if it was not found."""
         answer = self._answers.get((index, id), {})
         return (answer.get("_seq_no"), answer.get("_primary_term")) if answer.get("found") is True else None
 
     def is_absent(self, index: str, id: str) -> bool:
-        """Whether it is known that there is no such document."""
+        """Whether the response says that there is no such document; False after an error."""
         answer = self._answers.get((index, id), {})
         error = answer.get("error")
         kind = error.get("type") if isinstance(error, Mapping) else None
         return answer.get("found") is False or kind == "index_not_found_exception"
 
     def has_sketch(self, document: Original, field: str) -> bool:
-        """Whether a document is stored with the sketch that is known of it. field: the object that holds sketches."""
+        """Whether a document is stored with its known sketch. field: the object that holds sketches."""
         answer = self._answers.get((document.index, document.id or ""), {})
         stored = answer.get("_source", {}).get(field)
         return isinstance(stored, Mapping) and stored.get("sketch") == document.sketch.tolist()

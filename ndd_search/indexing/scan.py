@@ -1,6 +1,6 @@
-"""Every hit of a query over an index as it was at one moment, page by page and in slices.
+"""Reads every hit of a query on a snapshot of an index, in pages and slices.
 
-By a point in time and `search_after` on `_shard_doc` where the server has them (Elasticsearch, OpenSearch 3.3), else by
+It uses a point in time and `search_after` on `_shard_doc` if the server has them (Elasticsearch, OpenSearch 3.3), else
 scroll.
 """
 
@@ -14,15 +14,15 @@ from typing import Any
 
 from ndd_search.indexing.retry import Retry, status_of
 
-_KEEP = "15m"  # what a page may take to be worked on; renewed by the next one
-_WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, no failed shard
+_KEEP = "15m"  # keep-alive: the longest time between two pages
+_WHOLE = {"allow_partial_search_results": False}  # an empty page must mean the end, not a failed shard
 
 Hits = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """An index as it was. point: the id of the point in time, None to scroll."""
+    """A snapshot of an index. point: the id of the point in time, None to use scroll."""
 
     client: Any
     index: str
@@ -30,7 +30,7 @@ class Snapshot:
     retry: Retry
 
     def pages(self, body: Mapping[str, Any], size: int, part: tuple[int, int] = (0, 1)) -> Iterator[Hits]:
-        """The hits of a search, `size` at a time. part: (i, n) for the i-th of n slices."""
+        """Yield the hits of a search in pages of `size`. part: (i, n) for the i-th of n slices."""
         sliced = {"slice": {"id": part[0], "max": part[1]}} if part[1] > 1 else {}
         body = {**body, **sliced, "size": size, "track_total_hits": False}
         return self._by_scroll(body) if self.point is None else self._by_point(body, self.point)
@@ -46,7 +46,7 @@ class Snapshot:
             point, after = response.get("pit_id", point), {"search_after": hits[-1]["sort"]}
 
     def _by_scroll(self, body: dict[str, Any]) -> Iterator[Hits]:
-        body = {**body, "sort": ["_doc"], "track_total_hits": True}  # a scroll may not leave out the total
+        body = {**body, "sort": ["_doc"], "track_total_hits": True}  # a scroll requires the total
         first = partial(self.client.search, index=self.index, body=body, scroll=_KEEP, **_WHOLE)
         response = self.retry.call(first)
         try:
@@ -60,7 +60,7 @@ class Snapshot:
 
 @contextmanager
 def snapshot(client: Any, index: str, retry: Retry) -> Iterator[Snapshot]:
-    """Hold on to an index as it is now, while the block lasts."""
+    """Yield a snapshot of an index; it is released at the end of the block."""
     point = _open(client, index)
     try:
         yield Snapshot(client, index, point, retry)
@@ -70,21 +70,21 @@ def snapshot(client: Any, index: str, retry: Retry) -> Iterator[Snapshot]:
 
 
 def _open(client: Any, index: str) -> str | None:
-    """A point in time, None where there is none or it cannot be paged through."""
+    """Open a point in time; None if the server has none, or cannot page through it."""
     try:
         if hasattr(client, "open_point_in_time"):
             point: str = client.open_point_in_time(index=index, keep_alive=_KEEP)["id"]
         else:
             point = client.create_pit(index=index, params={"keep_alive": _KEEP})["pit_id"]
     except Exception as error:
-        if status_of(error) in (400, 403, 404, 405):  # an old server or no permission: try a scroll
+        if status_of(error) in (400, 403, 404, 405):  # an old server, or no permission: use scroll
             return None
         raise
     try:
         client.search(body={"pit": {"id": point, "keep_alive": _KEEP}, "sort": ["_shard_doc"], "size": 1})
     except Exception as error:
         _close(client, point)
-        if status_of(error) == 400:  # OpenSearch before 3.3 knows no _shard_doc
+        if status_of(error) == 400:  # OpenSearch before 3.3 has no _shard_doc
             return None
         raise
     return point

@@ -1,6 +1,6 @@
-"""What a search engine must know about the stored fields, and what is wrong with a mapping that knows otherwise.
+"""The mapping and templates of the stored fields, and checks of existing mappings.
 
-The files in index_templates/ are these templates, written down; a test keeps both the same.
+The files in index_templates/ hold these templates; a test keeps them equal.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ Engine = Literal["elasticsearch", "opensearch"]
 Level = Literal["ok", "note", "warning", "error"]
 ENGINES: tuple[Engine, ...] = ("elasticsearch", "opensearch")
 VERSION = 2  # of the mapping below
-_PRIORITY = 501  # above the 100 and 200 of what Elasticsearch brings and Fleet installs
+_PRIORITY = 501  # above the 100 and 200 of the templates that Elasticsearch and Fleet install
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing seen in an index. level: "error" when sketches or documents suffer. remedy: what to do, "" if nothing.
+    """The result of one check of an index.
 
-    about: what was looked at, in a word or two.
+    level:  "error" if sketches or documents are lost or unusable. about: the subject of the check, in a word or two.
+    what:   what was found. remedy: what to do, "" if nothing.
     """
 
     level: Level
@@ -34,39 +35,39 @@ class Finding:
         return f"{self.what}; {self.remedy}" if self.remedy else self.what
 
 
-def properties(field: str = "ndd", keys: bool = False) -> dict[str, Any]:
-    """The mapping of what is stored under `field`, for "properties" of an index or a template.
+def mapping_properties(field: str = "ndd", keys: bool = False) -> dict[str, Any]:
+    """Return the mapping of the stored sketches, for "properties" of an index or a template.
 
-    keys: whether near-duplicates are to be looked for in the whole index.
+    field: the object that holds the sketch. keys: also map the keys, by which a whole index is searched for duplicates.
     """
     where = SketchField(field)
     stored: dict[str, Any] = {
         where.name: {
-            "dynamic": False,  # whatever else a pipeline writes into the object makes no new fields
+            "dynamic": False,  # other values that a pipeline writes into the object add no fields
             "properties": {
-                "sketch": {"type": "integer", "index": False},  # doc values only: half the space, nobody searches it
+                "sketch": {"type": "integer", "index": False},  # doc values only: never searched, half the space
                 "numbers": {"type": "integer", "index": False},  # compared by the guard numbers_must_match
-                "recipe": {"type": "keyword"},  # searched by backfill, counted by doctor
-                "duplicate_of": {"type": "keyword"},  # for collapse and filters of the engine's own
+                "recipe": {"type": "keyword"},  # queried by backfill, counted by doctor
+                "duplicate_of": {"type": "keyword"},  # for filters and the collapse of the engine
             },
         }
     }
     if keys:
-        stored[where.keys] = {"type": "keyword", "doc_values": False}  # looked up, never read
+        stored[where.keys] = {"type": "keyword", "doc_values": False}  # queried, never read
     return stored
 
 
 def component_template(field: str = "ndd", keys: bool = False) -> dict[str, Any]:
-    """The component template to name in `composed_of` of an index template; alone it does nothing."""
+    """Return the component template; it takes effect in index templates that name it in `composed_of`."""
     return {
-        "template": {"mappings": {"properties": properties(field, keys)}},
+        "template": {"mappings": {"properties": mapping_properties(field, keys)}},
         "version": VERSION,
         "_meta": {"managed_by": "ndd_search", "description": "Near-duplicate sketches of the documents"},
     }
 
 
 def index_template(component: str = "ndd", data_stream: bool = False) -> dict[str, Any]:
-    """An example of an index template that composes the component, complete with the fields of an article."""
+    """Return an example of an index template that uses the component, with the fields of an article."""
     fields: dict[str, Any] = {"title": {"type": "text"}, "body": {"type": "text"}, "url": {"type": "keyword"}}
     if data_stream:
         fields = {"@timestamp": {"type": "date"}, **fields}
@@ -81,15 +82,15 @@ def index_template(component: str = "ndd", data_stream: bool = False) -> dict[st
 
 
 def composed(template: Mapping[str, Any], component: str = "ndd") -> dict[str, Any]:
-    """A user's index template, as the engine returned it, with our component as the last it is composed of."""
+    """Return a user's index template with our component as the last of `composed_of`."""
     names = [name for name in template.get("composed_of", []) if name != component]
-    # Elasticsearch 9 returns dates that it refuses to take back.
+    # Elasticsearch 9 returns dates that it refuses in a request.
     kept = {key: value for key, value in template.items() if not key.startswith(("created_date", "modified_date"))}
     return {**kept, "composed_of": [*names, component]}
 
 
 def files() -> dict[str, dict[str, Any]]:
-    """The files of index_templates/, by name."""
+    """Return the content of the files of index_templates/, by name."""
     return {
         f"{engine}/{name}.json": content
         for engine in ENGINES
@@ -103,7 +104,7 @@ def files() -> dict[str, dict[str, Any]]:
 
 
 def check_mapping(mapping: Mapping[str, Any], field: str = "ndd") -> Iterator[Finding]:
-    """What is wrong with the mapping of an index ("mappings" of GET index), as far as sketches go."""
+    """Yield the problems of a mapping ("mappings" of GET index) that concern sketches."""
     yield from _check_object(mapping, field)
     yield from _check_source(mapping, field)
 
@@ -112,19 +113,24 @@ def _check_object(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
     where, fields = SketchField(field), mapping.get("properties", {})
     found = fields.get(field)
     if found is None:
-        yield Finding("error", "mapping", f"there is no field {field}", "run ndd-search backfill, or put the template")
+        yield Finding(
+            "error", "mapping", f"there is no field {field}", "run ndd-search backfill, or install the template"
+        )
         return
     if "properties" not in found:
         kind = found.get("type", "object")
         yield Finding(
-            "error", "mapping", f"{field} is a field of type {kind}, not our object", "choose another name: --field"
+            "error",
+            "mapping",
+            f"{field} is a field of type {kind}, not an object with sketches",
+            "choose another name: --field",
         )
         return
     yield from _check_sketch(where, found["properties"].get("sketch"))
     recipe = found["properties"].get("recipe", {}).get("type")
     if recipe != "keyword":
         what = f"{where.recipe} is {recipe or 'not mapped'}, not keyword (dynamic mapping makes it text)"
-        remedy = "put the template first next time; here use another name (--field ndd_2) and run backfill"
+        remedy = "use another name (--field ndd_2) and run backfill; for new indexes install the template first"
         yield Finding("error", "mapping", what, remedy)
     if (numbers := found["properties"].get("numbers")) and numbers.get("type") not in ("integer", "long"):
         what = f"{where.numbers} is {numbers.get('type')}, not integer: numbers_must_match cannot read it"
@@ -134,9 +140,9 @@ def _check_object(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
 
 
 def _check_sketch(where: SketchField, found: Mapping[str, Any] | None) -> Iterator[Finding]:
-    new_index = "new indexes: put the template; this one: reindex into a new index when its space matters"
+    new_index = "install the template for new indexes; reindex this one if its space matters"
     if found is None:
-        remedy = "run ndd-search backfill, or put the template"
+        remedy = "run ndd-search backfill, or install the template"
         yield Finding("error", "mapping", f"{where.sketch} is not mapped", remedy)
     elif found.get("type") not in ("integer", "long"):
         remedy = "choose another name: --field"
@@ -148,7 +154,7 @@ def _check_sketch(where: SketchField, found: Mapping[str, Any] | None) -> Iterat
         what = f"{where.sketch} is an indexed {found['type']} (dynamic mapping makes these): about twice the space"
         yield Finding("warning", "mapping", what, new_index)
     elif found.get("type") == "long":
-        yield Finding("note", "mapping", f"{where.sketch} is long where integer is enough; it costs no more")
+        yield Finding("note", "mapping", f"{where.sketch} is long, although integer is enough; this costs no space")
 
 
 def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
@@ -158,31 +164,31 @@ def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
         remedy = "sketch documents before they are indexed: ndd.with_sketches"
         yield Finding("error", "_source", "_source is disabled, so backfill has no text to sketch", remedy)
     elif any(name in (field, f"{field}.*", f"{field}.sketch", f"{field}*") for name in excluded):
-        what = f"_source leaves out {field}: every partial update, update by query and reindex drops the sketch"
-        yield Finding("warning", "_source", what, "only append, or run backfill after such updates")
+        what = f"_source excludes {field}: every partial update, update by query and reindex drops the sketch"
+        yield Finding("warning", "_source", what, "never update documents, or run backfill after updates")
     if others := kept_out_of_source(mapping, field):
-        what = f"_source leaves out {', '.join(others)}: every update of a document loses them, and so would backfill"
+        what = f"_source excludes {', '.join(others)}: every update of a document loses them, and so would backfill"
         yield Finding(
-            "warning", "_source", what, "use ndd.with_sketches, or reindex from where the documents come from"
+            "warning", "_source", what, "use ndd.with_sketches, and index the documents again from their source"
         )
 
 
 def holds_sketches(mapping: Mapping[str, Any], field: str) -> bool:
-    """Whether a field is mapped as sketches are, by a template or by the engine itself."""
+    """Whether a field is mapped as sketches are, by a template or by dynamic mapping."""
     fields = mapping.get("properties", {}).get(field, {}).get("properties", {})
     kinds = [fields.get(name, {}).get("type") for name in ("sketch", "recipe")]
     return kinds[0] in ("integer", "long") and kinds[1] in ("keyword", "text")
 
 
 def is_mapped(mapping: Mapping[str, Any], path: str) -> bool:
-    """Whether a mapping has a field, or an object, of this name."""
+    """Whether a mapping has a field or an object of this name."""
     head, _, rest = path.partition(".")
     found = mapping.get("properties", {}).get(head)
     return found is not None and (not rest or is_mapped(found, rest))
 
 
 def kept_out_of_source(mapping: Mapping[str, Any], field: str = "ndd") -> list[str]:
-    """What the mapping keeps out of _source, other than our own fields."""
+    """Return the fields that the mapping excludes from _source, except our own."""
     source = mapping.get("_source", {})
     included = [f"all but {', '.join(source['includes'])}"] if source.get("includes") else []
     ours = SketchField(field)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 
+from ndd_search.text.printable import safe
+
 # A word, or a character of a script without spaces, with the punctuation and spaces that follow.
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"([{_UNSPACED}]|[^\W{_UNSPACED}]+)[^\w]*")
-_JOINERS = "\u200c\u200d"  # not printable, but parts of words in Persian and the scripts of India
 _MOST = 1500  # words of a text that are compared; longer texts would take seconds
 _AROUND = 12  # words shown at each end of a shortened equal stretch
 _SHOWN = 160  # words of a text that are shown
@@ -38,12 +39,6 @@ def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
             if words:
                 side += [Piece(text, kind != "equal") for text in _stretch(words, whole=kind != "equal")]
     return _cut(sides[0]), _cut(sides[1])
-
-
-def safe(text: str) -> str:
-    """Text that shows itself and does nothing else: unprintable characters become spaces, runs of them one."""
-    shown = "".join(one if one.isprintable() or one in _JOINERS else " " for one in text)
-    return " ".join(shown.split())
 
 
 def _words(text: str) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 from ndd_search.sketching.estimates import standard_error
 from ndd_search.sketching.field import SketchField
 from ndd_search.text.shingles import shingle_texts
@@ -99,7 +99,7 @@ def mapping(engine: Engine, sketches: bool = True) -> dict[str, Any]:
     fields = {**FIELDS, **({"vector": VECTOR} if engine.family == "elasticsearch" else {})}
     return {
         "settings": {"number_of_shards": 2, "number_of_replicas": 0},
-        "mappings": {"properties": {**fields, **(properties() if sketches else {})}},
+        "mappings": {"properties": {**fields, **(mapping_properties() if sketches else {})}},
     }
 
 

@@ -11,7 +11,7 @@ import opensearchpy
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, Library, bulk
 from tests.wrapping.library import actions, mapping
@@ -83,7 +83,7 @@ def test_whatever_is_stored_beside_a_sketch_is_hidden_and_shown_to_him_who_names
     strategy: str, engine: Engine, index: str, connect: Connect
 ) -> None:
     made = mapping(engine)
-    made["mappings"]["properties"].update(properties(keys=True))
+    made["mappings"]["properties"].update(mapping_properties(keys=True))
     documents = [{**one, "ndd": None} for one in actions(index, engine)]
     with engine.client() as client:
         client.indices.create(index=index, body=made)
@@ -277,7 +277,7 @@ def test_a_vector_that_is_read_and_saved_stays_in_the_index(engine: Engine, inde
         client.indices.create(
             index=index,
             body=mapping(engine)
-            | {"mappings": {"properties": {"vector": {"type": "dense_vector", "dims": 2}, **properties()}}},
+            | {"mappings": {"properties": {"vector": {"type": "dense_vector", "dims": 2}, **mapping_properties()}}},
         )
         bulk(
             engine,

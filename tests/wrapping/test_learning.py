@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.learned import Counted, Learned, LearnedOfCaller, LearnedOfTarget, View
 from ndd_search.paging.cache import cache_key
@@ -142,7 +142,7 @@ def test_an_index_that_refuses_what_we_read_loses_no_hit_beside_others(
     strategy: str, engine: Engine, index: str, library: Library, connect: Connect
 ) -> None:
     made = mapping(engine)
-    made["mappings"]["properties"] = {**FIELDS, **properties(), "site": {"type": "text"}}
+    made["mappings"]["properties"] = {**FIELDS, **mapping_properties(), "site": {"type": "text"}}
     made["mappings"]["properties"]["ndd"]["properties"]["sketch"] = {"type": "integer", "doc_values": False}
     with engine.client() as client:
         client.indices.create(index=index, body=made)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Library, bulk
 from tests.wrapping.library import BAR, RECIPE, actions, documents, expected
@@ -26,7 +26,7 @@ def stream(engine: Engine) -> Iterator[str]:
             "data_stream": {},
             "template": {
                 "settings": {"number_of_replicas": 0},
-                "mappings": {"properties": {"@timestamp": {"type": "date"}, **properties()}},
+                "mappings": {"properties": {"@timestamp": {"type": "date"}, **mapping_properties()}},
             },
         }
         caller = Caller(client, asynchronous=False)

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 
 import ndd_search as ndd
+from ndd_search.indexing.ingest import sketch_fields
 from tests.engines.find import Engine
 from tests.wrapping.conftest import body_of
 from tests.wrapping.library import BAR, RECIPE, documents, mapping
@@ -95,7 +96,7 @@ class Worker:
         """Nearly every text is a near-duplicate of another one's; a sketch may be lacking."""
         text = self._rng.choice(documents()[:40])
         source = {"title": text["title"], "body": text["body"], "price": self._rng.randrange(10**6)}
-        return ndd.sketch_fields(source, ["title", "body"], recipe=RECIPE) if self._rng.random() < 0.8 else source
+        return sketch_fields(source, ["title", "body"], recipe=RECIPE) if self._rng.random() < 0.8 else source
 
     def _name(self) -> str:
         return f"{self.number}-{self._rng.randrange(IDS)}"

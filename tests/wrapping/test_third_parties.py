@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Library
 from tests.wrapping.library import BAR, RECIPE, documents, expected, text_of
@@ -67,7 +67,7 @@ def test_the_bm25_retriever_of_elasticsearch_haystack_comes_to_an_end(engine: En
         pytest.skip("a retriever of Elasticsearch")
     from ndd_search.clients.elasticsearch import Transport
 
-    mapping = {"properties": {"content": {"type": "text"}, **properties()}}
+    mapping = {"properties": {"content": {"type": "text"}, **mapping_properties()}}
     chosen = Transport.using(min_similarity=BAR, window=40)
     store = stores.ElasticsearchDocumentStore(
         hosts=engine.url, index=index, custom_mapping=mapping, transport_class=chosen, request_timeout=60
@@ -93,7 +93,7 @@ def test_the_bm25_retriever_of_opensearch_haystack_fills_its_page(engine: Engine
         pytest.skip("a retriever of OpenSearch")
     from ndd_search.clients.opensearch import Transport
 
-    mapping = {"properties": {"content": {"type": "text"}, **properties()}}
+    mapping = {"properties": {"content": {"type": "text"}, **mapping_properties()}}
     chosen = Transport.using(min_similarity=BAR, window=40)
     store = stores.OpenSearchDocumentStore(
         hosts=engine.url, index=index, mappings=mapping, settings={}, transport_class=chosen, timeout=60

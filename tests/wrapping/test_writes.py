@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import properties
+from ndd_search.indexing.templates import mapping_properties
 from ndd_search.rest.request import Request
 from ndd_search.writing.writes import SketchedWrites
 from tests.engines.find import MODULES, Engine
@@ -42,7 +42,7 @@ def test_a_document_that_is_read_changed_and_saved_has_the_sketch_of_its_new_tex
         price = library.Integer()
 
     with engine.client() as plain, engine.client() as client:
-        plain.indices.create(index=index, body={"mappings": {"properties": properties()}})
+        plain.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         ndd.wrap(client, sketch={f"{index}*": ["body"]})
 
         def stored(id: str) -> dict[str, Any]:

@@ -18,11 +18,11 @@ _READ_AS = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gb18030", "gbk"
 
 
 class FileText(NamedTuple):
-    """What a file says. title: of an HTML page, else "". legible: whether all its bytes were of its encoding."""
+    """The text of a file. title: of an HTML page, else "". is_legible: whether all bytes were valid in its encoding."""
 
     title: str
     text: str
-    legible: bool
+    is_legible: bool
 
 
 def is_html(path: Path) -> bool:
@@ -30,25 +30,25 @@ def is_html(path: Path) -> bool:
 
 
 def read_file(path: Path, main_text: bool = False) -> FileText:
-    """The text of a file; of .html what a reader would see.
+    """Read the text of a file; of .html the text that a browser shows.
 
-    The encoding is that of a byte order mark, of an HTML page the one that the page names, else UTF-8; an HTML page
-    that names none and is no UTF-8 is read as windows-1252, as browsers do. Other bytes become U+FFFD.
-    main_text: of .html only the article, without navigation and the like (see main_text_of).
-    Raises MissingExtra for .html without the extra "html", OSError.
+    The encoding is that of a byte order mark, else the one that an HTML page names, else UTF-8. An HTML page that names
+    none and is not UTF-8 is read as windows-1252, as browsers do. Invalid bytes become U+FFFD.
+    main_text: read only the article of .html, without navigation, headers and footers (see main_text_of).
+    Raises MissingExtra for .html without the extra "html", and OSError.
     """
     html = is_html(path)
-    text, legible = _decoded(path.read_bytes(), html)
+    text, is_legible = _decoded(path.read_bytes(), html)
     if not html:
-        return FileText("", text, legible)
+        return FileText("", text, is_legible)
     body = (main_text_of(text) if main_text else None) or strip_markup(text)
-    return FileText(title_of(text), body, legible)
+    return FileText(title_of(text), body, is_legible)
 
 
 def main_text_of(page: str) -> str | None:
-    """The article of an HTML page, without navigation, headers and footers; None when there is none to be found.
+    """Return the article of an HTML page, without navigation, headers and footers; None if none is found.
 
-    Raises MissingExtra without the extra "main-text".
+    Raises MissingExtra if the extra "main-text" is not installed.
     """
     try:
         import trafilatura
@@ -56,31 +56,30 @@ def main_text_of(page: str) -> str | None:
         if error.name != "trafilatura":
             raise
         raise MissingExtra("--main-text", "trafilatura", "main-text") from None
-    found: str | None = trafilatura.extract(page, include_comments=False)
-    return found
+    article: str | None = trafilatura.extract(page, include_comments=False)
+    return article
 
 
 def read_text(path: str, stdin: IO[str]) -> str:
-    """The text of a file, as in a folder of texts, or of standard input for "-".
+    """Read the text of a file as read_file does, or standard input for "-".
 
-    Raises InvalidDocument for what is not of the encoding that it names, MissingExtra for .html without the extra
-    "html".
+    Raises InvalidDocument if the text is not valid in its encoding, MissingExtra for .html without the extra "html".
     """
     if path == "-":
         try:
             return stdin.read() if stdin else ""
         except UnicodeDecodeError as error:
-            raise InvalidDocument(path, f"it is no UTF-8 text: {error.reason}", "convert it") from None
-    found = read_file(Path(path))
-    if not found.legible:
+            raise InvalidDocument(path, f"it is not UTF-8 text: {error.reason}", "convert it to UTF-8") from None
+    file = read_file(Path(path))
+    if not file.is_legible:
         html = is_html(Path(path))
-        problem = "it has bytes that are not of the encoding that it names" if html else "it is no UTF-8 text"
-        raise InvalidDocument(path, problem, "convert it")
-    return found.text
+        problem = "it has bytes that are not valid in the encoding that it names" if html else "it is not UTF-8 text"
+        raise InvalidDocument(path, problem, "convert it to UTF-8")
+    return file.text
 
 
 def _decoded(raw: bytes, html: bool) -> tuple[str, bool]:
-    """The text of some bytes, and whether all of them were of the encoding."""
+    """Decode the bytes of a file; also return whether all of them were valid in the encoding."""
     marked = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
     named = marked or (_charset(raw) if html else None)
     for encoding in [named] if named else ["utf-8", "cp1252"] if html else ["utf-8"]:
@@ -92,14 +91,14 @@ def _decoded(raw: bytes, html: bool) -> tuple[str, bool]:
 
 
 def _charset(raw: bytes) -> str | None:
-    """The encoding that an HTML page names, None when it names none that is known."""
-    found = _CHARSET.search(raw[:_HEAD])
-    if found is None:
+    """The encoding that an HTML page names, None if it names none or an unknown one."""
+    match = _CHARSET.search(raw[:_HEAD])
+    if match is None:
         return None
     try:
-        name = codecs.lookup(found[1].decode()).name
+        name = codecs.lookup(match[1].decode()).name
     except (LookupError, UnicodeDecodeError):
         return None
-    if name.startswith(("utf-16", "utf-32")):  # the page could not be read so far if that were true
+    if name.startswith(("utf-16", "utf-32")):  # it cannot be: then the name could not have been read as ASCII
         return "utf-8"
     return _READ_AS.get(name, name)

@@ -1,0 +1,1 @@
+"""Reads documents from files, standard input and folders of texts."""
