@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.matching.decision import PLAIN
 from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.reports.side_by_side import side_by_side
 from ndd_search.text.printable import safe
 from ndd_search.tuning.answers import AnswerFile, read_answers
 from ndd_search.tuning.belief import CREDIBLE, ENOUGH, Tuning
-from ndd_search.tuning.marked import side_by_side
 from ndd_search.tuning.pages import BARS, SETTINGS, FoundHit, Pages, Pair, ResultPage, look_at, samples
 from ndd_search.tuning.sources import FolderSource, read_queries
 from ndd_search.tuning.summary import effects, facts, settings_of, verdict

@@ -1,1 +1,1 @@
-"""HTML pages, SVG plots and Markdown tables, shared by evaluation and tuning."""
+"""HTML pages, SVG plots, Markdown tables and marked texts, shared by the reports of evaluation, tuning and commands."""

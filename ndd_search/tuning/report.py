@@ -7,11 +7,11 @@ from html import escape
 
 from ndd_search.reports.html import document, html_table
 from ndd_search.reports.plots import COLOURS
+from ndd_search.reports.side_by_side import Piece, side_by_side
 from ndd_search.reports.tables import markdown
 from ndd_search.text.printable import safe
 from ndd_search.tuning.answers import WORDS
 from ndd_search.tuning.belief import Tuning
-from ndd_search.tuning.marked import Piece, side_by_side
 from ndd_search.tuning.pages import BARS, Pair, samples
 from ndd_search.tuning.summary import effects, overview, verdict
 
