@@ -305,7 +305,9 @@ def test_an_index_blocked_in_the_middle_ends_the_run_with_what_the_server_says(e
         ({"_source": {"excludes": ["vector"]}}, "which every update of a document would lose"),
     ],
 )
-def test_an_index_that_would_suffer_is_left_alone(engine: Engine, index: str, mapping: dict, words: str) -> None:
+def test_an_index_that_would_suffer_is_left_alone(
+    engine: Engine, index: str, mapping: dict[str, Any], words: str
+) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": mapping})
         fill(client, index, [{"id": "1", "text": TEXT}])
@@ -378,7 +380,7 @@ def test_what_a_busy_server_turns_away_is_sent_again_later(
 def test_a_rate_is_kept_over_all_threads_and_stopping_ends_every_wait() -> None:
     began = time.monotonic()
     retry = Retry(rate=1_000)
-    threads = [threading.Thread(target=lambda: [retry.admit(10) for _ in range(10)]) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: [retry.admit(10) for _ in range(10)]) for _ in range(3)]  # type: ignore[func-returns-value]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -399,6 +401,6 @@ def test_a_rate_is_kept_over_all_threads_and_stopping_ends_every_wait() -> None:
         ({"fields": ["text"], "rate": 0}, "rate must be above 0"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings: dict, message: str) -> None:
+def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Backfill(index="news", **settings)

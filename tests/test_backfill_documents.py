@@ -17,6 +17,7 @@ from ndd_search.indexing.exact import INEXACT, exact_reader
 from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.templates import mapping_properties
 from ndd_search.sketching.field import SketchField
+from ndd_search.text.numbers import number_signature
 from tests.engines.find import Engine
 from tests.indexed import RECIPE, stored
 from tests.test_backfill import TEXT, backfill, command, fill, run
@@ -226,7 +227,7 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
         after = {key: hit["_source"] for key, hit in stored(client, index).items()}
         assert after["same"] == {"id": "same", **made}
         for name, text in (("changed", f"{OTHER} 7"), ("emptied", ""), ("stale", OTHER)):
-            wanted = SketchField().parts(ndd.sketch(text), RECIPE, 8, ndd.numbers.number_signature(text, RECIPE))
+            wanted = SketchField().parts(ndd.sketch(text), RECIPE, 8, number_signature(text, RECIPE))
             found = {key: after[name][key] for key in ("ndd", "ndd_keys")}
             assert found["ndd"].pop("duplicate_of") is None
             assert found == wanted

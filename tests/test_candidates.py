@@ -139,7 +139,7 @@ def test_at_most_one_in_a_hundred_pairs_at_the_bar_shares_too_few_keys(keys: int
     ("settings", "message"),
     [({"keys": 0}, "keys must be 1"), ({"examined": 0}, "examined must be"), ({"min_similarity": 0.0}, "above 0")],
 )
-def test_settings_that_cannot_be_are_refused(settings: dict, message: str) -> None:
+def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         CandidateSearch(**settings)
 

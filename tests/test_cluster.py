@@ -185,7 +185,7 @@ def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine
                 lambda: client.cluster.delete_component_template(name=index),
             ):
                 with suppress(Exception):
-                    delete()
+                    delete()  # type: ignore[no-untyped-call]
 
 
 def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_changed(engine: Engine, index: str) -> None:

@@ -169,7 +169,7 @@ def test_the_allocator_of_the_process_is_changed_only_for_whoever_asks(
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'colapse'"):
-        _ = ndd_search.colapse
+        _ = ndd_search.colapse  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -275,7 +275,7 @@ def test_who_waits_for_another_gets_his_page_as_soon_as_it_is_there() -> None:
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(driver.handle, SEARCH, slow.send)
         slow.asked.wait(60)
-        other = pool.submit(driver.handle, SEARCH, slow.send, 10.0)
+        other = pool.submit(driver.handle, SEARCH, slow.send, 10.0)  # type: ignore[arg-type]
         slow.go_on.set()
         assert other.result().body["hits"] == first.result().body["hits"]
         assert len(slow.sent) == 1
@@ -296,7 +296,7 @@ def test_an_msearch_as_text_is_read_though_a_query_holds_what_python_takes_for_t
 
 
 def test_answers_to_several_searches_are_told_apart_or_all_wrong() -> None:
-    hits = {"hits": {"hits": []}}
+    hits: dict[str, Any] = {"hits": {"hits": []}}
     good = Answer({"responses": [{**hits, "status": 200}, {"error": "x", "status": 404}]})
     first, second = good.apart(2)
     assert first.has_hits

@@ -270,7 +270,7 @@ def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_wha
     bodies = [
         {"query": {"match": {"text": one["query"]}}, "size": 1, "from": 5, "_source": False} for one in queries[:5]
     ]
-    broken = {"query": {"nonsense": {}}}
+    broken: dict[str, Any] = {"query": {"nonsense": {}}}
     file.write_text("\n".join(map(json.dumps, [*queries[5:30], *bodies, broken])))
     with engine.client() as client:
         filled(client, index, some)

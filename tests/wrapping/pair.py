@@ -91,7 +91,7 @@ class Pair:
 def told(returned: Any) -> str:
     """A method's value with what can be known of it."""
     meta = getattr(returned, "meta", None)
-    facts = (meta.status, sorted(meta.headers.items())) if hasattr(meta, "status") else ()
+    facts = (meta.status, sorted(meta.headers.items())) if hasattr(meta, "status") else ()  # type: ignore[union-attr]
     return f"{type(returned)} {facts} {getattr(returned, 'body', returned)!r}"
 
 

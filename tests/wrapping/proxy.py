@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         size = int(self.headers.get("Content-Length") or 0)
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Passed(self.command, self.path, headers, self.rfile.read(size))
-        answer = self.proxies[self.server.server_address[1]].forward(request)
+        answer = self.proxies[self.server.server_address[1]].forward(request)  # type: ignore[index]
         if answer is None:
             self.close_connection = True
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -40,7 +40,7 @@ def form(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def forms(engine: Engine, index: str) -> Iterator[str]:
+def forms(engine: Engine, index: str) -> str:
     """An index of different documents that all fill one form."""
     with engine.client() as client:
         client.indices.create(index=index, body=mapping(engine))
@@ -186,7 +186,7 @@ def test_callers_without_end_cost_one_request_more_where_there_are_no_sketches(
     expected = connect(proxy.url, wrapped=False).search(index=library.bare, body=SEARCH)
     for body, hits in ((SEARCH, expected["hits"]["hits"]), (NOTHING, [])):
         caller, now = connect(proxy.url, cache=False), [0.0]
-        settings_of(caller).clock = lambda now=now: now[0]
+        settings_of(caller).clock = lambda now=now: now[0]  # type: ignore[misc]
         proxy.reset()
         for number in range(45):
             now[0] = number * 4.0

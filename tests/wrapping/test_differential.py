@@ -181,7 +181,7 @@ def document_class(pair: Pair) -> Any:
         )
     base = getattr(module, "AsyncDocument", None) if pair.asynchronous else module.Document
 
-    class Article(base):  # type: ignore[misc]
+    class Article(base):  # type: ignore[misc, valid-type]
         class Index:
             name = "idx"
 

@@ -217,7 +217,7 @@ def test_a_first_answer_that_is_partial_is_not_mixed_with_a_later_one(
     partial = connect(wrapped=False).search(index=library.news, body=asked)
     for number, said in enumerate(({"timed_out": True}, {"_shards": {"total": 2, "successful": 1, "failed": 1}})):
         hits = {**partial["hits"], "hits": partial["hits"]["hits"][: 20 - number]}  # and one that is short as well
-        body = json.dumps({**partial, **said, "hits": hits}).encode()
+        body = json.dumps({**partial, **said, "hits": hits}).encode()  # type: ignore[dict-item]
         proxy.reset(lambda number, _, body=body: None if number else Harm(status=200, body=body))  # type: ignore[misc]
         answer = connect(proxy.url, strategy="one_phase", frequency_table=False).search(index=library.news, body=LONG)
         assert len(proxy.searches) == 1

@@ -289,7 +289,7 @@ def test_a_vector_that_is_read_and_saved_stays_in_the_index(engine: Engine, inde
             ),
         )
     for _ in range(2):
-        (found,) = caller.run(story_class.search(**where).query("match", body="market").execute())
+        (found,) = caller.run(story_class.search(**where).query("match", body="market").execute())  # type: ignore[attr-defined]
         assert list(found.vector) == [1.0, 0.5]
         found.title = "changed"
         caller.run(found.save(**where, refresh=True))
