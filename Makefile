@@ -63,7 +63,7 @@ test-third-parties: $(THIRD)/dev-installed  ## retrievers of LangChain and Hayst
 lint: $(VENV)/dev-installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy --strict ndd_search tests/engines
+	$(VENV)/bin/mypy --strict ndd_search tests benchmarks
 
 clean:
 	rm -rf $(VENV) $(OLDER) $(THIRD) $(MINIMUM) $(BARE)* build
