@@ -1,4 +1,4 @@
-"""Backfill on live servers: what it writes and what it leaves alone, while others write, and when it is killed."""
+"""Backfill on live servers: what it writes and leaves alone, with concurrent writes, and when it is killed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def backfill(
 
 
 def fill(client: Any, index: str, documents: Sequence[dict[str, Any]], **action: Any) -> None:
-    """Index documents as somebody does who has never heard of sketches."""
+    """Index documents without sketches."""
     for start in range(0, len(documents), 500):
         lines = [
             line
@@ -71,7 +71,7 @@ def test_an_index_filled_without_us_gets_all_its_sketches_and_a_second_run_does_
 
 @contextmanager
 def writing(engine: Engine, index: str, write: Callable[[Any], None]) -> Iterator[None]:
-    """Somebody else who writes while the block runs."""
+    """Write from another thread while the block runs."""
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -345,7 +345,7 @@ def test_documents_the_server_will_not_take_are_counted_and_do_not_keep_it_runni
 
 
 class Busy:
-    """The real client, with a server in front of it that has no room for half of what it gets, three times."""
+    """Use the real client with a server that rejects half of the documents as too many, three times."""
 
     def __init__(self, client: Any) -> None:
         self._client, self.refused = client, 0

@@ -1,4 +1,4 @@
-"""The default decision: what it asks of a pair, and what it never does."""
+"""The default decision: the bar of a pair, and its invariants."""
 
 import json
 

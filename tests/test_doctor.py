@@ -1,4 +1,4 @@
-"""Doctor on live servers: each thing that is wrong is told with what to do, and an index that is well is called so."""
+"""Doctor on live servers: every fault is reported with a remedy, and an index without faults is reported as such."""
 
 from __future__ import annotations
 

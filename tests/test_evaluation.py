@@ -1,4 +1,4 @@
-"""The evaluation: its figures against slow definitions, its methods against what they promise."""
+"""The evaluation: its figures against slow reference definitions, its methods against their documentation."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Actions go through with_sketches: what gets a sketch, what does not, in what order and with how much read ahead."""
+"""Actions through with_sketches: which get a sketch, in which order, and how many are read ahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The native core and numpy give the same answers, bit for bit, and nothing handed over from Python harms the core."""
+"""The native core and numpy give the same results, bit for bit, and no argument from Python crashes the core."""
 
 import gc
 import gzip

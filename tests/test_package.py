@@ -1,4 +1,4 @@
-"""The shape of the package: its public names, and who may import whom."""
+"""The structure of the package: its public names, and which rooms may import which."""
 
 import ast
 import os
@@ -184,7 +184,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     ],
 )
 def test_a_broken_installation_of_an_extra_is_not_called_a_missing_one(package: str, code: str, tmp_path: Path) -> None:
-    """The error names the module that is really missing; a hint to install what is there would lead nowhere."""
+    """The error names the module that is missing, not an extra that is installed."""
     run = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import ndd_search; {code}"]
     (tmp_path / package).mkdir()
     (tmp_path / package / "__init__.py").write_text("import what_it_needs")

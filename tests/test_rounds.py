@@ -1,4 +1,4 @@
-"""Which searches are fetched in two parts, and what those parts ask for; that the page is the same is tested live."""
+"""Which searches use which strategy, and what their requests ask for. Live tests check that the page is the same."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
 
 
 class SlowEngine:
-    """Answers a search when it is let; `asked` is set once a request has come."""
+    """Answers a search when it is released; `asked` is set when a request has come."""
 
     def __init__(self) -> None:
         self.asked, self.go_on, self.sent = threading.Event(), threading.Event(), list[Request]()

@@ -1,4 +1,4 @@
-"""Settings in a file: what was written is read, by everything that reads it, and what is wrong with one is told."""
+"""Settings in a file: round trip, every reader of such files, and error messages."""
 
 import json
 import logging

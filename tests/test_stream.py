@@ -1,4 +1,4 @@
-"""What the stream and its pages promise, on generated result lists."""
+"""Properties of the stream and its pages, on generated result lists."""
 
 import tracemalloc
 from collections.abc import Sequence

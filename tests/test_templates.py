@@ -1,4 +1,4 @@
-"""The templates: as files, as mappings of live servers, and what is said of mappings that are otherwise."""
+"""The templates: as files, as mappings of live servers, and the checks of other mappings."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def _read(terminal: int) -> str:
 
 
 def truth(shown: str, asked: int) -> bytes:
-    """What somebody says for whom copies are near-duplicates while at most six changes were made."""
+    """Answer as a reader for whom copies with at most six changes are near-duplicates."""
     first, second = re.findall(r"\b(\d+)-(\d)\b", shown)[-2:]
     return b"y\n" if first[0] == second[0] and "4" not in (first[1], second[1]) else b"n\n"
 

@@ -1,4 +1,4 @@
-"""The tuner without its shells: what it says settings do, what it asks, when it is sure, and whether that is true."""
+"""The tuner without I/O: effects of settings, questions, stopping, and the calibration of its statements."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def joins(setting: float | str, pair: Pair) -> bool:
 
 
 def means(setting: float | str, width: float = 0.03, slip: float = 0.05) -> Reader:
-    """How probable a yes is for somebody who means a setting, wavers around its bar, and slips."""
+    """Return the probability of "yes" of a reader with a setting, uncertainty around its bar, and wrong answers."""
 
     def yes(pair: Pair) -> float:
         ahead = (1.0 if pair.joined else -1.0) if setting == "auto" else pair.similarity - float(setting)
@@ -70,7 +70,7 @@ def interviewed(pages: Pages, reader: Reader, seed: int, most: int = 40) -> Tuni
 
 
 def right(pages: Pages, reader: Reader) -> np.ndarray:
-    """The share of pairs that each setting treats as a reader would."""
+    """Return the share of pairs that each setting decides as a reader would."""
     yes = np.array([reader(pair) for pair in pages.pairs])
     chosen = np.array([[joins(setting, pair) for pair in pages.pairs] for setting in SETTINGS])
     return np.where(chosen, yes, 1 - yes).mean(axis=1)  # type: ignore[no-any-return]

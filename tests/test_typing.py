@@ -1,4 +1,4 @@
-"""A type checker sees misspelt names and options in a user's program, and takes everything that is right."""
+"""A type checker rejects misspelt names and options in a user's program, and accepts correct ones."""
 
 import dataclasses
 import importlib

@@ -1,4 +1,4 @@
-"""A plain client beside a wrapped one: what each of them sends, gives back and raises for the same call."""
+"""A plain client and a wrapped one: what each sends, returns and raises for the same call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.wrapping.recorder import Received, Recorder
 
 
 class Unwritable:
-    """No client can write this."""
+    """A value that no client can serialise."""
 
     def __repr__(self) -> str:
         return "<unwritable>"

@@ -1,4 +1,4 @@
-"""What a wrapped client learns of an index: soon again where it failed, for him whom it concerns, and within bounds."""
+"""What a wrapped client learns of an index: retried soon after a failure, per caller, and bounded in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user asks for beside the query is honoured, and what we add for ourselves does not show."""
+"""Options of a search beside the query are honoured, and what the middleware adds is not shown."""
 
 from __future__ import annotations
 

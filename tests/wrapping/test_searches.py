@@ -1,4 +1,4 @@
-"""Every kind of search, compared with what true resemblance makes of the plain engine's own ranking."""
+"""Every kind of search, compared with the plain engine's own ranking collapsed by true resemblance."""
 
 from __future__ import annotations
 

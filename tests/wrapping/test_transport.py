@@ -1,4 +1,4 @@
-"""The transport of a wrapped client is one of the client's own library, and whoever uses it finds what he put there."""
+"""The transport of a wrapped client is one of the client's own library, and keeps what callers set on it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def failing(pair: Pair, error: BaseException) -> Callable[..., Any]:
 
 
 def test_the_transport_is_one_of_the_librarys_own(pair: Pair) -> None:
-    """isinstance holds, and who asks whether to await perform_request is told so."""
+    """isinstance holds, and iscoroutinefunction of perform_request is right."""
     plain, wrapped = transport_of(pair.plain), transport_of(pair.wrapped)
     assert isinstance(wrapped, base_class(pair))
     assert type(wrapped).__name__ == type(plain).__name__

@@ -1,4 +1,4 @@
-"""Documents that are written through a client wrapped with `sketch=...`: their sketch is made on the way."""
+"""Documents written through a client wrapped with `sketch=...` get their sketch on the way."""
 
 from __future__ import annotations
 
