@@ -1,4 +1,4 @@
-# Every target does all its own set-up: Python 3.11 or later, make and a package index are enough.
+# Every target installs what it needs. Required: Python 3.11 or later, make and a package index.
 #   make demo    make test    make test ARGS="-m 'not engine'"    make test PARALLEL= PYTHON=python3.13
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,7 +8,7 @@ MINIMUM ?= .venv-minimum
 BARE ?= .venv-bare
 ARGS ?=
 PARALLEL ?= -n auto
-# ^ a process for each processor, the tests of one server in one of them
+# ^ one process per processor; all tests of one server run in the same process
 CORE = ndd_search/core/module.c $(wildcard ndd_search/core/*.h)
 BUILD = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -22,13 +22,13 @@ PIP_INSTALL = bin/python -m pip install --quiet --disable-pip-version-check --ed
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
 
-test: $(VENV)/dev-installed  ## all tests; servers that cannot be had are skipped, and the last lines say why
+test: $(VENV)/dev-installed  ## all tests; tests of unavailable servers are skipped, and the last lines say why
 	$(VENV)/bin/python -m pytest $(PARALLEL) $(ARGS)
 
 test-older-clients: $(OLDER)/dev-installed  ## the tests on servers with elasticsearch-py 8 and opensearch-py 2
 	$(OLDER)/bin/python -m pytest $(PARALLEL) -m engine $(ARGS)
 
-build-without-core: $(VENV)/dev-installed  ## an installation where no compiler works
+build-without-core: $(VENV)/dev-installed  ## an installation without a compiler
 	rm -rf build
 	CC=false $(BUILD) build/plain .
 	! ls build/plain/ndd_search/_native.*so
@@ -36,22 +36,22 @@ build-without-core: $(VENV)/dev-installed  ## an installation where no compiler 
 test-without-core: build-without-core  ## the tests without servers and without the core
 	NDD_TEST_WITHOUT_CORE=1 $(VENV)/bin/python -m pytest $(PARALLEL) -m "not engine" $(ARGS)
 
-test-minimum: $(MINIMUM)/installed  ## the tests without servers on the oldest version of everything that is allowed
+test-minimum: $(MINIMUM)/installed  ## the tests without servers, on the oldest allowed version of every dependency
 	$(MINIMUM)/bin/python -m pytest $(PARALLEL) -m "not engine" $(ARGS)
 
-test-bare: | $(BARE)/bin/python  ## an installation without any extra: everything imports or names its extra, a list is collapsed
+test-bare: | $(BARE)/bin/python  ## an installation without extras: every module imports or names its extra, a list is collapsed
 	$(BARE)/bin/python -m pip install --quiet --disable-pip-version-check .
 	$(BARE)/bin/python -P -W error tests/bare.py
 
-sanitize: $(VENV)/dev-installed  ## the native core under the sanitizers of gcc, with more random pages
+sanitize: $(VENV)/dev-installed  ## the tests of the native core under the sanitizers of gcc, with more random pages
 	$(SANITIZED_BUILD)
 	$(SANITIZED) $(VENV)/bin/pytest --import-mode=append $(ARGS) tests/test_native.py
 
-fuzz: $(VENV)/dev-installed  ## the same core on random texts and pages for a minute: ARGS="--seconds 3600 --seed 7"
+fuzz: $(VENV)/dev-installed  ## the sanitized core against numpy on random texts and pages for a minute: ARGS="--seconds 3600 --seed 7"
 	$(SANITIZED_BUILD)
 	$(SANITIZED) $(VENV)/bin/python -P -c "import sys; sys.path.append('.'); from tests.fuzz import main; main()" $(ARGS)
 
-bench: $(VENV)/bench-installed  ## every figure of docs/performance.md, beside other libraries: some ten minutes
+bench: $(VENV)/bench-installed  ## measure every figure of docs/performance.md, next to other libraries: some ten minutes
 	$(VENV)/bin/python -m benchmarks --docs docs $(ARGS)
 
 bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is worse by half than docs/performance.json
@@ -63,12 +63,12 @@ test-third-parties: $(THIRD)/dev-installed  ## retrievers of LangChain and Hayst
 lint: $(VENV)/dev-installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy --strict ndd_search tests/engines
+	$(VENV)/bin/mypy --strict ndd_search tests benchmarks
 
 clean:
 	rm -rf $(VENV) $(OLDER) $(THIRD) $(MINIMUM) $(BARE)* build
 
-# A stamp newer than pyproject.toml says that what it lists is installed, and the native core built.
+# A stamp file newer than pyproject.toml means that its dependencies are installed and the native core is built.
 $(VENV)/demo-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
 	$(VENV)/$(PIP_INSTALL) ".[embedded,html,stem,cli]"
 	@touch $@

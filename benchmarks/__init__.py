@@ -1,1 +1,1 @@
-"""Programs that measure what the documentation claims; each says at its head how to run it."""
+"""Programs that measure the figures of the documentation; the docstring of each says how to run it."""

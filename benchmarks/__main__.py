@@ -1,13 +1,13 @@
-"""Every figure of docs/performance.md in one run.
+"""Measure every figure of docs/performance.md.
 
     python -m benchmarks [PART ...] [--quick] [--url URL] [--docs FOLDER] [--against before.json]
 
-PART: kinds, sizes, decisions, sketching, threads, process, or collapse, which searches a live server; without any, all
-of them, collapse only where there is a --url. --docs writes performance.json, the tables between the marks of
-performance.md and the plots into that folder (`--docs docs`); parts that are not measured stay as they are.
+PART: kinds, sizes, decisions, sketching, threads, process, or collapse, which searches a live server. The default is
+all of them, collapse only with --url. --docs writes performance.json, the tables between the marks of performance.md
+and the plots into that folder (`--docs docs`); parts that are not measured stay as they are.
 
---against compares the ratios of this run with those of an earlier one, on whatever machine that was, and ends with an
-error when one has become worse by more than half. Times are never compared. The peers come with the extra `bench`.
+--against compares the ratios of this run with those of an earlier one, possibly from another machine, and exits with an
+error if one is worse by more than half. Times are never compared. The extra `bench` installs the other libraries.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PARTS: dict[str, Callable[[int], Any]] = {
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on."""
+    """Return the facts that the figures depend on: versions and hardware."""
     found = {"python": platform.python_version(), "processor": _processor(), "cores": str(os.cpu_count())}
     found["native core"] = "yes" if native.core else "no"
     for name in PACKAGES:
@@ -53,7 +53,7 @@ def machine() -> dict[str, str]:
 
 
 def run(parts: Sequence[str], rounds: int, url: str | None) -> dict[str, Any]:
-    """The figures of some parts, all of them where none is named."""
+    """Measure the given parts, all of them if none is given."""
     found: dict[str, Any] = {"machine": machine()}
     for name, measure in PARTS.items():
         if not parts or name in parts:
@@ -65,7 +65,7 @@ def run(parts: Sequence[str], rounds: int, url: str | None) -> dict[str, Any]:
 
 
 def ratios(found: dict[str, Any]) -> dict[str, float]:
-    """What a later run is held to: more is better."""
+    """Return the ratios that a later run is compared with; higher is better."""
     result: dict[str, float] = {}
     for kind, times in found.get("kinds", {}).items():
         for ours in times.keys() & {OURS, PLAIN}:
@@ -86,7 +86,7 @@ def ratios(found: dict[str, Any]) -> dict[str, float]:
 
 
 def worse(found: dict[str, Any], before: dict[str, Any]) -> list[str]:
-    """The ratios that have become worse by more than SLACK."""
+    """Return the ratios that are worse by more than SLACK."""
     now = ratios(found)
     return [
         f"{name}: {now[name]:.2f}, was {was:.2f}"
@@ -96,7 +96,7 @@ def worse(found: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 
 def write(found: dict[str, Any], folder: Path) -> None:
-    """Figures, tables and plots, over those of parts that were measured before."""
+    """Write figures, tables and plots, replacing those of the parts that were measured."""
     kept, page = folder / "performance.json", folder / "performance.md"
     if kept.exists():
         found = json.loads(kept.read_text()) | found

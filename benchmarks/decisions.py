@@ -1,8 +1,8 @@
-"""What the default decision costs on a page, beside a plain bar: the leaders of 100 hits from their sketches, k = 64.
+"""Time the default decision against a plain bar: the leaders of 100 hits from their sketches, k = 64.
 
     python -m benchmarks.decisions [--rounds 9]
 
-The table of common values holds what the page's documents share and 3,000 values more, as one of an index would.
+The frequency table holds the values that the documents of the page share and 3,000 others, as that of an index would.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def common_values(rng: np.random.Generator, page: Documents) -> FrequencyTable:
 
 
 def checks(page: Documents, frequency_table: FrequencyTable) -> dict[str, Method]:
-    """Every decision, with the native core, if there is one, and with numpy."""
+    """Return every decision, with numpy and, if it is built, with the native core."""
     sketches = sketches_of(page, K)
     decisions = {
         BAR: Decision.of(0.5, RECIPE),
@@ -55,14 +55,14 @@ def checks(page: Documents, frequency_table: FrequencyTable) -> dict[str, Method
 
 
 def figures(rounds: int) -> dict[str, dict[str, float]]:
-    """Microseconds of each way on each kind of page."""
+    """Return the microseconds of each decision on each kind of page."""
     rng = np.random.default_rng(1)
     pages = {kind: make(rng, HITS) for kind, make in KINDS.items()}
     return {kind: measure(checks(page, common_values(rng, page)), rounds) for kind, page in pages.items()}
 
 
 def table(found: dict[str, dict[str, float]]) -> str:
-    """A Markdown table: microseconds, and how many times the plain bar."""
+    """Return a Markdown table: microseconds, and ratios to the plain bar."""
     names = list(next(iter(found.values())))
     lines = ["| µs | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
     for kind, times in found.items():

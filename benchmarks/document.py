@@ -1,4 +1,4 @@
-"""Figures to the tables and plots of docs/performance.md."""
+"""Build the tables and plots of docs/performance.md from figures."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Times = dict[str, dict[str, float]]
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Markdown, all columns but the first to the right."""
+    """Return a Markdown table with all columns but the first right-aligned."""
     first, *others = head
     lines = [[first, *others], ["---", *["--:"] * len(others)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def kinds(found: Times) -> str:
-    """Methods down, kinds of page across; in brackets how many times the first method."""
+    """Return a table of methods by kinds of page, with ratios to the first method in brackets."""
     first, *others = next(iter(found.values()))
     rows = [[first, *(f"{times[first]:,.0f}" for times in found.values())]]
     for name in others:
@@ -31,7 +31,7 @@ def kinds(found: Times) -> str:
 
 
 def sizes(found: Times) -> str:
-    """Hits down, k across; the native core, where there is one, / numpy."""
+    """Return a table of hits by k: native core, if it was measured, / numpy."""
     ks = sorted({k for _, k in page_check.SIZES})
     rows = []
     for hits in sorted({hits for hits, _ in page_check.SIZES}):
@@ -61,7 +61,7 @@ BLOCKS: dict[str, Callable[[Any], str]] = {
 
 
 def markdown(found: dict[str, Any]) -> dict[str, str]:
-    """The Markdown of each part that was measured."""
+    """Return the Markdown of each measured part."""
     return {name: block(found[name]) for name, block in BLOCKS.items() if name in found}
 
 
@@ -70,7 +70,7 @@ def _between(block: str, mark: re.Match[str]) -> str:
 
 
 def rewrite(text: str, found: dict[str, Any]) -> str:
-    """The text with the figures of each part between `<!-- part -->` and `<!-- end -->`. Raises KeyError for none."""
+    """Replace the text between `<!-- part -->` and `<!-- end -->` of each part. Raises KeyError without such marks."""
     for name, block in markdown(found).items():
         marks = re.compile(f"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         text, places = marks.subn(partial(_between, block), text)
@@ -80,10 +80,10 @@ def rewrite(text: str, found: dict[str, Any]) -> str:
 
 
 def plot(found: dict[str, Any], folder: Path) -> None:
-    """Times by kind of page and by size."""
+    """Plot times by kind of page and by size."""
     from matplotlib import pyplot
 
-    pyplot.rcParams["svg.hashsalt"] = "ndd_search"  # so that equal figures give equal files
+    pyplot.rcParams["svg.hashsalt"] = "ndd_search"  # equal figures give equal files
     figure, axes = pyplot.subplots(figsize=(8, 4.5))
     pages = found["kinds"]
     for name in next(iter(pages.values())):

@@ -1,9 +1,9 @@
-"""Which estimate of the resemblance is better: Broder's, over the k smallest of the union, or the KMV form.
+"""Compare the errors of two estimates of resemblance: Broder's, over the k smallest of the union, and the KMV form.
 
     python -m benchmarks.estimators [--pairs 2000] [--plot docs/estimators.svg]
 
 Draws pairs of random shingle sets of known resemblance (0.1 to 0.95, 200 to 4,000 shingles, of unequal length) and
-prints the root mean square error of both estimates for several k, with the error that the theory gives Broder's.
+prints the root mean square error of both estimates for several k, with the theoretical error of Broder's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KS = (32, 64, 128, 256)
 
 
 def pair(rng: np.random.Generator, truth: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Two sorted sets of 31-bit values, and their true resemblance, close to `truth`."""
+    """Draw two sorted sets of 31-bit values; return them with their true resemblance, which is close to `truth`."""
     union = int(rng.integers(200, 4000))
     shared = round(truth * union)
     values = rng.choice(VALUES, union, replace=False)
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def plot(path: str, truth: np.ndarray, errors: dict[str, np.ndarray]) -> None:
-    """Root mean square error against the true resemblance, in bins of 0.1."""
+    """Plot the root mean square error against the true resemblance, in bins of 0.1."""
     from matplotlib import pyplot
 
     edges = np.linspace(0.1, 0.95, 10)

@@ -1,8 +1,9 @@
-"""What the default decision goes by, on labelled pairs: how mutual their difference is, how specific what they share.
+"""Measure the inputs of the default decision on labelled pairs: mutuality of the difference, rarity of the shared part.
 
     python -m benchmarks.evidence FOLDER...    # as `ndd-search evaluate` takes them
 
-Medians over the pairs that resemble by LEAST, and the F1 with a table of all documents and of SMALL of them.
+Prints medians over the pairs with a resemblance of at least LEAST, and F1 with frequency tables of all documents and of
+SMALL of them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SMALL = 1000
 
 
 def row(folder: Path) -> list[str]:
-    """The cells of one collection."""
+    """Return the row of one collection."""
     collection = read_collection(folder)
     if collection.pairs is None:
         raise SystemExit(f"{folder} has no labelled pairs")

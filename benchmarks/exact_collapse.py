@@ -1,10 +1,10 @@
-"""A page of the engine's own collapse on an exact key, beside a plain and a wrapped search, on a live server.
+"""Time the engine's own collapse on an exact key, a plain search and a wrapped search, on a live server.
 
     python -m tests.engines.launch elasticsearch9      prints an address, runs until Ctrl-C
     python -m benchmarks.exact_collapse http://127.0.0.1:9200 [--documents 20000] [--repeats 200]
 
-The key is a hash of the text, so the engine's collapse finds equal texts only, and shows the near-copies that a third
-of the documents are. An index is made and deleted again. Times are medians of the whole search, in milliseconds.
+The key is a hash of the text, so the engine's collapse hides equal texts only. A third of the documents are
+near-copies, which it shows. The index is deleted at the end. Times are medians of the whole search, in milliseconds.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ WORDS_EACH = 400
 
 
 def with_keys(count: int) -> Iterator[dict[str, Any]]:
-    """Bulk actions of documents with the key that an exact collapse needs."""
+    """Yield bulk actions of documents with the key for an exact collapse."""
     for action in documents(INDEX, count, WORDS_EACH):
         yield {**action, "key": blake2b(action["body"].encode(), digest_size=8).hexdigest()}
 
 
 def measure(url: str, count: int = 20_000, repeats: int = 200) -> dict[str, float]:
-    """Milliseconds of each kind of search."""
+    """Return the milliseconds of each kind of search."""
     make, helpers = connect(url)
     with make() as plain, make() as other:
         plain.indices.delete(index=INDEX, ignore_unavailable=True)
@@ -61,7 +61,7 @@ def measure(url: str, count: int = 20_000, repeats: int = 200) -> dict[str, floa
 
 
 def table(found: dict[str, float]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     first = next(iter(found.values()))
     rows = [f"| {name} | {value:.2f} | {value / first:.2f} |" for name, value in found.items()]
     return "\n".join(["| a page of 10 | ms | / plain |", "|---|--:|--:|", *rows])

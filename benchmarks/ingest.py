@@ -1,12 +1,12 @@
-"""What sketches cost on the way into an index, later, in space, and what the keys find; on a live server.
+"""Measure on a live server the cost of sketches at ingest and in a backfill, their size, and the recall of keys.
 
     python -m benchmarks.ingest URL overhead      bulk of documents of 3 kB, plain and through with_sketches, in turns
     python -m benchmarks.ingest URL backfill      200,000 documents of 1 kB, and the plain _reindex of the same index
     python -m benchmarks.ingest URL candidates    find_duplicates on the Factbook at 8 and 16 keys against brute force
     python -m benchmarks.ingest URL bytes         store size with and without the template's fields
 
-A server: python -m tests.engines.launch opensearch3. Texts are those of the Factbook (tests/collections.py says where
-it is looked for), cut to size. Figures are medians over rounds that take turns; compare ratios within one run.
+`python -m tests.engines.launch opensearch3` starts a server. Texts are cut from the Factbook (tests/collections.py says
+where it is expected). Figures are medians over alternating rounds; compare ratios within one run.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ NAME = "ndd-benchmark"
 
 
 def texts(size: int) -> Iterator[str]:
-    """Endless different texts of `size` characters: windows of the Factbook."""
+    """Yield endlessly different texts of `size` characters: windows of the Factbook."""
     everything = "\n".join(document["text"] for document in read("factbook"))
-    step = 7919  # prime, and no multiple of the size: windows of later rounds begin elsewhere
+    step = 7919  # prime and no multiple of the size, so windows of later rounds start at other positions
     for number in count():
         start = number * step % (len(everything) - size)
         yield everything[start : start + size]
@@ -68,7 +68,7 @@ def overhead(client: Any, documents: int, rounds: int) -> dict[str, float]:
     sketched = [dict(action) for action in ndd.with_sketches(made, "text")]
     ways = {
         "plain": lambda: made,
-        "sketches made before": lambda: sketched,  # what larger documents cost the server
+        "sketches made before": lambda: sketched,  # cost of the larger documents to the server
         "with_sketches": lambda: ndd.with_sketches(made, "text"),
         "with_sketches, 8 keys": lambda: ndd.with_sketches(made, "text", keys=8),
     }

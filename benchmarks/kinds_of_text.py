@@ -1,4 +1,4 @@
-"""Labelled collections of kinds of text the others lack: products, messages, chunks for language models, filled forms.
+"""Make labelled collections of products, messages, chunks for language models, and filled forms.
 
     apt-get update -o Acquire::Languages=en                         # Debian 12
     /usr/lib/apt/apt-helper cat-file /var/lib/apt/lists/*bookworm_main*Translation-en.lz4 > descriptions
@@ -17,7 +17,7 @@ chunks:   pages of the manual joined by topic, cut into 120 words with 20 repeat
 forms, forms_half: bases for the generator of near-duplicates (see benchmarks.language_collections): advertisements and
           notices out of four forms, each with a remark of its own; in the second every other text is none of them.
 
-Everything is drawn with one seed. Texts are CC-BY-SA (GNOME) and under the licences of the packages; they are not part
+All random choices use one seed. Texts are CC-BY-SA (GNOME) and under the licences of the packages; they are not part
 of this repository.
 """
 
@@ -74,7 +74,7 @@ JOBS = ["nurse", "carpenter", "teacher", "driver", "gardener", "cook", "plumber"
 TOWNS = ["Aldersbach", "Brenham", "Corvallis", "Dunmore", "Esbjerg", "Falun", "Girona", "Hexham", "Ivrea", "Joensuu"]
 CHUNK, REPEATED = 120, 20  # words
 
-# First letters of what many names have in common.
+# Prefixes that many names share.
 _GENERIC = {
     "perl",
     "pyth",
@@ -96,7 +96,7 @@ Pair = tuple[str, str, int, str]
 
 
 class Collection:
-    """Documents and labelled pairs on their way into a folder."""
+    """Collects documents and labelled pairs, and writes them to a folder."""
 
     def __init__(self) -> None:
         self.documents: list[dict[str, str]] = []
@@ -110,7 +110,7 @@ class Collection:
         self.pairs += [(a, b, label, kind) for a, b in combinations(members, 2)]
 
     def nearest(self, owner: dict[str, str], least: float = 0.15) -> None:
-        """Each document with the most similar one of another owner, by three-word shingles: kind nearest_other."""
+        """Pair each document with the most similar one of another owner, by three-word shingles: kind nearest_other."""
         sets = {one["id"]: _shingles(one["text"]) for one in self.documents if one["id"] in owner}
         holders = defaultdict(list)
         for name, shingles in sets.items():
@@ -166,7 +166,7 @@ def products(descriptions: Path, rng: random.Random) -> Collection:
 
 
 def _packages(descriptions: Path) -> Iterator[tuple[str, str]]:
-    """Name and text of every package; texts of 12 to 120 words."""
+    """Yield name and text of every package with a text of 12 to 120 words."""
     for block in descriptions.read_text("utf-8").split("\n\n"):
         name, start = re.search("^Package: (.*)$", block, re.M), block.find("Description-en: ")
         lines = block[start + 16 :].split("\n")
@@ -176,7 +176,7 @@ def _packages(descriptions: Path) -> Iterator[tuple[str, str]]:
 
 
 def _offer(text: str, rng: random.Random) -> tuple[str, str]:
-    """The same product in another shop, and the kind of the pair."""
+    """Return the product as another shop would show it, and the kind of the pair."""
     parts = re.split(r"(?<=[.!?]) +", text)
     for change in rng.sample(["head", "tail", "drop", "word", "spacing", "order"], rng.randint(1, 3)):
         place = rng.randrange(1, len(parts)) if len(parts) > 1 else 0
@@ -200,7 +200,7 @@ def _offer(text: str, rng: random.Random) -> tuple[str, str]:
 
 
 def forms(descriptions: Path, share: float, rng: random.Random) -> Iterator[dict[str, str]]:
-    """Base texts, `share` of them filled forms."""
+    """Write base texts; `share` of them are filled forms."""
     others = [text for _, text in _packages(descriptions) if len(text.split()) > 50]
     for number in range(900):
         text = rng.choice(others)
@@ -251,7 +251,7 @@ def messages(unpacked: Path, rng: random.Random) -> Collection:
 
 
 def _sentences(unpacked: Path) -> dict[str, list[str]]:
-    """The different sentences of each language, 40 to 200 characters (15 to 80 in Japanese)."""
+    """Return the distinct sentences of each language, 40 to 200 characters (15 to 80 in Japanese)."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for language, _, paragraphs in manual(unpacked, LANGUAGES):
         shortest, longest = (15, 80) if language == "ja" else (40, 200)
@@ -306,7 +306,7 @@ def _cut(words: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _edited(words: Sequence[str], rng: random.Random) -> list[str]:
-    """Another version: one word in forty another one, one run of ten in fifteen left out, some said in addition."""
+    """Return another version: one word in forty replaced, one run of ten words in fifteen left out, some added."""
     edited: list[str] = []
     for start in range(0, len(words), 10):
         run = [rng.choice(words) if rng.random() < 1 / 40 else word for word in words[start : start + 10]]
@@ -316,7 +316,7 @@ def _edited(words: Sequence[str], rng: random.Random) -> list[str]:
 
 
 def _by_words(made: Collection, a: str, b: str) -> Iterator[Pair]:
-    """The pair, labelled by the share of words that stand in both in one order; nothing for strangers."""
+    """Yield the pair, labelled by the share of words that both hold in the same order; nothing for unrelated texts."""
     one, other = (made.documents[int(name[1:])]["text"].split() for name in (a, b))
     blocks = SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
     share = sum(block.size for block in blocks if block.size > 1) / max(len(one), len(other))
@@ -325,7 +325,7 @@ def _by_words(made: Collection, a: str, b: str) -> Iterator[Pair]:
 
 
 def _words_of(name: str) -> set[str]:
-    """What two names of one source have in common, by their first letters: libwmflite and libwmf-doc."""
+    """Return the prefixes of the words of a name; names of one source share some: libwmflite and libwmf-doc."""
     words = re.split(r"[^a-z]+", name.lower())
     return {word.removeprefix("lib")[:4] for word in words if len(word.removeprefix("lib")) > 2} - _GENERIC
 

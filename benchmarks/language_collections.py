@@ -1,4 +1,4 @@
-"""Base texts in 29 languages for labelled collections, out of translated manuals and programs.
+"""Extract base texts in 29 languages for labelled collections from translated manuals and programs.
 
     apt-get download gnome-user-docs gimp-data evolution-common nautilus-data \\
         libreoffice-help-{el,hi,km,ko,tr,vi}                        # Debian 12
@@ -6,7 +6,7 @@
     python -m benchmarks.language_collections unpacked bases        # bases/lang_a.jsonl.gz ... fresh_b.jsonl.gz
 
 Each base goes through a generator of near-duplicates (headers, footers, advertisements, dropped sentences, typos, other
-figures, templates, frames); docs/quality.md says with which settings the collections it reports were made. Texts are
+figures, templates, frames); docs/quality.md lists the settings of the collections that it reports. Texts are
 CC-BY-SA (GNOME), MPL (LibreOffice) and GPL (programs); they are not part of this repository.
 """
 
@@ -61,7 +61,7 @@ COLLECTIONS = {
     "fresh_a": "cs it hu mr sr",
     "fresh_b": "da fi sv gu nl sl lv ca",
 }
-SCRIPTS = {  # what a text of the language is written in; others are not checked for untranslated parts
+SCRIPTS = {  # scripts of the languages; texts in other languages are not checked for untranslated parts
     **{
         "el": "\u0370-\u03ff",
         "he": "\u0590-\u05ff",
@@ -84,7 +84,7 @@ Paragraphs = tuple[str, str, list[str]]  # language, group, paragraphs
 
 
 def manual(root: Path, languages: Sequence[str] = MANUAL) -> Iterator[Paragraphs]:
-    """The pages of the GNOME manual, less what was left in English."""
+    """Yield the pages of the GNOME manual without untranslated paragraphs."""
     for language in languages:
         for path in sorted((root / f"usr/share/help/{language}/gnome-help").glob("*.page")):
             english = path.parents[2] / "C/gnome-help" / path.name
@@ -93,7 +93,7 @@ def manual(root: Path, languages: Sequence[str] = MANUAL) -> Iterator[Paragraphs
 
 
 def office(root: Path) -> Iterator[Paragraphs]:
-    """Every seventh page of the LibreOffice help."""
+    """Yield every seventh page of the LibreOffice help."""
     for language in OFFICE:
         folder = root / f"usr/share/libreoffice/help/{language}/text"
         for path in sorted(folder.glob("s*/**/*.html"))[::7]:
@@ -102,7 +102,7 @@ def office(root: Path) -> Iterator[Paragraphs]:
 
 
 def programs(root: Path) -> Iterator[Paragraphs]:
-    """The longer messages of programs, eight to a text."""
+    """Yield the longer messages of programs, eight per text."""
     for language in PROGRAMS:
         for path in sorted((root / f"usr/share/locale/{language}/LC_MESSAGES").glob("*.mo")):
             with path.open("rb") as file:
@@ -114,7 +114,7 @@ def programs(root: Path) -> Iterator[Paragraphs]:
 
 
 def trimmed(language: str, paragraphs: list[str]) -> str | None:
-    """The first paragraphs up to 220 tokens (500 where they are characters), None where they are too few."""
+    """Return the first paragraphs, up to 220 tokens (500 if tokens are characters), or None if there are too few."""
     most, least = (500, 110) if language in ("ja", "th", "km", "my") else (220, 55)
     kept: list[str] = []
     count = 0

@@ -1,4 +1,4 @@
-"""What a table counted in a list of hits itself is worth, beside none and one of the whole collection.
+"""Compare result pages with a frequency table of the list of hits, of the whole collection, and without one.
 
 python -m benchmarks.lists FOLDER...    # as `ndd-search evaluate` takes them, with queries
 """
@@ -26,7 +26,7 @@ HEADS = ["", "hits", "table", "dup@10", "missed", "full", "lost", "µs to count"
 
 
 def lines(collection: Collection, depth: int) -> list[list[str]]:
-    """The lines of a collection: no table, one of each list, one of all documents."""
+    """Yield the rows of a collection: without a table, with one of each list, with one of all documents."""
     sketches, unscored = sketch_many(collection.texts, RECIPE), collection.unscored()
     chosen = np.random.default_rng(0).permutation(len(sketches))[:SAMPLE].tolist()
     whole = count_document_frequency([sketches[i] for i in chosen], RECIPE)

@@ -1,4 +1,4 @@
-"""What it costs to collapse a list of up to 50,000 hits, and how that grows with its length.
+"""Time the collapse of lists of up to 50,000 hits.
 
 python -m benchmarks.long_lists
 """
@@ -17,7 +17,7 @@ COPIED, SHINGLES, EDITED, FRAME = 0.3, 120, 10, 60
 
 
 def sketches(count: int, frame: int) -> list[Sketch]:
-    """Of texts of which a share are edited copies of the one before, all of them in a frame of so many shingles."""
+    """Sketch texts of which a share are edited copies of the one before, each in a frame of so many shingles."""
     rng = np.random.default_rng(1)
     shared, text = rng.choice(2**31, frame), rng.choice(2**31, SHINGLES)
     made = []

@@ -1,4 +1,4 @@
-"""Labelled collections in which a text has many copies: one story on up to fifty sites, each with its own frame.
+"""Make labelled collections in which a text has many copies: one story on up to fifty sites, each with its own frame.
 
     python -m benchmarks.many_copies base.jsonl.gz out [--seed 1]    # base: see benchmarks.language_collections
 
@@ -7,7 +7,7 @@ syndicated_small: the same with 80 documents: five stories on ten sites each, an
 
 A site has navigation and a footer around every text. Its copy of a story has a byline and a date, up to three words in
 a hundred changed, and sometimes lacks the end. Near-duplicates: two copies of a story (kind copies_50 and so on: of as
-many). Not: two stories on one site (same_site), the most similar other ones (nearest_other). Everything is drawn with
+many). Not: two stories on one site (same_site), the most similar other ones (nearest_other). All random choices use
 one seed.
 """
 
@@ -32,7 +32,7 @@ LEAST_WORDS = 60
 
 
 def syndicated(base: Path, printed: dict[int, int], singles: int | None, rng: random.Random) -> Collection:
-    """Print the stories of a base; singles: how many of the rest, None for all."""
+    """Print the stories of a base on sites. singles: number of the other texts, None for all."""
     with gzip.open(base, "rt", encoding="utf-8") as lines:
         stories = [one for one in map(json.loads, lines) if len(one["text"].split()) >= LEAST_WORDS]
     words = sorted({word for one in stories for word in one["text"].split()})
@@ -62,7 +62,7 @@ def _byline(words: list[str], rng: random.Random) -> str:
 
 
 def _edited(text: str, words: list[str], rng: random.Random) -> str:
-    """Up to three words in a hundred changed, and in a quarter of all copies the last tenth left out."""
+    """Change up to three words in a hundred, and leave out the last tenth in a quarter of all copies."""
     edited, share = text.split(), rng.uniform(0, 0.03)
     edited = [rng.choice(words) if rng.random() < share else word for word in edited]
     return " ".join(edited[: len(edited) * 9 // 10] if rng.random() < 0.25 else edited)

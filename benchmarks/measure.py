@@ -1,11 +1,11 @@
-"""Timing side by side: methods take turns, processor time, medians; only ratios within one run mean anything."""
+"""Time methods in alternation: medians of processor time. Compare ratios within one run only."""
 
 from __future__ import annotations
 
 import os
 
 for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
-    os.environ.setdefault(_pool, "1")  # before anybody imports numpy or a peer: one core each
+    os.environ.setdefault(_pool, "1")  # before numpy or another library is imported: one thread each
 
 import gc  # noqa: E402
 import statistics  # noqa: E402
@@ -13,13 +13,11 @@ import time  # noqa: E402
 from collections.abc import Callable, Mapping  # noqa: E402
 
 Method = Callable[[], object]
-ENOUGH = (
-    20e6  # nanoseconds that a sample lasts at least, by repeating the call: the first few are slow, and hardly count
-)
+ENOUGH = 20e6  # least nanoseconds of a sample; calls are repeated, so that the slow first ones hardly count
 
 
 def measure(methods: Mapping[str, Method], rounds: int) -> dict[str, float]:
-    """Median processor time of a call of each, in microseconds; every sample comes after a call that warms it up."""
+    """Return the median processor time of a call of each, in microseconds; a warm-up call precedes every sample."""
     first = {name: min(_sample(method, 1) for _ in range(3)) for name, method in methods.items()}
     repeats = {name: max(1, int(ENOUGH / max(taken, 1))) for name, taken in first.items()}
     times: dict[str, list[float]] = {name: [] for name in methods}
@@ -30,7 +28,7 @@ def measure(methods: Mapping[str, Method], rounds: int) -> dict[str, float]:
 
 
 def _sample(method: Method, repeats: int) -> float:
-    """Nanoseconds a call."""
+    """Return the nanoseconds per call."""
     method()
     gc.collect()
     gc.disable()

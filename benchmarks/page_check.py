@@ -1,8 +1,8 @@
-"""How long the check of one result page takes, by kind and size of page, next to other libraries in the same process.
+"""Time the check of one result page, by kind and size of page, next to other libraries in the same process.
 
     python -m benchmarks.page_check [--hits 100] [--k 128] [--rounds 9] [--peers rensa] [--json out.json]
 
-Signatures are made beforehand (TF-IDF starts from text); pages are described in page_kinds, peers in peers.
+Signatures are computed beforehand (TF-IDF starts from text). page_kinds describes the pages, peers the libraries.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIZES = [(hits, k) for hits in (20, 50, 100, 200, 1000) for k in (32, 64, 128, 2
 
 
 def plainly(method: Method) -> Method:
-    """The same without the native core."""
+    """Run without the native core."""
 
     def call() -> object:
         core, native.core = native.core, None
@@ -40,7 +40,7 @@ def plainly(method: Method) -> Method:
 
 
 def ours(page: Documents, k: int) -> dict[str, Method]:
-    """The page check with the native core, if there is one, and with numpy."""
+    """Return the page check with numpy and, if it is built, with the native core."""
     sketches = sketches_of(page, k)
 
     def check() -> object:
@@ -50,7 +50,7 @@ def ours(page: Documents, k: int) -> dict[str, Method]:
 
 
 def check_kinds(hits: int, k: int, rounds: int, peers: str = "") -> dict[str, dict[str, float]]:
-    """Microseconds of each method on each kind of page; peers: only those whose name holds this."""
+    """Return the microseconds of each method on each kind of page. peers: only those whose name contains this."""
     found: dict[str, dict[str, float]] = {}
     for kind, make in KINDS.items():
         page = make(np.random.default_rng(1), hits)
@@ -67,7 +67,7 @@ def check_kinds(hits: int, k: int, rounds: int, peers: str = "") -> dict[str, di
 
 
 def check_sizes(rounds: int) -> dict[str, dict[str, float]]:
-    """Microseconds of ours on pages of several sizes with 20 % duplicates."""
+    """Return the microseconds of ndd_search on pages of several sizes with 20 % duplicates."""
     return {
         f"{hits} hits, k = {k}": measure(ours(KINDS["20 % duplicates"](np.random.default_rng(1), hits), k), rounds)
         for hits, k in SIZES
@@ -75,7 +75,7 @@ def check_sizes(rounds: int) -> dict[str, dict[str, float]]:
 
 
 def table(found: dict[str, dict[str, float]], head: str) -> str:
-    """A Markdown table: microseconds, and how many times as long as the first column."""
+    """Return a Markdown table: microseconds, and ratios to the first column."""
     names = list(next(iter(found.values())))
     lines = [f"| {head} | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
     for row, times in found.items():

@@ -1,4 +1,4 @@
-"""Result pages to measure on: for each kind a function (rng, hits) that gives the shingle hashes of each hit.
+"""Generated result pages: for each kind a function (rng, hits) that returns the shingle hashes of each hit.
 
 Distinct documents; 20 % and 40 % near-duplicates in clusters of 2 to 5; edits of one text; documents that share
 boilerplate at a resemblance of about 0.33; pairs.
@@ -20,7 +20,7 @@ def documents(rng: np.random.Generator, count: int, shingles: int = 600) -> Docu
 
 
 def edited(rng: np.random.Generator, document: np.ndarray, most: float) -> np.ndarray:
-    """The document with up to a share `most` of its shingles replaced."""
+    """Return the document with up to a share `most` of its shingles replaced."""
     fresh = rng.integers(0, VALUES, len(document))
     return np.where(rng.random(len(document)) < rng.uniform(0, most), fresh, document)
 
@@ -55,5 +55,5 @@ KINDS: dict[str, Callable[[np.random.Generator, int], Documents]] = {
 
 
 def sketches_of(page: Documents, k: int) -> list[Sketch]:
-    """The k smallest distinct values of each document."""
+    """Return the k smallest distinct values of each document."""
     return [np.unique(document)[:k].astype(np.int32) for document in page]

@@ -1,13 +1,13 @@
-"""Result pages of a labelled collection, before and after: how many repeat, whether they stay full, what is lost.
+"""Measure result pages of a labelled collection before and after collapsing: repeated, full, lost.
 
     python -m benchmarks.pages FOLDER... [--size 20] [--json out.json]
 
 A FOLDER holds documents.jsonl.gz ({id, text, title}), clusters.jsonl.gz ({cluster, members}) and queries.jsonl.gz
 ({qid, query}). Its documents are put into an embedded index, and every query is run on it.
 
-dup@10:   share of the first ten hits whose cluster was shown above them.
-full:     share of the pages that hold `size` hits, of those whose query finds so many different clusters in its window.
-lost:     share of the clusters in a window of 100 hits none of whose documents has a place in the stream.
+dup@10:   share of the first ten hits whose cluster was already shown above.
+full:     share of the pages with `size` hits, among those whose query has so many different clusters in its window.
+lost:     share of the clusters in a window of 100 hits without a document in the stream.
 balanced: whether examined = kept + hidden, and shown + listed = examined, on every page.
 """
 
@@ -33,7 +33,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def repeats(ids: list[str], cluster: dict[str, str]) -> float:
-    """Share of hits whose cluster was shown above them."""
+    """Return the share of hits whose cluster was already shown above."""
     seen: set[str] = set()
     found = 0
     for one in ids:

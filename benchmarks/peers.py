@@ -1,7 +1,7 @@
-"""Other ways to check a result page, with whatever they need made beforehand: a function (page, k) for each.
+"""Other libraries that check a result page: for each a function (page, k) that prepares signatures beforehand.
 
-A page is the shingle hashes of its hits (see page_kinds). Peers that take texts get one word for each shingle.
-Each returns a call that gives the similar pairs, or which hits to keep.
+A page is the shingle hashes of its hits (see page_kinds). Libraries that take texts get one word for each shingle.
+Each function returns a callable that returns the similar pairs, or the hits to keep.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def tfidf(page: Documents, k: int) -> Method:
 
 
 def sycamore(page: Documents, k: int) -> Method:
-    """Sycamore's rule: keep what has no more than half of its sketch in common with anything kept before it."""
+    """Sycamore's rule: keep a hit if at most half of its sketch is in that of any hit kept before it."""
     sketches = [sketch.tolist() for sketch in sketches_of(page, k)]
 
     def is_far(a: list[int], b: list[int]) -> bool:
@@ -152,7 +152,7 @@ def sycamore(page: Documents, k: int) -> Method:
 
 
 def semhash(page: Documents, k: int) -> Method:
-    """Its index and search, over counts of shingles in 256 dimensions in place of what a model makes of a text."""
+    """semhash with its index and search, on shingle counts in 256 dimensions instead of embeddings."""
     from semhash import SemHash
 
     vectors = np.zeros((len(page), 256), np.float32)

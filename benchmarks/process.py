@@ -1,4 +1,4 @@
-"""What the page check asks of a process: threads, memory, decoding, start-up.
+"""Measure the page check in a process: threads, memory, decoding, start-up.
 
 python -m benchmarks.process
 """
@@ -28,7 +28,7 @@ def page(kind: str = "20 % duplicates") -> list[np.ndarray]:
 
 
 def pages_a_minute(threads: int, seconds: float = 1.0) -> float:
-    """Pages of 100 hits that so many threads check in a minute, by the clock on the wall."""
+    """Return how many pages of 100 hits the threads check in a minute of wall-clock time."""
     sketches, end = page(), time.perf_counter() + seconds
 
     def work() -> int:
@@ -43,7 +43,7 @@ def pages_a_minute(threads: int, seconds: float = 1.0) -> float:
 
 
 def grown(calls: int = 20_000) -> int:
-    """Bytes by which the process grows over so many page checks of all kinds."""
+    """Return the bytes by which the process grows over so many page checks of all kinds."""
     sketches = [page(kind) for kind in KINDS]
     for one in sketches * 20:
         ndd.leaders(one, 0.5, K)
@@ -54,14 +54,14 @@ def grown(calls: int = 20_000) -> int:
 
 
 def decoding(rounds: int) -> float:
-    """Microseconds for the sketches of a page out of the doc values a client hands over, 100 hits."""
+    """Return the microseconds to decode the sketches of 100 hits from the doc values of a client."""
     field, recipe = SketchField(), ndd.Recipe(k=K)
     fields = [{field.sketch: sketch.tolist(), field.recipe: [recipe.id]} for sketch in page()]
     return measure({"decode": lambda: field.decode(fields, recipe)}, rounds)["decode"]
 
 
 def start_ups(programs: dict[str, list[str]], rounds: int) -> dict[str, float]:
-    """Median seconds of processor time of Python with some arguments, taking turns."""
+    """Return the median seconds of processor time of Python with each of the given arguments, in alternation."""
     times: dict[str, list[float]] = {name: [] for name in programs}
     for _ in range(rounds):
         for name, arguments in programs.items():
@@ -73,7 +73,7 @@ def start_ups(programs: dict[str, list[str]], rounds: int) -> dict[str, float]:
 
 
 def figures(rounds: int = 9) -> dict[str, float]:
-    """All of these, by name; what ends in "x" is a ratio."""
+    """Return all figures by name; names that end in "x" are ratios."""
     programs = {
         "nothing": ["-c", ""],
         "numpy": ["-c", "import numpy"],

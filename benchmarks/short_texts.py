@@ -1,4 +1,4 @@
-"""Labelled collections of short texts in 29 languages: headlines, and teasers as a news page shows them.
+"""Make labelled collections of short texts in 29 languages: headlines, and teasers as a news page shows them.
 
     python -m benchmarks.short_texts BASE... --out FOLDER [--seed 77]    # BASE: see benchmarks.language_collections
 
@@ -7,7 +7,8 @@ teasers: the first line and the first sentence after it.
 
 Near-duplicates: half of the texts are passed on one to three times, as a post with a link, a name or a tag, or in a
 news ticker (kind passed_on). Not: each text's nearest other one of its language, by characters and by words in turn, so
-that no kind of shingle is favoured (nearest_other). Everything is drawn with one seed, whatever the order of the files.
+that no kind of shingle is favoured (nearest_other). All random choices use one seed and do not depend on the order
+of the files.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from ndd_search.recipe import Recipe
 from ndd_search.text.tokens import tokens
 
 LENGTHS = {"heads": (18, 110), "teasers": (36, 275)}  # characters
-DENSE = {"ja", "km", "ko", "my", "th"}  # half as many say the same
-SITE_HEADING = 10  # a line that heads more texts of its language than these names the site, not the text
+DENSE = {"ja", "km", "ko", "my", "th"}  # scripts in which half as many characters say as much
+SITE_HEADING = 10  # a first line of more texts of its language than this names the site, not the text
 SENTENCE_END = r"(?<=[.!?।؟])\s+|(?<=[。！？។။])\s*"
-LEAST, COMMON = 0.2, 400  # resemblance of a nearest other; texts that hold what tells nothing
+LEAST, COMMON = 0.2, 400  # least resemblance of a nearest other text; shingles in more texts than this are not compared
 
 Text = tuple[str, str]  # language, text or a part of one
 Change = Callable[[str, random.Random], str]
 
 
 def framed(*frames: str) -> Change:
-    """Put the text into one of the frames."""
+    """Return the text in one of the frames."""
 
     def change(text: str, rng: random.Random) -> str:
         one, two = rng.sample(WORDS, 2)
@@ -61,7 +62,7 @@ def tagged_inside(text: str, rng: random.Random) -> str:
 
 
 def mistyped(text: str, rng: random.Random) -> str:
-    """One letter left out, doubled, or swapped with the next."""
+    """Return the text with one letter left out, doubled, or swapped with the next."""
     at = rng.choice([at for at, letter in enumerate(text) if letter.isalpha()])
     one, two = text[at], text[at + 1 : at + 2]
     return text[:at] + rng.choice([two, one + one + two, two + one]) + text[at + 2 :]
@@ -87,7 +88,7 @@ TICKER = [
 
 
 def short_texts(bases: Iterable[Text]) -> dict[str, list[Text]]:
-    """The texts of each collection, none twice."""
+    """Return the distinct texts of each collection."""
     split = [(language, text.split("\n")) for language, text in sorted(set(bases))]
     headings = Counter((language, lines[0]) for language, lines in split)
     found: dict[str, dict[tuple[str, ...], Text]] = {name: {} for name in LENGTHS}
@@ -102,7 +103,7 @@ def short_texts(bases: Iterable[Text]) -> dict[str, list[Text]]:
 
 
 def passed_on(texts: Iterable[Text], rng: random.Random) -> Collection:
-    """The texts with their copies, and which are near-duplicates."""
+    """Return the texts with their copies, and the labelled pairs."""
     made, owner = Collection(), dict[str, str]()
     for language, text in texts:
         members = [made.add(text, language)]
@@ -123,7 +124,7 @@ def passed_on(texts: Iterable[Text], rng: random.Random) -> Collection:
 
 
 def _nearest(features: dict[str, set[Text]], owner: dict[str, str], start: int) -> Iterator[tuple[str, str]]:
-    """Every other document, from a start, with the most similar one of another owner."""
+    """Pair every second document, from `start` on, with the most similar one of another owner."""
     holders = defaultdict(list)
     for name, own in features.items():
         for feature in own:
@@ -132,7 +133,7 @@ def _nearest(features: dict[str, set[Text]], owner: dict[str, str], start: int) 
         met = Counter(one for each in own if len(holders[each]) < COMMON for one in holders[each])
         others = [(n / (len(own) + len(features[one]) - n), one) for one, n in met.items() if owner[one] != owner[name]]
         resemblance, best = max(others, default=(0.0, ""))
-        if LEAST <= resemblance < 1:  # 1: a cut took away what told them apart
+        if LEAST <= resemblance < 1:  # 1: a cut removed the difference
             yield min(name, best), max(name, best)
 
 

@@ -1,8 +1,8 @@
-"""Time and memory of simhash tables at Hamming distance 3: building, one query, all pairs.
+"""Measure time and memory of simhash tables at Hamming distance 3: building, one query, all pairs.
 
     python -m benchmarks.simhash_tables [--prints 1000000] [--blocks 4]
 
-Random fingerprints, a hundredth of them copies of others with up to four bits turned.
+Fingerprints are random; a hundredth are copies of others with up to four bits flipped.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from ndd_search.sketching.simhash import BITS, Tables, distance
 
 
 def made(count: int, seed: int = 1) -> np.ndarray:
-    """Random fingerprints, uint64, shape (count,)."""
+    """Return random fingerprints, uint64, shape (count,)."""
     generator = np.random.default_rng(seed)
     prints = generator.integers(0, 2**64, count, dtype=np.uint64)
     copies = count // 100

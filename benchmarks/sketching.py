@@ -1,11 +1,11 @@
-"""How fast texts are sketched, next to other libraries in the same process.
+"""Time sketching, next to other libraries in the same process.
 
     python -m benchmarks.sketching [--k 128] [--rounds 9] [--only words] [--json out.json]
 
 Texts: the Factbook pages of the demonstration made plain ASCII, and articles of the Universal Declaration of Human
 Rights in seventeen languages, cut to 140, 1,000, 5,000 and 100,000 characters, or of mixed lengths. Every method starts
-from the text. The peers bring no tokeniser: they get their shingles from `re` and slices, the usual way.
-All methods of a row take turns; figures are MB of UTF-8 a second of processor time, medians of one thread. Compare
+from the text. The other libraries have no tokeniser; their shingles come from `re` and slices, the usual way.
+The methods of a row alternate; figures are MB of UTF-8 per second of processor time, medians of one thread. Compare
 ratios within one run.
 """
 
@@ -41,7 +41,7 @@ def read(path: str) -> list[dict[str, object]]:
 
 
 def sources() -> dict[str, list[str]]:
-    """Long texts to cut from: one of ASCII, one in each language."""
+    """Return long texts to cut from: one in ASCII, one in each language."""
     pages = [str(page["text"]) for page in read("ndd_search/demo_data/factbook.jsonl.gz")]
     languages = read("tests/data/udhr.jsonl.gz")
     return {
@@ -51,7 +51,7 @@ def sources() -> dict[str, list[str]]:
 
 
 def cut(texts: list[str], length: int | None) -> list[str]:
-    """About TOTAL characters in pieces of `length` from here and there, or of mixed lengths around 2,000."""
+    """Return about TOTAL characters as texts of `length` characters, or of mixed lengths around 2,000."""
     rng = random.Random(1)
     pieces: list[str] = []
     while sum(map(len, pieces)) < TOTAL:
@@ -115,7 +115,7 @@ def methods(kind: str, texts: list[str], k: int) -> dict[str, Method]:
 
 
 def check(k: int, rounds: int, only: str = "") -> list[dict[str, Any]]:
-    """A row for each kind of shingles and texts; MB/s by method, and how many times as fast some are as others."""
+    """Return a row for each kind of shingles and texts: MB/s by method, and ratios."""
     rows: list[dict[str, Any]] = []
     for kind in KINDS:
         for name, texts in sources().items():
@@ -132,7 +132,7 @@ def check(k: int, rounds: int, only: str = "") -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     names, ratios = list(rows[0]["MB/s"]), list(rows[0]["x"])
     head = ["shingles", "texts", "characters", *names, *ratios]
     lines = [f"| {' | '.join(head)} |", "|---|---|--:|" + "--:|" * (len(head) - 3)]

@@ -1,4 +1,4 @@
-"""Where the time of a call goes: functions are put under a stopwatch each, and time belongs to the innermost."""
+"""Split the time of a call into stages: patched functions are timed, and time counts for the innermost stage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Stopwatch:
-    """Seconds by stage, of one call after another."""
+    """Measures seconds by stage, call after call."""
 
     def __init__(self) -> None:
         self.calls: list[dict[str, float]] = []
@@ -22,7 +22,7 @@ class Stopwatch:
         self._undo: list[Callable[[], None]] = []
 
     def put_under(self, stage: str, owner: Any, *names: str) -> None:
-        """Count the time of some functions of an object, class or module as a stage, less what other stages take."""
+        """Time functions of an object, class or module as a stage, without the time of stages called inside."""
         for name in names:
             inner = getattr(owner, name)
             own = vars(owner).get(name) if hasattr(owner, "__dict__") else None
@@ -37,7 +37,7 @@ class Stopwatch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """The time in here, less that of stages inside."""
+        """Measure the time of the block, without that of stages inside."""
         self._switch()
         self._running.append(name)
         try:
@@ -47,19 +47,19 @@ class Stopwatch:
             self._running.pop()
 
     def call(self, function: Callable[[], Any]) -> None:
-        """Time one call; what belongs to no stage is under ""."""
+        """Time one call; time outside all stages counts for ""."""
         self._now = {}
         with self.stage(""):
             function()
         self.calls.append(self._now)
 
     def microseconds(self) -> dict[str, float]:
-        """The median of each stage over all calls."""
+        """Return the median of each stage over all calls."""
         stages = dict.fromkeys(name for call in self.calls for name in call)
         return {name: median(call.get(name, 0.0) for call in self.calls) * 1e6 for name in stages}
 
     def take_off(self) -> None:
-        """Put back what was there."""
+        """Restore the original functions."""
         while self._undo:
             self._undo.pop()()
 

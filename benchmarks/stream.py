@@ -1,10 +1,10 @@
-"""Whether memory stays flat over a long stream of texts that nobody keeps.
+"""Check that memory stays flat over a long stream of texts that are not kept.
 
     python -m benchmarks.stream [--gigabytes 10] [--threads 2] [--without-core]
 
-Texts of mixed lengths in seventeen languages and plain ASCII are cut anew from long ones as they are asked for, in
-pieces of a hundred megabytes, each of which goes through `sketch_many` as a generator. A line tells the largest memory
-of the process so far, and its growth since the first piece; the exit code is 1 when that passes 32 MB.
+Texts of mixed lengths in seventeen languages and plain ASCII are generated on demand, in pieces of a hundred megabytes,
+each of which goes through `sketch_many` as a generator. A line is printed with the peak memory of the process and its
+growth since the first piece; the exit code is 1 if the growth exceeds 32 MB.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from benchmarks.sketching import sources
 from ndd_search import native
 
 PIECE = 100 * 10**6  # bytes of UTF-8
-MOST_GROWTH = 32 * 10**6  # bytes: some large texts at a time, wherever they meet
+MOST_GROWTH = 32 * 10**6  # bytes: room for some large texts at the same time
 
 
 def texts(rng: random.Random, long: list[str], total: int) -> Iterator[str]:
-    """Texts of some 2,000 characters, few of them long, until they are `total` bytes of UTF-8."""
+    """Yield texts of some 2,000 characters, a few of them long, up to `total` bytes of UTF-8."""
     while total > 0:
         source = rng.choice(long)
         length = min(int(rng.lognormvariate(7.6, 1.2)), 100_000, len(source))
@@ -36,7 +36,7 @@ def texts(rng: random.Random, long: list[str], total: int) -> Iterator[str]:
 
 
 def peak() -> int:
-    """Most bytes of memory that this process ever had."""
+    """Return the peak memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -1,8 +1,8 @@
-"""What a second thread brings: texts sketched, and pages checked from many threads at once.
+"""Measure the gain of more threads: texts sketched, and pages checked by several threads at once.
 
     python -m benchmarks.threads [--threads 1 2] [--megabytes 64] [--seconds 2]
 
-By the clock on the wall, so whatever else runs on the machine counts; the best of three.
+Wall-clock time, so other load on the machine counts; the best of three runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import ndd_search as ndd  # isort: skip  # after measure, which sets the number 
 
 
 def texts_a_second(texts: Sequence[str], threads: int) -> float:
-    """MB of UTF-8 that so many threads sketch in a second."""
+    """Return the MB of UTF-8 that the threads sketch per second."""
     megabytes, times = sum(len(text.encode()) for text in texts) / 1e6, []
     for _ in range(3):
         began = perf_counter()
@@ -28,7 +28,7 @@ def texts_a_second(texts: Sequence[str], threads: int) -> float:
 
 
 def check(counts: Sequence[int] = (1, 2), megabytes: int = 64, seconds: float = 1.0) -> dict[str, dict[str, float]]:
-    """By what is done, then by the number of threads."""
+    """Return figures by task, then by number of threads."""
     found: dict[str, dict[str, float]] = {}
     for name, source in sources().items():
         for size in ("140", "mixed"):
@@ -43,7 +43,7 @@ def check(counts: Sequence[int] = (1, 2), megabytes: int = 64, seconds: float = 
 
 
 def table(found: dict[str, dict[str, float]]) -> str:
-    """A Markdown table: what was measured, and how many times the first column."""
+    """Return a Markdown table: figures, and ratios to the first column."""
     names = list(next(iter(found.values())))
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
     for what, row in found.items():

@@ -1,9 +1,10 @@
-"""What a wrapped client costs on a live server, against the plain client, and where the time goes: Markdown tables.
+"""Measure a wrapped client against the plain client on a live server, and the time of each stage: Markdown tables.
 
     python -m tests.engines.launch opensearch3 --heap 1g        prints an address, runs until Ctrl-C
     python -m benchmarks.wrapped_search http://127.0.0.1:9200 [--documents 20000] [--repeats 300] [--profile]
 
-Two indexes are made and deleted again: short documents (0.3 kB) and long ones (3 kB), a third of them near-copies.
+Two indexes are created and deleted at the end: short documents (0.3 kB) and long ones (3 kB);
+a third are near-copies.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from ndd_search.sketching.field import SketchField
 WORDS = [f"{a}{b}{c}" for a in ("ka", "lo", "mi", "re", "su") for b in ("ban", "dor", "fel", "gim") for c in range(400)]
 LENGTHS = {"0.3 kB": 40, "3 kB": 400}  # words
 QUERIES = 20
-WARM_UP = 60  # searches before those that count
+WARM_UP = 60  # searches before the measured ones
 DISTRIBUTIONS = {"elasticsearch": "elasticsearch", "opensearchpy": "opensearch-py"}  # of the clients' packages
 
-# Stages of a search, innermost first come, and what they are called.
+# Stages of a search, innermost first, and their titles.
 ENGINE, JSON, ASK, DECODE, PAIRS, PAGE = "engine", "json", "ask", "decode", "pairs", "page"
 STAGES = {
     ENGINE: "the engine and the way there and back",
@@ -54,7 +55,7 @@ Way = Callable[[dict[str, Any]], Any]
 
 
 def connect(url: str) -> tuple[Callable[[], Any], Any]:
-    """A way to make clients for what answers at an address, and the helpers of its library."""
+    """Return a function that makes clients for the engine at an address, and the helpers of its library."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=10) as answer:
         distribution = json.load(answer)["version"].get("distribution", "elasticsearch")
@@ -67,7 +68,7 @@ def connect(url: str) -> tuple[Callable[[], Any], Any]:
 
 
 def documents(index: str, count: int, length: int) -> Iterator[dict[str, Any]]:
-    """Bulk actions; every third document is a near-copy of the one before it."""
+    """Yield bulk actions; every third document is a near-copy of the one before it."""
     rng = random.Random(length)
     weights = [1 / (place + 10) for place in range(len(WORDS))]
     words: list[str] = []
@@ -81,7 +82,7 @@ def documents(index: str, count: int, length: int) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def filled(url: str, length: int, count: int) -> Iterator[tuple[Callable[[], Any], str]]:
-    """A way to make clients, and an index of one segment that is gone after the block."""
+    """Yield a function that makes clients, and the name of an index of one segment that is deleted after the block."""
     make, helpers = connect(url)
     index = f"ndd-benchmark-{length}"
     with make() as client:
@@ -96,25 +97,25 @@ def filled(url: str, length: int, count: int) -> Iterator[tuple[Callable[[], Any
 
 
 def queries() -> list[dict[str, Any]]:
-    """Pairs of frequent words."""
+    """Return queries: pairs of frequent words."""
     rng = random.Random(1)
     return [{"match": {"body": " ".join(rng.sample(WORDS[:200], 2))}} for _ in range(QUERIES)]
 
 
 def plain_search(client: Any, index: str, size: int) -> Way:
-    """The engine's own page, without sketches in it."""
+    """Return the engine's own page, without sketches in it."""
     rest = {"size": size, "_source": {"excludes": ["ndd"]}}
     return lambda query: client.search(index=index, body={"query": query, **rest})
 
 
 def wrapped_search(client: Any, index: str, **wishes: Any) -> Way:
-    """A page of ten without near-duplicates."""
+    """Return a page of ten without near-duplicates."""
     rest = {"size": 10, "ndd": wishes}
     return lambda query: client.search(index=index, body={"query": query, **rest})
 
 
 def milliseconds(ways: dict[str, Way], asked: list[Any], repeats: int) -> dict[str, float]:
-    """The median of each way to search; they take turns, so that what disturbs the machine disturbs them alike."""
+    """Return the median of each way to search. They alternate, so that other load affects all alike."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
     names = list(ways)
     for turn, query in zip(range(repeats + WARM_UP), cycle(asked), strict=False):
@@ -126,7 +127,7 @@ def milliseconds(ways: dict[str, Way], asked: list[Any], repeats: int) -> dict[s
 
 
 def compare(url: str, length: int, count: int, repeats: int) -> dict[str, float]:
-    """Medians of plain and wrapped searches in an index of its own."""
+    """Return medians of plain and wrapped searches in an index made for them."""
     with filled(url, length, count) as (make, index), make() as plain, make() as other, make() as fixed:
         wrapped, bar = ndd.wrap(other), ndd.wrap(fixed, min_similarity=0.8)
         ways = {f"plain, size {size}": plain_search(plain, index, size) for size in (10, 100)}
@@ -138,7 +139,7 @@ def compare(url: str, length: int, count: int, repeats: int) -> dict[str, float]
 
 
 def profile(url: str, length: int, count: int, repeats: int) -> dict[str, dict[str, float]]:
-    """Median microseconds of each stage, of each way to search."""
+    """Return the median microseconds of each stage, for each way to search."""
     with filled(url, length, count) as (make, index), make() as plain, make() as other:
         wrapped = ndd.wrap(other, min_similarity=0.8)
         ways = {f"plain, size {size}": (plain, plain_search(plain, index, size)) for size in (10, 100)}
@@ -148,7 +149,7 @@ def profile(url: str, length: int, count: int, repeats: int) -> dict[str, dict[s
 
 
 def stages(client: Any, way: Way, repeats: int) -> dict[str, float]:
-    """Median microseconds of each stage of a search."""
+    """Return the median microseconds of each stage of a search."""
     watch = Stopwatch()
     transport = getattr(client, "_transport", None) or client.transport
     transport = getattr(transport, "inner", transport)
@@ -184,7 +185,7 @@ def table(head: list[str], rows: list[list[Any]]) -> None:
 
 
 def about(url: str) -> str:
-    """What was measured, in a line."""
+    """Return what was measured, on one line."""
     make, _ = connect(url)
     with make() as client:
         server = client.info()["version"]

@@ -1,6 +1,6 @@
-"""What an installation without any extra can do: run by a Python that has ndd_search and what it depends on alone.
+"""Check an installation without extras: run by a Python that has only ndd_search and its dependencies.
 
-It is no test of pytest, which such an installation does not have. It fails with the first thing that is not so.
+A plain script, because such an installation has no pytest. It stops at the first failure.
 """
 
 from importlib import import_module

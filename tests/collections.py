@@ -14,9 +14,9 @@ HERE = Path(__file__).resolve().parents[1]
 
 
 def read(name: str, file: str = "documents") -> list[dict[str, Any]]:
-    """The lines of a file of a collection: documents, pairs, clusters, ... Skips the test where there is none.
+    """Return the lines of a file of a collection: documents, pairs, clusters, ... Skips the test if there is none.
 
-    They are looked for in the folder NDD_TEST_DATA names, else in shared/data beside the clone.
+    Collections are expected in the folder NDD_TEST_DATA, else in shared/data beside the clone.
     """
     folder = Path(os.environ.get("NDD_TEST_DATA") or HERE.parent / "shared" / "data")
     path = folder / name / f"{file}.jsonl.gz"

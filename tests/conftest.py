@@ -1,6 +1,6 @@
 """Fixtures for tests against real servers (see tests/engines), and switches in the environment.
 
-NDD_TEST_WITHOUT_CORE=1: without the native core. NDD_TEST_EXAMPLES=large: six times as many examples of each property.
+NDD_TEST_WITHOUT_CORE=1: without the native core. NDD_TEST_EXAMPLES=large: six times as many examples per property.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `-n`: the tests of one server in one process, the others wherever there is room."""
+    """With `-n`: run all tests of one server in the same process, the others in any process."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByServer(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
@@ -55,7 +55,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def engines(request: pytest.FixtureRequest) -> Iterator[Engines]:
-    """Every server of this session; those that the chosen tests ask for start side by side."""
+    """Yield the servers of this session; those that the selected tests need start in parallel."""
     parameters = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     chosen = {each["engine"] for each in parameters if "engine" in each}
     engines = Engines((name for name in RELEASES if name in chosen), request.config.stash[report])
@@ -65,7 +65,7 @@ def engines(request: pytest.FixtureRequest) -> Iterator[Engines]:
 
 @pytest.fixture(scope="session", params=RELEASES)
 def engine(request: pytest.FixtureRequest, engines: Engines) -> Engine:
-    """A running server, each release in turn. Skips with a reason when this machine has none.
+    """Return a running server, each release in turn. Skips with a reason if it is not available.
 
     Names listed in NDD_TEST_REQUIRE_ENGINES ("elasticsearch9,opensearch3") fail instead of being skipped.
     """
@@ -80,7 +80,7 @@ def engine(request: pytest.FixtureRequest, engines: Engines) -> Engine:
 
 @pytest.fixture
 def index(engine: Engine) -> Iterator[str]:
-    """The name of an index, or a data stream's, that no other test uses; gone after the test."""
+    """Yield a name for an index or data stream that no other test uses; it is deleted after the test."""
     name = f"ndd-test-{uuid.uuid4().hex[:12]}"
     yield name
     with engine.client() as client:
@@ -98,7 +98,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say for each server where it came from, or why it was skipped."""
+    """Report for each server where it came from, or why it was skipped."""
     if config.stash[report]:
         terminalreporter.section("engines")
         for name, line in config.stash[report].items():

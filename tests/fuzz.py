@@ -1,8 +1,8 @@
-"""Random texts and pages for as long as one likes: the native core against numpy, bit for bit.
+"""Compare the native core with numpy, bit for bit, on random texts and pages for a given time.
 
     python -m tests.fuzz [--seconds 60] [--seed 1]          make fuzz: the same on a core with the sanitizers of gcc
 
-Hypothesis looks for the smallest example of what can go wrong; this looks at a thousand times as many examples.
+The property tests of Hypothesis find small examples; this tries a thousand times as many.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BLOCKS = [0, 0x300, 0x370, 0x400, 0x590, 0x600, 0x900, 0x980, 0xB00, 0xC00, 0xD8
 
 
 def random_text(rng: random.Random) -> str:
-    """Letters of one script and others, with as many marks as no text has."""
+    """Return letters of one script and others, with more combining marks than real texts have."""
     block, marks = rng.choice(BLOCKS), rng.choice([MARKS, [chr(point) for point in range(0x300, 0x370)]])
     kinds = {
         "ab cde ": 20, "aeioıİI": 15, ODD: 30, "".join(chr(block + i) for i in range(256)): 20, "".join(marks): 20

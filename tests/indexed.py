@@ -1,4 +1,4 @@
-"""What an index holds, beside what it should hold."""
+"""Compare the content of an index with what it should hold."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ RECIPE = ndd.Recipe()
 
 
 def stored(client: Any, index: str) -> dict[str, dict[str, Any]]:
-    """Every hit of an index by id, with its source and doc values."""
+    """Return every hit of an index by id, with its source and doc values."""
     client.indices.refresh(index=index)
     body = {"size": 10_000, "docvalue_fields": ["ndd.sketch", "ndd.recipe"], "query": {"match_all": {}}}
     return {hit["_id"]: hit for hit in client.search(index=index, body=body)["hits"]["hits"]}
 
 
 def check(client: Any, index: str, expected: dict[str, dict[str, Any]]) -> None:
-    """Every document is there, is what it was but for the sketch, and has the sketch of its text."""
+    """Assert that every document is stored, unchanged except for the sketch, with the sketch of its text."""
     hits = stored(client, index)
     assert {key: {k: v for k, v in hit["_source"].items() if k != "ndd"} for key, hit in hits.items()} == expected
     found = SketchField().decode([hit.get("fields", {}) for hit in hits.values()], RECIPE)

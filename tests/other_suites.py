@@ -1,11 +1,11 @@
-"""Tests of others, with plain clients and with every client wrapped: each has the outcome that it has without us.
+"""Run the test suites of the clients with plain and with wrapped clients, and compare the outcome of each test.
 
     python -m tests.other_suites elasticsearch9 FOLDER [--python PYTHON] [--url URL] [FILE OR FOLDER ...]
 
 FOLDER: sources of elasticsearch-py or opensearch-py, of a version that fits the server. PYTHON: an interpreter that has
 what those tests need (and what ndd_search needs), this one by default. Nothing is fetched. Without URL a server is
 started as for our own tests. These suites delete whatever the server holds, so one with indexes is refused.
-Ends with 1 if a test has another outcome.
+The exit code is 1 if a test has another outcome.
 """
 
 from __future__ import annotations

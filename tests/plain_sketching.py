@@ -1,6 +1,6 @@
-"""Sketching as its documentation describes it, one text and one number at a time: what the fast way is tested against.
+"""Reference implementation of sketching, as documented, one text and one number at a time, for tests of the fast one.
 
-Shared with the fast way is only what comes before folding: the parser of markup, and how a URL is found (`prepare`).
+It shares only what comes before folding with the fast one: the parser of markup and of URLs (`prepare`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts of every script for property tests, with what is awkward in them more frequent than in life."""
+"""Texts of every script for property tests, in which difficult characters are frequent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backfill on live servers: what it writes and what it leaves alone, while others write, and when it is killed."""
+"""Backfill on live servers: what it writes and leaves alone, with concurrent writes, and when it is killed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def backfill(
 
 
 def fill(client: Any, index: str, documents: Sequence[dict[str, Any]], **action: Any) -> None:
-    """Index documents as somebody does who has never heard of sketches."""
+    """Index documents without sketches."""
     for start in range(0, len(documents), 500):
         lines = [
             line
@@ -71,7 +71,7 @@ def test_an_index_filled_without_us_gets_all_its_sketches_and_a_second_run_does_
 
 @contextmanager
 def writing(engine: Engine, index: str, write: Callable[[Any], None]) -> Iterator[None]:
-    """Somebody else who writes while the block runs."""
+    """Write from another thread while the block runs."""
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -305,7 +305,9 @@ def test_an_index_blocked_in_the_middle_ends_the_run_with_what_the_server_says(e
         ({"_source": {"excludes": ["vector"]}}, "which every update of a document would lose"),
     ],
 )
-def test_an_index_that_would_suffer_is_left_alone(engine: Engine, index: str, mapping: dict, words: str) -> None:
+def test_an_index_that_would_suffer_is_left_alone(
+    engine: Engine, index: str, mapping: dict[str, Any], words: str
+) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": mapping})
         fill(client, index, [{"id": "1", "text": TEXT}])
@@ -343,7 +345,7 @@ def test_documents_the_server_will_not_take_are_counted_and_do_not_keep_it_runni
 
 
 class Busy:
-    """The real client, with a server in front of it that has no room for half of what it gets, three times."""
+    """Use the real client with a server that rejects half of the documents as too many, three times."""
 
     def __init__(self, client: Any) -> None:
         self._client, self.refused = client, 0
@@ -378,7 +380,7 @@ def test_what_a_busy_server_turns_away_is_sent_again_later(
 def test_a_rate_is_kept_over_all_threads_and_stopping_ends_every_wait() -> None:
     began = time.monotonic()
     retry = Retry(rate=1_000)
-    threads = [threading.Thread(target=lambda: [retry.admit(10) for _ in range(10)]) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: [retry.admit(10) for _ in range(10)]) for _ in range(3)]  # type: ignore[func-returns-value]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -399,6 +401,6 @@ def test_a_rate_is_kept_over_all_threads_and_stopping_ends_every_wait() -> None:
         ({"fields": ["text"], "rate": 0}, "rate must be above 0"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings: dict, message: str) -> None:
+def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Backfill(index="news", **settings)

@@ -1,4 +1,4 @@
-"""What a backfill, and its removal, keep of the documents of a live index: numbers, fields of the user's own, marks."""
+"""A backfill and its removal keep all other content of documents: numbers, the user's own fields, marks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEPT = [
 
 
 def put(engine: Engine, index: str, documents: dict[str, str]) -> None:
-    """Index documents of raw JSON text, which no client has read and written again."""
+    """Index documents as raw JSON text, not serialised by a client."""
     lines = [line for key, text in documents.items() for line in (json.dumps({"index": {"_id": key}}), text)]
     request = urllib.request.Request(
         f"{engine.url}/{index}/_bulk?refresh=true",
@@ -98,7 +98,7 @@ def test_removing_sketches_leaves_such_documents_alone_too(engine: Engine, index
 def test_the_reader_marks_such_documents_through_a_wrapped_client_and_changes_no_client(
     engine: Engine, index: str
 ) -> None:
-    """A wrapped client is read past, and goes on as it was."""
+    """The backfill bypasses the wrapping of a client and leaves it unchanged."""
     numbers(engine, index)
     with engine.client() as client:
         ndd.wrap(client)
@@ -122,7 +122,7 @@ def test_a_field_that_is_not_mapped_as_sketches_are_is_never_removed(engine: Eng
 
 
 def test_only_objects_that_hold_a_sketch_are_removed(engine: Engine, index: str) -> None:
-    """Where the mapping fits, the content decides, document by document."""
+    """If the mapping fits, the content of each document decides."""
     mapping = {"food": {"properties": {"sketch": {"type": "integer"}, "recipe": {"type": "keyword"}}}}
     documents = [
         {"id": "theirs", "food": {"recipe": "pancakes", "sketch": 7}},
@@ -192,7 +192,7 @@ def test_an_own_field_of_that_name_is_never_overwritten(engine: Engine, index: s
 
 
 def test_own_keys_are_never_overwritten(engine: Engine, index: str) -> None:
-    """A field ndd_keys of the user's own is told only where keys are to be written."""
+    """A field ndd_keys of the user's own is reported only if keys are to be written."""
     document = {"id": "1", "text": TEXT, "ndd_keys": ["front door"]}
     with engine.client() as client:
         body = {"mappings": {"dynamic": False, "properties": {"text": {"type": "text"}}}}

@@ -1,6 +1,6 @@
-"""The command that measures writes what it measured, and notices when a ratio has become worse.
+"""The benchmark command writes its figures and detects ratios that are worse.
 
-And what makes short texts makes the same ones from the same files, labelled rightly.
+The generator of short texts gives the same correctly labelled texts for the same files.
 """
 
 import gzip

@@ -1,4 +1,4 @@
-"""Near-duplicates in a whole index: found by keys, and what becomes of a new document that resembles another."""
+"""Near-duplicates in a whole index: search by keys, and the policy for new documents that resemble another."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_at_most_one_in_a_hundred_pairs_at_the_bar_shares_too_few_keys(keys: int
     ("settings", "message"),
     [({"keys": 0}, "keys must be 1"), ({"examined": 0}, "examined must be"), ({"min_similarity": 0.0}, "above 0")],
 )
-def test_settings_that_cannot_be_are_refused(settings: dict, message: str) -> None:
+def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         CandidateSearch(**settings)
 
@@ -193,7 +193,7 @@ def test_all_pairs_of_near_identical_documents_are_found_without_keys(engine: En
 
 @pytest.mark.parametrize("count", [0, 1, 6, 7, 40])
 def test_all_pairs_are_found_part_by_part_as_they_are_at_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where too many pairs for the memory are likely, parts of the sketches are compared with each other."""
+    """If the pairs might not fit in memory, the sketches are compared in parts."""
     texts = [f"{TEXT} {OTHER} Edition {n // 2}." if n % 3 else f"Text number {n} {'x' * n}" for n in range(count)]
     sketches = ndd.sketch_many(texts)
     collection = Collection([[(f"{n:02}", "news")] for n in range(count)], sketches, 0)
@@ -223,7 +223,7 @@ def test_documents_that_were_not_compared_are_counted_and_told(engine: Engine, i
 def test_as_many_duplicates_of_a_document_are_found_as_are_asked_for(
     engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch, capsys: Any, caplog: Any
 ) -> None:
-    """What is compared grows until all that were asked for are found; where that ends, it is told."""
+    """More candidates are compared until the requested number is found; if a limit ends that, it is reported."""
     with engine.client() as client:
         create(client, index, [{"_id": str(number), "body": TEXT} for number in range(250)])
         assert len(ndd.find_duplicates(client, index, TEXT, size=1_000)) == 250
@@ -368,7 +368,7 @@ def created(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class NoSearch:
-    """A client whose every search fails."""
+    """A client all of whose searches fail."""
 
     def msearch(self, body: list[Any]) -> dict[str, Any]:
         return {"responses": [{"error": {"type": "overloaded"}, "status": 503}] * (len(body) // 2)}

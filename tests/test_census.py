@@ -1,4 +1,4 @@
-"""What counts as common: what different documents share, not what copies of one share."""
+"""Frequency tables count values that different documents share, not those of copies of one document."""
 
 import random
 import tracemalloc

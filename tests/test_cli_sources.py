@@ -1,4 +1,4 @@
-"""`ndd-search index` on the files that people have: what it takes, and what it says of the rest."""
+"""`ndd-search index` on real-world files: what it reads, and what it reports about the rest."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""The commands for clusters: addresses, which engine is there, what is said when something is wrong; and templates."""
+"""Commands for clusters: addresses, detection of the engine, error messages, templates."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_an_opensearch_that_gives_itself_an_old_number_is_known_by_its_words_and
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_credentials_are_never_sent_to_where_a_redirect_points(status: int) -> None:
-    """A redirect is told with its target, and the host it names gets no request at all."""
+    """A redirect is reported with its target, and its host gets no request."""
     with (
         answering(200, json.dumps(OLD).encode()) as (other, seen),
         answering(status, b"", other.replace("://", "://who:hidden@") + "/") as (url, _),
@@ -129,7 +129,7 @@ def test_an_address_shows_no_secret_in_repr_and_str() -> None:
     ],
 )
 def test_a_password_is_not_repeated_in_the_message_about_an_address(url: str) -> None:
-    """An address that cannot be read is told without its credentials."""
+    """An invalid address is reported without its credentials."""
     with pytest.raises(ValueError, match="is not an address of a cluster") as raised:
         Address.parse(url)
     assert "hid" not in str(raised.value)
@@ -185,7 +185,7 @@ def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine
                 lambda: client.cluster.delete_component_template(name=index),
             ):
                 with suppress(Exception):
-                    delete()
+                    delete()  # type: ignore[no-untyped-call]
 
 
 def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_changed(engine: Engine, index: str) -> None:

@@ -40,7 +40,7 @@ def test_texts_are_collapsed_as_they_are() -> None:
         ([Story("", one) for one in NEWS], lambda story: story.body),
     ],
 )
-def test_the_text_is_found_under_a_field_several_fields_or_by_a_callable(hits: list[object], text: object) -> None:
+def test_the_text_is_found_under_a_field_several_fields_or_by_a_callable(hits: list[object], text: Any) -> None:
     assert ndd.collapse(hits, text=text).hits == hits[:2]
 
 
@@ -148,21 +148,21 @@ def test_what_is_no_sketch_is_named_by_its_rank_wherever_it_stands(frequency_tab
         (lambda: ndd.collapse([{"body": CLIMATE}]), TypeError, "pass text='FIELD' or a callable"),
         (lambda: ndd.collapse([{"body": CLIMATE}], text="bdy"), InvalidDocument, "none of 1 hits: no text under"),
         (lambda: ndd.collapse(NEWS, size=-1), ValueError, "size must be at least 0, got -1"),
-        (lambda: ndd.collapse(NEWS, from_="2"), TypeError, "from_ must be a whole number, got '2'"),
-        (lambda: ndd.collapse(NEWS, size=2.5), TypeError, "size must be a whole number, got 2.5"),
-        (lambda: ndd.collapse(NEWS, size=None), TypeError, "size must be a whole number, got None"),
+        (lambda: ndd.collapse(NEWS, from_="2"), TypeError, "from_ must be a whole number, got '2'"),  # type: ignore[arg-type]
+        (lambda: ndd.collapse(NEWS, size=2.5), TypeError, "size must be a whole number, got 2.5"),  # type: ignore[arg-type]
+        (lambda: ndd.collapse(NEWS, size=None), TypeError, "size must be a whole number, got None"),  # type: ignore[arg-type]
         (lambda: ndd.collapse(NEWS, sketches=[[1]]), ValueError, "3 hits came with 1 sketches"),
         (lambda: ndd.collapse(NEWS, min_similarity=2), ValueError, "min_similarity must be in 0..1"),
-        (lambda: ndd.collapse(NEWS, threshold=0.5), TypeError, "unknown option 'threshold'"),
+        (lambda: ndd.collapse(NEWS, threshold=0.5), TypeError, "unknown option 'threshold'"),  # type: ignore[call-arg]
         (lambda: ndd.collapse([[1], [2]], sketches=[[2, 1], [1]]), InvalidSketch, "hit 0: value 1"),
-        (lambda: ndd.collapse(NEWS, sketches=[[], [1], None]), InvalidSketch, "hit 2: it has shape"),
-        (lambda: ndd.leaders([[1]], min_similarity="auto"), ValueError, "must be above 0 and at most 1, got 'auto'"),
+        (lambda: ndd.collapse(NEWS, sketches=[[], [1], None]), InvalidSketch, "hit 2: it has shape"),  # type: ignore[list-item]
+        (lambda: ndd.leaders([[1]], min_similarity="auto"), ValueError, "must be above 0 and at most 1, got 'auto'"),  # type: ignore[arg-type]
         (lambda: ndd.collapse([b"bytes"], text=lambda hit: hit), TypeError, "bytes"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(call: object, error: type[Exception], problem: str) -> None:
     with pytest.raises(error, match=problem):
-        call()
+        call()  # type: ignore[operator]
 
 
 def distinct(count: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""What numpy counts is what a reader of the definition would count, whichever way a page makes it go."""
+"""The counts of numpy equal the definition, on every code path."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""The default decision: what it asks of a pair, and what it never does."""
+"""The default decision: the bar of a pair, and its invariants."""
 
 import json
 
@@ -21,11 +21,9 @@ def table(documents: int = 1000, **counts: int) -> FrequencyTable:
     return FrequencyTable(documents, values, numbers.astype(np.float64), RECIPE.id)
 
 
-def overlap(
-    shared: int, left: int, right: int, shorter: float = 300, rare: tuple[float, float, float] = ()
-) -> Overlaps:
+def overlap(shared: int, left: int, right: int, shorter: float = 300, rare: tuple[float, ...] = ()) -> Overlaps:
     rare = rare or (shared, left, right)
-    return Overlaps(
+    return Overlaps(  # type: ignore[call-arg]
         *(np.array([number]) for number in (shared, left, right)),
         np.array([float(shorter)]),
         *(np.array([float(number)]) for number in rare),

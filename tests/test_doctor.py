@@ -1,4 +1,4 @@
-"""Doctor on live servers: each thing that is wrong is told with what to do, and an index that is well is called so."""
+"""Doctor on live servers: every fault is reported with a remedy, and an index without faults is reported as such."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_
     ],
 )
 def test_mappings_and_settings_that_hurt_are_told_with_what_to_do(
-    engine: Engine, index: str, body: dict, words: str
+    engine: Engine, index: str, body: dict[str, Any], words: str
 ) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body=body)
@@ -207,5 +207,5 @@ def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_need
         ({"number": "9.5.3"}, []),
     ],
 )
-def test_what_is_known_of_a_version(version: dict, level: list[str]) -> None:
+def test_what_is_known_of_a_version(version: dict[str, Any], level: list[str]) -> None:
     assert [one.level for one in _version(version)] == level

@@ -126,7 +126,7 @@ def numbered(actions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for number, one in enumerate(actions)
     ]
     words = [" ".join(f"{uuid.UUID(int=number * 99 + i).hex}" for i in range(20)) for number in range(3 * CHUNK)]
-    return [*given, *({"_index": "end", "_id": f"end{i}", "body": f"~{one}"} for i, one in enumerate(words))]
+    return [*given, *({"_index": "end", "_id": f"end{i}", "body": f"~{one}"} for i, one in enumerate(words))]  # type: ignore[list-item]
 
 
 def sketched(actions: Any, **more: Any) -> Any:

@@ -51,7 +51,10 @@ def ids(response: dict[str, Any]) -> list[str]:
 
 
 def copies(hit: dict[str, Any]) -> list[dict[str, Any]]:
-    return hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {}).get("hits", [])
+    duplicates: list[dict[str, Any]] = (
+        hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {}).get("hits", [])
+    )
+    return duplicates
 
 
 def test_a_page_is_full_and_holds_each_story_once_with_its_copies_below(index: ndd.Index) -> None:
@@ -124,7 +127,7 @@ def test_options_change_how_a_page_is_collapsed(index: ndd.Index) -> None:
     wished = index.search("climate", size=30, window=120, keep=[lambda hit: -int(hit["_source"]["copy"])])
     assert ids(wished) == ids(newest)
     with pytest.raises(TypeError, match="unknown option 'similarity'"):
-        index.search("climate", similarity=1)
+        index.search("climate", similarity=1)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
@@ -264,7 +267,7 @@ def test_a_kill_while_adding_loses_nothing_that_was_committed(tmp_path: Path) ->
     with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True) as writer:
         committed = 0
         while committed < 2000:
-            committed = int(writer.stdout.readline())
+            committed = int(writer.stdout.readline())  # type: ignore[union-attr]
         os.kill(writer.pid, signal.SIGKILL)
     with ndd.Index.open(path) as index:
         kept = len(index)
@@ -326,7 +329,7 @@ def test_one_document_is_no_list_of_them(index: ndd.Index, documents: Any) -> No
 
 
 def test_odd_documents_are_kept_as_they_are(index: ndd.Index) -> None:
-    odd = [
+    odd: list[dict[str, Any]] = [
         {"id": "nothing"},
         {"id": "null", "title": None, "body": None},
         {"id": "list", "body": ["one", "two"], "title": 3},

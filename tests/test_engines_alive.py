@@ -1,4 +1,4 @@
-"""The servers that the other tests rely on do what a search engine does."""
+"""The servers of the other tests index and search."""
 
 from __future__ import annotations
 

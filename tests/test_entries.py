@@ -1,4 +1,4 @@
-"""What is kept in a cache comes back as it was or not at all, whatever happened to its bytes."""
+"""Cache entries are read back unchanged or not at all, even if their bytes were damaged."""
 
 import json
 import pickle
@@ -69,7 +69,7 @@ def test_an_entry_written_with_orjson_is_read_without_and_the_other_way_round(mo
 
 
 class Text(str):
-    """What a client's own JSON reader might make."""
+    """Values that a client's own JSON reader might return."""
 
 
 UNWRITABLE = [float("nan"), float("inf"), Decimal("0.1"), {1: 2}, {None: 1}, (1, 2), b"x", {1}, Text("x"), object()]

@@ -1,4 +1,4 @@
-"""The evaluation: its figures against slow definitions, its methods against what they promise."""
+"""The evaluation: its figures against slow reference definitions, its methods against their documentation."""
 
 import gzip
 import json
@@ -146,18 +146,18 @@ def test_a_folder_is_read_with_its_labels_clusters_and_pages(folder: Path) -> No
 @pytest.mark.parametrize(
     ("name", "line", "problem"),
     [
-        ("documents", '{"id": "a"}\n{"id": "a"}', "two documents have one id"),
-        ("documents", '{"id": "a"', "line 1: it is no JSON"),
+        ("documents", '{"id": "a"}\n{"id": "a"}', "two documents have the same id"),
+        ("documents", '{"id": "a"', "line 1: it is not valid JSON"),
         ("pairs", '{"a": "t1", "b": "nobody", "label": 1}', "no document has the id 'nobody'"),
         ("pairs", '{"a": "t1", "b": "t2", "label": 2}', "a label is 2, not 1, 0 or -1"),
         ("pairs", '{"a": "t1", "b": "t2", "label": "yes"}', "a label is 'yes', not 1, 0 or -1"),
         ("pairs", '{"a": "t1", "b": "t2", "label": NaN}', "a label is nan"),
-        ("pairs", '{"a": "t1", "b": "t2", "label": 1}\n{"a": "t1"}', "line 2: it is no object with a, b, label"),
-        ("pairs", "[" * 100_000, "line 1: it is no JSON"),
-        ("documents", '["t1"]', "line 1: it is no object with id"),
-        ("documents", '{"text": "x"}', "line 1: it is no object with id"),
-        ("clusters", "{}", "line 1: it is no object with members"),
-        ("results", "{}", "line 1: it is no object with results"),
+        ("pairs", '{"a": "t1", "b": "t2", "label": 1}\n{"a": "t1"}', "line 2: it is not an object with a, b, label"),
+        ("pairs", "[" * 100_000, "line 1: it is not valid JSON"),
+        ("documents", '["t1"]', "line 1: it is not an object with id"),
+        ("documents", '{"text": "x"}', "line 1: it is not an object with id"),
+        ("clusters", "{}", "line 1: it is not an object with members"),
+        ("results", "{}", "line 1: it is not an object with results"),
         ("documents", "", "documents: it is empty"),
         ("clusters", '{"members": 1}', "members are 1, not a list"),
         ("results", '{"results": ["t1"]}', "results are .*, not objects with id and rank"),
@@ -168,7 +168,7 @@ def test_a_folder_is_read_with_its_labels_clusters_and_pages(folder: Path) -> No
             "not objects with id and rank",
         ),
         ("results", '{"results": 1}', "results are 1, not"),
-        ("pairs", '{"a": "\udcff"}', r"pairs\.jsonl: it is no UTF-8"),
+        ("pairs", '{"a": "\udcff"}', r"pairs\.jsonl: it is not UTF-8"),
     ],
 )
 def test_a_folder_that_cannot_be_taken_is_refused(tmp_path: Path, name: str, line: str, problem: str) -> None:
@@ -199,9 +199,9 @@ def test_pages_are_judged_by_what_a_reader_sees(folder: Path) -> None:
     nothing = page_quality(collection, lambda first, second: np.zeros(len(first), bool))
     everything = page_quality(collection, lambda first, second: np.ones(len(first), bool))
     right = page_quality(collection, lambda a, b: collection.cluster[a] == collection.cluster[b])
-    assert (nothing.repeated, nothing.missed, nothing.lost, nothing.fill) == (0.25, 1.0, 0.0, pytest.approx(0.4))
-    assert (right.repeated, right.missed, right.lost, right.fill) == (0.0, 0.0, 0.0, pytest.approx(0.3))
-    assert (everything.repeated, everything.lost, everything.fill) == (0.0, pytest.approx(2 / 3), pytest.approx(0.1))
+    assert (nothing.repeated, nothing.missed, nothing.lost, nothing.fill) == (0.25, 1.0, 0.0, pytest.approx(0.4))  # type: ignore[comparison-overlap]
+    assert (right.repeated, right.missed, right.lost, right.fill) == (0.0, 0.0, 0.0, pytest.approx(0.3))  # type: ignore[comparison-overlap]
+    assert (everything.repeated, everything.lost, everything.fill) == (0.0, pytest.approx(2 / 3), pytest.approx(0.1))  # type: ignore[comparison-overlap]
 
 
 def test_a_cluster_shown_under_a_doubtful_partner_is_not_held_against_a_method(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_cluster_shown_under_a_doubtful_partner_is_not_held_against_a_method(t
     write(tmp_path / "pairs.jsonl", [{"a": "a", "b": "b", "label": -1}, {"a": "a", "b": "c", "label": 0}])
     write(tmp_path / "results.jsonl", [{"qid": 1, "results": [{"id": name} for name in "abc"]}])
     found = page_quality(read_collection(tmp_path), lambda first, second: np.ones(len(first), bool))
-    assert (found.lost, found.lost_hard) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert (found.lost, found.lost_hard) == (pytest.approx(2 / 3), pytest.approx(1 / 3))  # type: ignore[comparison-overlap]
 
 
 def test_the_default_tells_copies_from_frames_where_no_plain_bar_does_and_every_table_says_so(folder: Path) -> None:

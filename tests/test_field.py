@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +20,7 @@ def stored(values: object, recipe: str = RECIPE.id) -> dict[str, object]:
 def test_what_was_encoded_comes_back(sketches: list[list[int]]) -> None:
     encoded = [FIELD.encode(np.array(one, np.int32), RECIPE) for one in sketches]
     doc_values = [{"ndd.sketch": one["sketch"], "ndd.recipe": [one["recipe"]]} for one in encoded]
-    assert [sketch.tolist() for sketch in FIELD.decode(doc_values, RECIPE)] == sketches
+    assert [sketch.tolist() for sketch in FIELD.decode(doc_values, RECIPE)] == sketches  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -41,15 +43,17 @@ def test_what_was_encoded_comes_back(sketches: list[list[int]]) -> None:
         (stored("12"), "malformed"),
     ],
 )
-def test_a_hit_without_a_good_sketch_says_why_and_its_neighbours_keep_theirs(fields: dict, reason: str) -> None:
+def test_a_hit_without_a_good_sketch_says_why_and_its_neighbours_keep_theirs(
+    fields: dict[str, Any], reason: str
+) -> None:
     before, odd, after = FIELD.decode([stored([5, 6]), fields, stored([1, 9])], RECIPE)
-    assert before.tolist() == [5, 6]
+    assert before.tolist() == [5, 6]  # type: ignore[union-attr]
     assert odd == reason
-    assert after.tolist() == [1, 9]
+    assert after.tolist() == [1, 9]  # type: ignore[union-attr]
 
 
 def test_a_second_recipe_lives_under_another_name() -> None:
-    assert SketchField("next").decode([{**stored([1, 2]), "next.sketch": [3], "next.recipe": [RECIPE.id]}], RECIPE)[
+    assert SketchField("next").decode([{**stored([1, 2]), "next.sketch": [3], "next.recipe": [RECIPE.id]}], RECIPE)[  # type: ignore[union-attr]
         0
     ].tolist() == [3]
 

@@ -1,4 +1,4 @@
-"""The folder of an embedded index when something is wrong with it: damaged, foreign, full, locked, not ours."""
+"""The folder of an embedded index that is damaged, foreign, full, locked or owned by another user."""
 
 import json
 import shutil

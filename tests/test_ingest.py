@@ -1,4 +1,4 @@
-"""Actions go through with_sketches: what gets a sketch, what does not, in what order and with how much read ahead."""
+"""Actions through with_sketches: which get a sketch, in which order, and how many are read ahead."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import ndd_search as ndd
 from ndd_search.documents import text_of
 from ndd_search.indexing.duplicate_policy import DuplicatePolicy
 from ndd_search.indexing.ingest import sketch_fields
+from ndd_search.sketching.sketches import Sketch
 
 FIELDS = ["title", "body"]
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
@@ -71,7 +72,9 @@ def test_one_sketch_per_named_field_and_keys_beside_each() -> None:
         ({}, None),
     ],
 )
-def test_a_partial_update_recomputes_marks_stale_or_leaves_alone(doc: dict, expected: dict | None) -> None:
+def test_a_partial_update_recomputes_marks_stale_or_leaves_alone(
+    doc: dict[str, Any], expected: dict[str, Any] | None
+) -> None:
     for action in ({"_op_type": "update", "doc": doc}, {"_op_type": "update", "_source": {"doc": doc}}):
         (done,) = through({"_id": "1", **action})
         assert done.get("_source", done)["doc"].get("ndd") == (expected and {**expected, **OF_THE_OLD_TEXT})
@@ -87,7 +90,7 @@ def test_a_partial_update_recomputes_marks_stale_or_leaves_alone(doc: dict, expe
         ({"page": {"url": "x"}}, None),
     ],
 )
-def test_a_partial_update_of_a_field_inside_an_object(doc: dict, expected: dict | None) -> None:
+def test_a_partial_update_of_a_field_inside_an_object(doc: dict[str, Any], expected: dict[str, Any] | None) -> None:
     (done,) = through({"_op_type": "update", "_id": "1", "doc": doc}, fields="page.body")
     assert done["doc"].get("ndd") == (expected and {**expected, **OF_THE_OLD_TEXT})
 
@@ -198,7 +201,7 @@ def test_an_update_whose_text_cannot_be_read_marks_the_sketch_stale() -> None:
 
 
 def test_a_fault_of_the_sketcher_costs_one_document_its_sketch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def faulty(text: str, recipe: ndd.Recipe) -> ndd.Sketch:
+    def faulty(text: str, recipe: ndd.Recipe) -> Sketch:
         if text == "fault":
             raise RuntimeError("a fault")
         return ndd.sketch(text, recipe)
@@ -363,6 +366,6 @@ def test_a_text_of_fifty_megabytes_gets_a_sketch() -> None:
         ({"duplicates": DuplicatePolicy("mark", client=None)}, "pass keys=8"),
     ],
 )
-def test_settings_that_cannot_be_are_refused_before_anything_is_read(settings: dict, message: str) -> None:
+def test_settings_that_cannot_be_are_refused_before_anything_is_read(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ndd.with_sketches([], **{"fields": FIELDS, **settings})

@@ -1,4 +1,4 @@
-"""Units right in every script: a copy in another frame is found, another text in the same frame is not.
+"""Tokens suit every script: a copy in another frame is found, another text in the same frame is not.
 
 The texts are articles of the Universal Declaration of Human Rights (tests/data/README.md); the frames, around a third
 of a page, are other articles of it; the index is every article by itself and in each frame.

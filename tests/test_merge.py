@@ -246,4 +246,4 @@ def test_bad_input_is_said() -> None:
     with pytest.raises(ValueError, match="at least 0"):
         ndd.merge([FIRST], size=-1)
     with pytest.raises(TypeError, match="unknown option"):
-        ndd.merge([FIRST], min_similarty=1)
+        ndd.merge([FIRST], min_similarty=1)  # type: ignore[call-arg]

@@ -26,7 +26,7 @@ OFFER = (
 )
 OFFERS = [OFFER.format("10,000"), OFFER.format("20,000"), OFFER.format("10000") + " today"]
 PRODUCTS = [{"id": str(number), "text": text} for number, text in enumerate(OFFERS)]
-EXACT = {"min_similarity": 0.6}
+EXACT: dict[str, Any] = {"min_similarity": 0.6}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the README and the pages under docs show, run as it stands there.
+"""Run the examples of README.md and of the pages under docs.
 
 Blocks of one page run in order, in one namespace and an empty folder. ```python blocks run anywhere; blocks marked
 ```python engine talk to http://localhost:9200, which becomes the address of a real engine; of ```console blocks each

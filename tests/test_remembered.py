@@ -1,4 +1,4 @@
-"""What a wrapped client remembers in a cache that other clients and other processes share."""
+"""Entries of a wrapped client in a cache that other clients and processes share."""
 
 import subprocess
 import sys
@@ -77,7 +77,7 @@ def test_a_write_tells_which_indexes_it_changed_or_counts_for_all(path: str, bod
 
 
 class Flaky(MemoryCache):
-    """A cache whose server is away at times."""
+    """A cache whose server is unavailable at times."""
 
     away = False
 

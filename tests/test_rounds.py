@@ -1,4 +1,4 @@
-"""Which searches are fetched in two parts, and what those parts ask for; that the page is the same is tested live."""
+"""Which searches use which strategy, and what their requests ask for. Live tests check that the page is the same."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
 
 
 class SlowEngine:
-    """Answers a search when it is let; `asked` is set once a request has come."""
+    """Answers a search when it is released; `asked` is set when a request has come."""
 
     def __init__(self) -> None:
         self.asked, self.go_on, self.sent = threading.Event(), threading.Event(), list[Request]()
@@ -275,7 +275,7 @@ def test_who_waits_for_another_gets_his_page_as_soon_as_it_is_there() -> None:
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(driver.handle, SEARCH, slow.send)
         slow.asked.wait(60)
-        other = pool.submit(driver.handle, SEARCH, slow.send, 10.0)
+        other = pool.submit(driver.handle, SEARCH, slow.send, 10.0)  # type: ignore[arg-type]
         slow.go_on.set()
         assert other.result().body["hits"] == first.result().body["hits"]
         assert len(slow.sent) == 1
@@ -296,7 +296,7 @@ def test_an_msearch_as_text_is_read_though_a_query_holds_what_python_takes_for_t
 
 
 def test_answers_to_several_searches_are_told_apart_or_all_wrong() -> None:
-    hits = {"hits": {"hits": []}}
+    hits: dict[str, Any] = {"hits": {"hits": []}}
     good = Answer({"responses": [{**hits, "status": 200}, {"error": "x", "status": 404}]})
     first, second = good.apart(2)
     assert first.has_hits

@@ -1,4 +1,4 @@
-"""Settings in a file: what was written is read, by everything that reads it, and what is wrong with one is told."""
+"""Settings in a file: round trip, every reader of such files, and error messages."""
 
 import json
 import logging
@@ -141,7 +141,12 @@ def test_the_embedded_index_and_the_command_line_read_it(strict: Path, tmp_path:
 
 
 def test_options_of_every_kind_can_stand_in_a_file(tmp_path: Path) -> None:
-    changed = {"keep": ("newest:at",), "must_match": ("price",), "time_field": "at", "max_seconds_apart": 5.0}
+    changed: dict[str, Any] = {
+        "keep": ("newest:at",),
+        "must_match": ("price",),
+        "time_field": "at",
+        "max_seconds_apart": 5.0,
+    }
     changed |= {"mode": "drop", "window": 9, "max_window": 99, "max_per_group": 2, "min_shingles": 1}
     changed |= {"min_similarity": 0.5, "min_length_ratio": 0.5}
     options = replace(ndd.CollapseOptions(), **changed)

@@ -1,4 +1,4 @@
-"""Sketches: one text or many, in whatever batches, always the same; and what is no text is told."""
+"""Sketches do not depend on batches; values that are not texts raise an error."""
 
 import sys
 import tracemalloc

@@ -1,4 +1,4 @@
-"""What the stream and its pages promise, on generated result lists."""
+"""Properties of the stream and its pages, on generated result lists."""
 
 import tracemalloc
 from collections.abc import Sequence
@@ -40,10 +40,14 @@ class Engine:
         return [Lack.MISSING if not hit["sketch"] else np.array(hit["sketch"], np.int32) for hit in hits]
 
     def identity(self, hit: dict[str, Any], rank: int) -> int:
-        return hit["id"]
+        identity: int = hit["id"]
+        return identity
 
     def value(self, hit: dict[str, Any], field: str) -> Any:
         return hit.get(field)
+
+    def numbers(self, hit: dict[str, Any]) -> int | None:
+        return hit.get("numbers")
 
     def page(self, start: int, size: int, options: CollapseOptions, stream: Stream | None = None) -> Page:
         grown = run(fetch_until_full(stream or Stream(), start, size, self, options), self.fetch)
@@ -63,7 +67,7 @@ def engines(draw: st.DrawFn) -> Engine:
     return Engine(hits)
 
 
-@st.composite
+@st.composite  # type: ignore[arg-type]
 def option_sets(draw: st.DrawFn, **fixed: Any) -> CollapseOptions:
     window = draw(st.integers(1, 20))
     chosen = {
@@ -78,7 +82,7 @@ def option_sets(draw: st.DrawFn, **fixed: Any) -> CollapseOptions:
 
 
 def all_pages(engine: Engine, size: int, options: CollapseOptions) -> list[Page]:
-    pages = []
+    pages: list[Page] = []
     while page := engine.page(len(pages) * size, size, options):
         pages.append(page)
     return pages
@@ -297,7 +301,7 @@ def test_the_copy_shown_is_the_one_wished_for(keep: list[Any], expected: int) ->
         {"id": 1, "time": "2023-03-01", "body": "ab", "source": "ap", **same},
         {"id": 2, "body": "abc", "source": "reuters", **same},
     ]
-    page = Engine(hits).page(0, 10, CollapseOptions(keep=keep))
+    page = Engine(hits).page(0, 10, CollapseOptions(keep=keep))  # type: ignore[arg-type]
     assert [hit["id"] for hit in page.hits] == [expected]
     assert sorted(copy.hit["id"] for copy in page.groups[0].duplicates) == sorted({0, 1, 2} - {expected})
 

@@ -1,4 +1,4 @@
-"""The templates: as files, as mappings of live servers, and what is said of mappings that are otherwise."""
+"""The templates: as files, as mappings of live servers, and the checks of other mappings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def component(engine: Engine, index: str) -> Iterator[str]:
             lambda: client.cluster.delete_component_template(name=index),
         ):
             with suppress(Exception):
-                delete()
+                delete()  # type: ignore[no-untyped-call]
 
 
 def read(client: Any, index: str) -> tuple[dict[str, Any], list[int] | str]:
@@ -186,7 +186,7 @@ def mapped(sketch: dict[str, Any], recipe: dict[str, Any] = KEYWORD) -> dict[str
         ({"_source": {"includes": ["body"]}, "properties": GOOD}, "warning", "all but body"),
     ],
 )
-def test_a_mapping_that_hurts_is_told_with_what_to_do(mapping: dict, level: str, words: str) -> None:
+def test_a_mapping_that_hurts_is_told_with_what_to_do(mapping: dict[str, Any], level: str, words: str) -> None:
     (finding,) = check_mapping(mapping)
     assert finding.level == level
     assert words in finding.what

@@ -147,7 +147,7 @@ def _read(terminal: int) -> str:
 
 
 def truth(shown: str, asked: int) -> bytes:
-    """What somebody says for whom copies are near-duplicates while at most six changes were made."""
+    """Answer as a reader for whom copies with at most six changes are near-duplicates."""
     first, second = re.findall(r"\b(\d+)-(\d)\b", shown)[-2:]
     return b"y\n" if first[0] == second[0] and "4" not in (first[1], second[1]) else b"n\n"
 
@@ -182,7 +182,7 @@ def test_back_takes_an_answer_back_what_is_no_answer_is_asked_again_and_quit_kee
     code, shown = terminal(words, lambda shown, asked: said[asked])
     assert code == 0, shown
     assert "after 0 yes, 1 no, 1 don't know" in shown
-    assert "That is not sure yet" in shown
+    assert "is not sure yet" in shown
     told = [json.loads(line)["answer"] for line in answers.read_text().splitlines()]
     assert told == ["yes", "taken back", "no", "unknown"]
 
@@ -207,7 +207,7 @@ def test_queries_that_cannot_be_answered_are_told_and_counted_and_the_others_cou
     queries.write_text('climate\n{"query": {"match_all": {}}}\n{broken\n{"query": "alert"}\n')
     done = run("tune", folder, "--queries", queries, code=3)
     assert "an index in a folder is searched for words" in done.stderr
-    assert "line 3 is left out, it is no JSON" in done.stderr
+    assert "line 3 is left out, it is not valid JSON" in done.stderr
     assert "2 queries, " in done.stdout
     assert json.loads(run("tune", folder, "--queries", queries, "--json", code=3).stdout)["failed"] == 2
 
@@ -244,7 +244,7 @@ def test_pages_where_nothing_resembles_anything_are_told_so(tmp_path: Path, quer
         index.add({"id": number, "body": f"climate {story(number)}"} for number in range(3))
     page = tmp_path / "page.html"
     shown = run("tune", tmp_path / "idx", "--queries", queries, "--html", page, code=1).stdout
-    assert "No hit of these pages resembles another one" in shown
+    assert "No hit of these pages resembles another hit" in shown
     assert "every setting gives the same pages" in page.read_text()
 
 
@@ -270,7 +270,7 @@ def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_wha
     bodies = [
         {"query": {"match": {"text": one["query"]}}, "size": 1, "from": 5, "_source": False} for one in queries[:5]
     ]
-    broken = {"query": {"nonsense": {}}}
+    broken: dict[str, Any] = {"query": {"nonsense": {}}}
     file.write_text("\n".join(map(json.dumps, [*queries[5:30], *bodies, broken])))
     with engine.client() as client:
         filled(client, index, some)

@@ -1,4 +1,4 @@
-"""The tuner without its shells: what it says settings do, what it asks, when it is sure, and whether that is true."""
+"""The tuner without I/O: effects of settings, questions, stopping, and the calibration of its statements."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +17,10 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.matching.decision import PLAIN
 from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.reports.side_by_side import side_by_side
 from ndd_search.text.printable import safe
 from ndd_search.tuning.answers import AnswerFile, read_answers
 from ndd_search.tuning.belief import CREDIBLE, ENOUGH, Tuning
-from ndd_search.tuning.marked import side_by_side
 from ndd_search.tuning.pages import BARS, SETTINGS, FoundHit, Pages, Pair, ResultPage, look_at, samples
 from ndd_search.tuning.sources import FolderSource, read_queries
 from ndd_search.tuning.summary import effects, facts, settings_of, verdict
@@ -49,11 +50,11 @@ def joins(setting: float | str, pair: Pair) -> bool:
 
 
 def means(setting: float | str, width: float = 0.03, slip: float = 0.05) -> Reader:
-    """How probable a yes is for somebody who means a setting, wavers around its bar, and slips."""
+    """Return the probability of "yes" of a reader with a setting, uncertainty around its bar, and wrong answers."""
 
     def yes(pair: Pair) -> float:
         ahead = (1.0 if pair.joined else -1.0) if setting == "auto" else pair.similarity - float(setting)
-        return slip + (1 - 2 * slip) / (1 + np.exp(-np.clip(ahead / width, -50, 50)))
+        return slip + (1 - 2 * slip) / (1 + np.exp(-np.clip(ahead / width, -50, 50)))  # type: ignore[no-any-return]
 
     return yes
 
@@ -69,20 +70,20 @@ def interviewed(pages: Pages, reader: Reader, seed: int, most: int = 40) -> Tuni
 
 
 def right(pages: Pages, reader: Reader) -> np.ndarray:
-    """The share of pairs that each setting treats as a reader would."""
+    """Return the share of pairs that each setting decides as a reader would."""
     yes = np.array([reader(pair) for pair in pages.pairs])
     chosen = np.array([[joins(setting, pair) for pair in pages.pairs] for setting in SETTINGS])
-    return np.where(chosen, yes, 1 - yes).mean(axis=1)
+    return np.where(chosen, yes, 1 - yes).mean(axis=1)  # type: ignore[no-any-return]
 
 
 def test_what_is_stated_holds_as_often_as_it_is_stated_to() -> None:
-    held = {"interval": [], "doubt": [], "right": []}
+    held: dict[str, list[Any]] = {"interval": [], "doubt": [], "right": []}
     for seed in range(40):
         pages = simulated(seed)
         reader = means(np.random.default_rng(1000 + seed).uniform(0.25, 0.95))
         found = interviewed(pages, reader, seed).recommendation()
         truly = right(pages, reader)
-        low, high = found.interval
+        low, high = found.interval  # type: ignore[misc]
         held["interval"].append(low <= BARS[truly[1:].argmax()] <= high)
         held["doubt"].append(truly.max() - truly[found.place] <= found.doubt + 0.01)
         held["right"].append(found.right[found.place][0] <= truly[found.place] <= found.right[found.place][2])
@@ -102,13 +103,13 @@ def test_a_reader_who_is_of_one_mind_with_the_default_is_not_asked_for_long() ->
 def test_a_reader_who_means_a_bar_gets_it(bar: float) -> None:
     found = interviewed(simulated(1), means(bar, 0.01, 0.0), 1).recommendation()
     assert found.setting == pytest.approx(bar, abs=0.101)
-    assert found.interval[0] <= bar <= found.interval[1]
+    assert found.interval[0] <= bar <= found.interval[1]  # type: ignore[index]
 
 
 def test_without_answers_the_default_is_recommended() -> None:
     found = Tuning(simulated(0)).recommendation()
     assert (found.setting, found.interval, found.sure) == ("auto", None, False)
-    assert "nobody has answered" in verdict(Tuning(simulated(0)))[0]
+    assert "no pair has an answer yet" in verdict(Tuning(simulated(0)))[0]
 
 
 def test_questions_are_about_pairs_that_settings_decide_differently_and_don_t_know_leads_to_another() -> None:
@@ -125,7 +126,7 @@ def test_questions_are_about_pairs_that_settings_decide_differently_and_don_t_kn
 def test_an_answer_taken_back_is_as_if_it_had_not_been_given_and_answers_to_other_pages_count_for_nothing() -> None:
     tuning = interviewed(simulated(4), means(0.6), 4, most=5)
     pair = tuning.question()
-    again = tuning.answered(pair.key, True).without(pair.key)
+    again = tuning.answered(pair.key, True).without(pair.key)  # type: ignore[union-attr]
     assert again.question() == pair
     other = Tuning(tuning.pages, {**tuning.answers, "somewhere else": False})
     assert facts(other) == facts(tuning)
@@ -192,7 +193,7 @@ def test_with_the_labels_of_a_collection_as_answers_what_is_recommended_is_right
 
 def test_the_guards_of_the_options_hold_for_every_setting() -> None:
     texts = ["one steel works of the north closes for good after a hundred and ten years"] * 2
-    hits = [FoundHit(str(i), ndd.sketch(text), text, {"price": i}, lambda i=i: i) for i, text in enumerate(texts)]
+    hits = [FoundHit(str(i), ndd.sketch(text), text, {"price": i}, lambda i=i: i) for i, text in enumerate(texts)]  # type: ignore[misc]
     short = [FoundHit(word, ndd.sketch(f"red {word} shoes"), word, {}) for word in ("new", "old")]
     pages = [ResultPage("steel", hits), ResultPage("shoes", short), ResultPage("nothing", [])]
     free = look_at(pages, ndd.Recipe(), None, ndd.CollapseOptions())
@@ -232,7 +233,7 @@ def test_samples_are_spread_and_each_is_shown_once() -> None:
     alike = [pair.similarity for pair in chosen]
     assert alike == sorted(alike, reverse=True)
     assert len({pair.key for pair in chosen}) == 6
-    assert (alike[0], alike[-1]) == (pytest.approx(0.95, abs=0.02), pytest.approx(0.3, abs=0.02))
+    assert (alike[0], alike[-1]) == (pytest.approx(0.95, abs=0.02), pytest.approx(0.3, abs=0.02))  # type: ignore[comparison-overlap]
 
 
 def test_queries_are_words_or_search_bodies_each_once_and_broken_ones_are_told() -> None:
@@ -240,11 +241,11 @@ def test_queries_are_words_or_search_bodies_each_once_and_broken_ones_are_told()
     told: list[str] = []
     assert read_queries(lines, told.append) == ["steel works", "in words", {"query": {"match_all": {}}}]
     assert len(told) == 1
-    assert told[0].startswith("line 5 is left out, it is no JSON")
+    assert told[0].startswith("line 5 is left out, it is not valid JSON")
 
 
 def marked(first: str, second: str) -> tuple[list[str], list[str]]:
-    return tuple([piece.text.strip() for piece in side if piece.own] for side in side_by_side(first, second))
+    return tuple([piece.text.strip() for piece in side if piece.own] for side in side_by_side(first, second))  # type: ignore[return-value]
 
 
 def test_what_only_one_text_has_is_marked_and_punctuation_and_case_are_not() -> None:
@@ -282,5 +283,5 @@ def test_answers_are_read_back_the_last_one_for_a_pair_and_a_torn_line_is_told(t
     file.write(pairs[4], True)
     told: list[str] = []
     assert read_answers(file.path, told.append) == {**whole, pairs[4].key: True}
-    assert told == [f"{file.path}: line {line} is left out, it is no answer" for line in (6, 7, 8)]
+    assert told == [f"{file.path}: line {line} is left out, it is not an answer" for line in (6, 7, 8)]
     assert read_answers(tmp_path / "nowhere", pytest.fail) == {}

@@ -1,4 +1,4 @@
-"""A type checker sees misspelt names and options in a user's program, and takes everything that is right."""
+"""A type checker rejects misspelt names and options in a user's program, and accepts correct ones."""
 
 import dataclasses
 import importlib
@@ -97,7 +97,7 @@ def test_values_that_hold_arrays_can_be_compared() -> None:
                 re.search(r"NDArray|ArrayLike|Ranks|Shares|Sketch\b|Places|(?<!Frequency)Table", one)
                 for one in compared
             )
-            generated = kind.__dataclass_params__.eq
+            generated = kind.__dataclass_params__.eq  # type: ignore[union-attr]
             wrong = holds_arrays and generated and not name.startswith("_")
             assert not wrong, f"{info.name}.{name} compares arrays: eq=False, or an own __eq__"
     rows, shares = np.arange(3), np.ones(3)

@@ -38,13 +38,13 @@ from ndd_search.cli.output import (
 from ndd_search.cli.search import open_index, options_for
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import IndexUnusable, InvalidDocument
+from ndd_search.reports.side_by_side import Piece, side_by_side
 from ndd_search.settings_file import write_settings
 from ndd_search.sketching.field import SketchField
 from ndd_search.sources.rows import open_text
 from ndd_search.text.printable import safe
 from ndd_search.tuning.answers import AnswerFile, read_answers
 from ndd_search.tuning.belief import Tuning
-from ndd_search.tuning.marked import Piece, side_by_side
 from ndd_search.tuning.pages import BARS, Pages, Pair, ResultPage, look_at, samples
 from ndd_search.tuning.report import HEADS, cells, described, page
 from ndd_search.tuning.sources import FolderSource, Query, ServerSource, Source, read_queries, shown

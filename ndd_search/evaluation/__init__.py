@@ -1,5 +1,5 @@
-"""Every method of the field on labelled pairs: `ndd-search evaluate FOLDER...`.
+"""Compare near-duplicate detection methods on labelled pairs: `ndd-search evaluate FOLDER...`.
 
-Reading order is data flow: collection (a folder) -> methods (texts -> similarities of pairs) -> measures
-and pages (similarities -> figures) -> study (all methods on all collections) -> report (one HTML file).
+Modules in the order of the data flow: collection (reads a folder) -> methods (texts to similarities of pairs) ->
+measures and pages (similarities to quality figures) -> study (all methods on all collections) -> tables and report.
 """

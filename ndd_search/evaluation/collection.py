@@ -1,11 +1,12 @@
-"""A folder of labelled pairs.
+"""Read a folder of labelled pairs.
 
-    documents.jsonl[.gz]  {"id", "text", ...} or {"id", "fields": {...}}; a "lang" is used where there is one
+    documents.jsonl[.gz]  {"id", "text", ...} or {"id", "fields": {...}}, optionally "lang"
     pairs.jsonl[.gz]      {"a", "b", "label", "kind"}: 1 near-duplicates, 0 not, -1 not scored
-    clusters.jsonl[.gz]   {"cluster", "members"}                     } with these two, whole
-    results.jsonl[.gz]    {"qid", "results": [{"id", "rank"}]}       } result pages are judged as well
+    clusters.jsonl[.gz]   {"cluster", "members"}
+    results.jsonl[.gz]    {"qid", "results": [{"id", "rank"}]}
 
-Only the documents are required: without labels there is a histogram and samples near the bar to look at.
+Only documents are required. Clusters and results together allow whole result pages to be judged. Without labelled
+pairs, the report has a histogram of similarities and sample pairs near the bar.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ TEXT_FIELDS = ("title", "text", "body", "fields")
 
 @dataclass(frozen=True, eq=False)
 class LabelledPairs:
-    """Pairs of documents by place; arrays of one length.
+    """Pairs of documents, as arrays of equal length.
 
-    first, second: places of the documents; label: 1, 0 or -1 (not scored); kind: a name of what kind of pair it is.
+    first, second: positions of the documents in the collection; label: 1, 0 or -1 (not scored);
+    kind: name of the kind of pair, "" if not given.
     """
 
     first: Places
@@ -47,12 +49,12 @@ class LabelledPairs:
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """What a folder holds.
+    """The documents and labels of a folder.
 
-    texts, languages: of each document, in the order of the file; a language is "" where none is given.
-    pairs:    the labelled pairs, None without a file of them.
-    pages:    the results of each query by place, best first; empty without queries.
-    cluster:  of each document; documents of one number are near-duplicates.
+    ids, texts, languages: one per document, in the order of the file; a language is "" if not given.
+    pairs:    the labelled pairs, None without a file of pairs.
+    pages:    for each query the positions of its results, best first; empty without a file of results.
+    cluster:  cluster number of each document; documents with the same number are near-duplicates.
     """
 
     name: str
@@ -64,23 +66,23 @@ class Collection:
     cluster: Places
 
     def unscored(self) -> set[tuple[int, int]]:
-        """The pairs labelled -1, each as (smaller place, larger place)."""
+        """Return the pairs labelled -1, each as (smaller position, larger position)."""
         if self.pairs is None:
             return set()
-        out = self.pairs.label == -1
-        ends = np.sort(np.stack((self.pairs.first[out], self.pairs.second[out])), axis=0)
+        unscored = self.pairs.label == -1
+        ends = np.sort(np.stack((self.pairs.first[unscored], self.pairs.second[unscored])), axis=0)
         return set(zip(*ends.tolist(), strict=True)) if ends.size else set()
 
 
 def read_collection(folder: Path, fields: tuple[str, ...] = TEXT_FIELDS) -> Collection:
-    """Read a folder. Raises InvalidDocument for a line that cannot be taken, OSError for a missing file."""
+    """Read a folder. Raises InvalidDocument if a file or line is invalid, OSError if a file cannot be read."""
     documents = list(_lines(folder, "documents", ("id",), required=True))
     if not documents:
-        raise InvalidDocument(str(folder / "documents"), "it is empty", "put the documents there, an object a line")
+        raise InvalidDocument(str(folder / "documents"), "it is empty", "write one JSON object per line")
     ids = [str(document["id"]) for document in documents]
     place = {name: i for i, name in enumerate(ids)}
     if len(place) < len(ids):
-        raise InvalidDocument(str(folder), "two documents have one id", "give each its own")
+        raise InvalidDocument(str(folder), "two documents have the same id", "give each its own id")
     return Collection(
         name=folder.resolve().name,
         ids=ids,
@@ -98,8 +100,8 @@ def _pairs(folder: Path, place: dict[str, int]) -> LabelledPairs | None:
         return None
     first, second = (_places(folder, [row[end] for row in rows], place) for end in "ab")
     labels = [row["label"] for row in rows]
-    if wrong := [label for label in labels if label not in (-1, 0, 1)]:
-        raise InvalidDocument(str(folder / "pairs"), f"a label is {wrong[0]!r}, not 1, 0 or -1", "correct it")
+    if invalid := [label for label in labels if label not in (-1, 0, 1)]:
+        raise InvalidDocument(str(folder / "pairs"), f"a label is {invalid[0]!r}, not 1, 0 or -1", "correct it")
     return LabelledPairs(
         first, second, np.array(labels, np.int64), np.array([str(row.get("kind", "")) for row in rows])
     )
@@ -136,34 +138,38 @@ def _places(folder: Path, names: list[Any], place: dict[str, int]) -> Places:
     try:
         return np.array([place[str(name)] for name in names], np.int64)
     except KeyError as error:
-        raise InvalidDocument(str(folder), f"no document has the id {error}", "add it or leave the line out") from None
+        raise InvalidDocument(
+            str(folder), f"no document has the id {error}", "add the document or remove the line"
+        ) from None
 
 
 def _lines(folder: Path, name: str, keys: tuple[str, ...], required: bool = False) -> Iterator[dict[str, Any]]:
-    """The objects of a file, each with these keys at least. Raises InvalidDocument naming the line."""
-    found = [path for path in (folder / f"{name}.jsonl.gz", folder / f"{name}.jsonl") if path.exists()]
-    if not found:
+    """Yield the objects of a file. Raises InvalidDocument, with the line number, if one lacks one of `keys`."""
+    files = [path for path in (folder / f"{name}.jsonl.gz", folder / f"{name}.jsonl") if path.exists()]
+    if not files:
         if required:
             raise FileNotFoundError(f"{folder} holds no {name}.jsonl or {name}.jsonl.gz")
         return
-    for number, line in enumerate(_read(found[0]).split("\n"), 1):
+    for number, line in enumerate(_read(files[0]).split("\n"), 1):
         if not line.strip():
             continue
-        where = f"{found[0]}, line {number}"
+        where = f"{files[0]}, line {number}"
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise InvalidDocument(where, f"it is no JSON: {error}", "correct it") from None
+            raise InvalidDocument(where, f"it is not valid JSON: {error}", "correct it") from None
         if not isinstance(row, dict) or any(key not in row for key in keys):
-            raise InvalidDocument(where, f"it is no object with {', '.join(keys)}", "correct it")
+            raise InvalidDocument(where, f"it is not an object with {', '.join(keys)}", "correct it")
         yield row
 
 
 def _read(file: Path) -> str:
-    found = file.read_bytes()
+    content = file.read_bytes()
     try:
-        return (gzip.decompress(found) if file.suffix == ".gz" else found).decode()
+        return (gzip.decompress(content) if file.suffix == ".gz" else content).decode()
     except (OSError, EOFError, zlib.error) as error:
-        raise InvalidDocument(str(file), f"it is no whole gzip file: {error}", "get it again") from None
+        raise InvalidDocument(
+            str(file), f"it is not a complete gzip file: {error}", "copy or download it again"
+        ) from None
     except UnicodeDecodeError as error:
-        raise InvalidDocument(str(file), f"it is no UTF-8: {error}", "convert it") from None
+        raise InvalidDocument(str(file), f"it is not UTF-8: {error}", "convert it") from None

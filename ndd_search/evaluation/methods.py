@@ -1,6 +1,6 @@
-"""The methods of the field on given pairs: recipes by their measure, the default decision, exact references.
+"""Methods to compare: recipes with their measures, the default decision, presets and exact references.
 
-A method makes something of the texts of a collection once, then answers for any pairs.
+A method prepares the texts of a collection once (sketches, sets or fingerprints), then scores any pairs of them.
 """
 
 from __future__ import annotations
@@ -37,19 +37,22 @@ Judge = Callable[[Rows, Places, Places], Shares]
 
 
 class Prepared(Protocol):
-    """What a method made of a collection. bytes: of everything stored for all its documents."""
+    """A collection as prepared by a method. bytes: stored for all documents together."""
 
     @property
     def bytes(self) -> int: ...
 
     def scores(self, first: Places, second: Places) -> Shares:
-        """How alike the pairs are, 0..1, to be held against a bar; shape as given."""
+        """Return the similarity of each pair, 0..1, to be compared with a bar; shape as `first`."""
         ...
 
 
 @dataclass(frozen=True)
 class Method:
-    """name, what it is in a line, the bar its authors or we would set, and how it prepares texts."""
+    """A method of comparison.
+
+    about: description on one line. bar: the one its authors use, or ours. prepare: prepares the texts of a collection.
+    """
 
     name: str
     about: str
@@ -59,7 +62,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Sketched:
-    """Sketches, and how to judge pairs of them."""
+    """Sketches and the measure that scores pairs of them."""
 
     rows: Rows
     judge: Judge
@@ -73,7 +76,7 @@ class Sketched:
 
 
 def sketched(recipe: Recipe) -> Callable[[Sequence[str]], Sketched]:
-    """Prepare by sketching with a recipe, to judge by its measure."""
+    """Return a function that sketches texts with a recipe, to be scored by its measure."""
     return lambda texts: Sketched(rows_of(sketch_many(texts, recipe), recipe.k), _by(recipe.measure))
 
 
@@ -84,7 +87,7 @@ def _by(measure: Measure) -> Judge:
 def automatic(
     recipe: Recipe, constants: Constants | None = None, with_table: bool = True
 ) -> Callable[[Sequence[str]], Sketched]:
-    """Prepare for the default decision: sketches, and the table that an index of these texts would have."""
+    """Return a function that prepares sketches and, `with_table`, the frequency table of their index."""
     constants = constants or Constants()
 
     def prepare(texts: Sequence[str]) -> Sketched:
@@ -98,14 +101,20 @@ def automatic(
 
 
 def above_floor(decision: Decision, rows: Rows, first: Places, second: Places) -> Shares:
-    """The decision's similarity less what the bar of a pair asks above the least: that is the bar for all."""
+    """Return similarities shifted so that one bar, `constants.least`, is equivalent to the bar of each pair.
+
+    The default decision has a bar for each pair; a Curve needs one bar for all.
+    """
     pairs = overlaps(rows, first, second, decision.frequency_table)
     return np.clip(decision.similarity(pairs) - decision.bars(pairs) + decision.constants.least, 0, 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Guarded:
-    """Sketches, and what the guards of a page keep apart: a score of 0. numbers: of each text, None where it is off."""
+    """Sketches with the guards of a result page: pairs that a guard keeps apart have a score of 0.
+
+    numbers: number signature of each text, None if numbers_must_match is off.
+    """
 
     inner: Sketched
     min_shingles: int
@@ -124,13 +133,13 @@ class Guarded:
 
 
 def by_presets() -> list[Method]:
-    """Every preset as a page applies it, guards included; those that are alike as one."""
-    alike: dict[tuple[Recipe, CollapseOptions], list[str]] = {}
-    for one in PRESETS.values():
-        alike.setdefault((one.recipe, one.options), []).append(one.name)
+    """Return a method for each preset, guards included; presets with equal settings share one method."""
+    names_by_settings: dict[tuple[Recipe, CollapseOptions], list[str]] = {}
+    for preset in PRESETS.values():
+        names_by_settings.setdefault((preset.recipe, preset.options), []).append(preset.name)
     return [
         Method(", ".join(names), f"{recipe.id}, with the guards of a page", Constants.least, _guarded(recipe, options))
-        for (recipe, options), names in alike.items()
+        for (recipe, options), names in names_by_settings.items()
     ]
 
 
@@ -144,7 +153,7 @@ def _guarded(recipe: Recipe, options: CollapseOptions) -> Callable[[Sequence[str
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """All shingles of every document, as whole sets."""
+    """The sets of all shingles of the documents. counts: frequency of each shingle in its document."""
 
     rows: Rows
     counts: Shares
@@ -156,12 +165,13 @@ class Exact:
 
     def scores(self, first: Places, second: Places) -> Shares:
         if not self.cosine:
-            shared = shared_sums(self.rows, first, second)
-            resemblance: Shares = shared / np.maximum(self.rows.lengths[first] + self.rows.lengths[second] - shared, 1)
+            overlap = shared_sums(self.rows, first, second)
+            union = self.rows.lengths[first] + self.rows.lengths[second] - overlap
+            resemblance: Shares = overlap / np.maximum(union, 1)
             return resemblance
         products = np.zeros(len(first))
-        for one in shared_values(self.rows, first, second):
-            products += np.bincount(one.pair, self.counts[one.left] * self.counts[one.right], len(first))
+        for shared in shared_values(self.rows, first, second):
+            products += np.bincount(shared.pair, self.counts[shared.left] * self.counts[shared.right], len(first))
         squares = np.concatenate(([0.0], np.cumsum(self.counts**2)))
         norms = np.sqrt(np.diff(squares[self.rows.offsets]))
         cosine: Shares = np.minimum(products / np.maximum(norms[first] * norms[second], 1e-12), 1)
@@ -169,7 +179,10 @@ class Exact:
 
 
 def exact(recipe: Recipe, cosine: bool = False) -> Callable[[Sequence[str]], Prepared]:
-    """Prepare all shingles of a recipe; cosine over their frequencies (Charikar's measure) or resemblance."""
+    """Return a function that prepares all shingles of a recipe, to be scored by resemblance.
+
+    cosine: score by the cosine of shingle frequencies (Charikar's measure) instead.
+    """
 
     def prepare(texts: Sequence[str]) -> Prepared:
         bags = interned(shingle_texts(text, recipe) for text in texts)
@@ -180,15 +193,15 @@ def exact(recipe: Recipe, cosine: bool = False) -> Callable[[Sequence[str]], Pre
     return prepare
 
 
-def printed(texts: Sequence[str]) -> Sketched:
-    """Prepare simhash with words weighed by tf-idf."""
+def tfidf_simhash(texts: Sequence[str]) -> Sketched:
+    """Prepare simhash fingerprints with words weighted by tf-idf."""
     sketches = as_sketches(fingerprints(texts, weight=Rarity.count(texts)))
     return Sketched(rows_of(list(sketches), SIMHASH.k), _by(SIMHASH.measure))
 
 
 @dataclass(frozen=True)
 class Both:
-    """One method after the other: a pair has the score of the second if the first calls it a duplicate, else 0."""
+    """Two methods in sequence: a pair that reaches the bar of the first has the score of the second, else 0."""
 
     first: Prepared
     bar: float
@@ -204,39 +217,39 @@ class Both:
 
 
 def one_after_the_other(first: Method, then: Method) -> Callable[[Sequence[str]], Prepared]:
-    """Prepare two methods, the second to judge what the first lets through (Henzinger 2006)."""
+    """Return a function that prepares two methods: the second scores what the first accepts (Henzinger 2006)."""
     return lambda texts: Both(first.prepare(texts), first.bar, then.prepare(texts))
 
 
 def methods() -> list[Method]:
-    """Those of this package and those of the field, with the bars that their sources set or we would."""
+    """Return the methods of this package and of the literature, with the bars of their sources or ours."""
     words, sycamore = Recipe.words(), Recipe.characters(17, k=16, estimator="overlap")
     about = f'resemblance in its KMV form, {words.id}; at 0.5 min_similarity="moderate"'
-    resembling = _of_recipe("min-k", about, words, PLAIN["moderate"])
-    counted = _of_recipe("simhash", "64 bits, words weighed by their count, three bits (Manku et al. 2007)", SIMHASH)
+    resemblance = _of_recipe("min-k", about, words, PLAIN["moderate"])
+    simhash = _of_recipe("simhash", "64 bits, words weighted by their count, three bits (Manku et al. 2007)", SIMHASH)
     smith = Recipe.sentences("english", hash="crc32", estimator="broder")
     return [
-        Method("auto", "the default, with the table of common values", Constants.least, automatic(words)),
+        Method("auto", "the default, with a frequency table", Constants.least, automatic(words)),
         Method("auto-128", "the same from 128 values a document", Constants.least, automatic(Recipe.words(k=128))),
         Method(
             "auto-whole", "the same from all shingles, up to 4,096", Constants.least, automatic(Recipe.words(k=4096))
         ),
-        Method("auto-alone", "the default without a table", Constants.least, automatic(words, with_table=False)),
+        Method("auto-alone", "the default without the table", Constants.least, automatic(words, with_table=False)),
         Method("exact", "resemblance over all 3-word shingles", 0.5, exact(words)),
         Method("cosine", "cosine over the frequencies of words", 0.9, exact(Recipe.words(size=1), cosine=True)),
-        resembling,
-        replace(resembling, name="high", about='min_similarity="high": the same at 0.8', bar=PLAIN["high"]),
-        replace(resembling, name="identical", about='min_similarity="identical": equal sketches', bar=1.0),
+        resemblance,
+        replace(resemblance, name="high", about='min_similarity="high": the same at 0.8', bar=PLAIN["high"]),
+        replace(resemblance, name="identical", about='min_similarity="identical": equal sketches', bar=1.0),
         _of_recipe("min-k-128", "the same from 128 values a document", Recipe.words(k=128), 0.5),
         _of_recipe("broder", "Broder's estimate", Recipe.words(estimator="broder")),
         _of_recipe("characters", "5-character shingles, c5-k64", Recipe.characters(), 0.5),
-        counted,
-        Method("simhash-tfidf", "64 bits, words weighed by tf-idf, three bits", counted.bar, printed),
+        simhash,
+        Method("simhash-tfidf", "64 bits, words weighted by tf-idf, three bits", simhash.bar, tfidf_simhash),
         Method(
             "min-k+simhash",
-            "simhash, eight bits, of what min-k lets through",
+            "simhash, eight bits, of what min-k accepts",
             cos(8 * pi / BITS),
-            one_after_the_other(resembling, counted),
+            one_after_the_other(resemblance, simhash),
         ),
         _of_recipe("min-hash", "64 independent permutations (Broder et al. 1998)", Recipe.min_hash()),
         _of_recipe("super-shingles", "two of six super-shingles (Broder 2000)", Recipe.super_shingles()),
@@ -248,5 +261,5 @@ def methods() -> list[Method]:
 
 
 def _of_recipe(name: str, about: str, recipe: Recipe, bar: float | None = None) -> Method:
-    """A recipe at a bar, None for that of its source."""
+    """Return a method of a recipe. bar: None for the bar of its source."""
     return Method(name, about, Decision.of("auto", recipe).floor if bar is None else bar, sketched(recipe))

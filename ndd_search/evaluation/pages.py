@@ -1,4 +1,4 @@
-"""Whole result pages: what a user sees before and after collapsing."""
+"""Quality of whole result pages, before and after near-duplicates are collapsed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ Judge = Callable[[Places, Places], npt.NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class PageQuality:
-    """Means over the pages of a collection, empty ones included; shares 0..1.
+    """Means over the pages of a collection, empty pages included; shares 0..1.
 
-    repeated_before, repeated: of the first ten shown, those that repeat a cluster shown above (dup@10).
-    lost:      clusters among the twenty results that nothing shown stands for.
-    lost_hard: the same without those whose every member is shown under a partner labelled -1 (excerpts, digests).
-    missed:    duplicates among the twenty results that are shown all the same.
-    fill:      how full a page of ten is, from twenty results.
+    repeated_before, repeated: share of the first ten hits whose cluster was already shown above (dup@10), before and
+               after collapsing.
+    lost:      share of the clusters among the twenty results without a member that is shown.
+    lost_hard: lost, without clusters all of whose members are listed under a hit with which they are labelled -1
+               (excerpts, digests).
+    missed:    share of the duplicates among the twenty results that are shown.
+    fill:      number of hits shown from twenty results, at most ten, as a share of ten.
     """
 
     repeated_before: float
@@ -37,7 +39,7 @@ class PageQuality:
 
 
 def page_quality(collection: Collection, judge: Judge) -> PageQuality:
-    """Collapse the top twenty of every query. judge: whether each of some pairs of documents counts."""
+    """Collapse the top twenty results of every query. judge: whether pairs of documents are near-duplicates."""
     pages = [page[:DEPTH] for page in collection.pages]
     wanted = sorted({tuple(sorted(pair)) for page in pages for pair in combinations(page.tolist(), 2)})
     first, second = np.array(wanted, np.int64).reshape(-1, 2).T
@@ -53,35 +55,35 @@ def page_quality(collection: Collection, judge: Judge) -> PageQuality:
 def result_page(
     page: Places, cluster: Places, similar: set[tuple[int, int]], unscored: set[tuple[int, int]]
 ) -> tuple[float, float, float, float, int, int, int]:
-    """Repeated before and after, missed, fill, lost, lost_hard and clusters of one page, the lost as numbers.
+    """Return (repeated_before, repeated, missed, fill, lost, lost_hard, clusters) of a page; the last three are counts.
 
-    cluster: of each document of the page. similar, unscored: pairs of documents, the smaller number first.
+    cluster: cluster of each document of the page. similar, unscored: pairs of documents, the smaller position first.
     """
     couples = [(i, j) for i, j in combinations(range(len(page)), 2) if _ends(page, i, j) in similar]
     first, second = np.array(couples, np.int64).reshape(-1, 2).T
     leader, _ = choose_leaders(len(page), Pairs(first, second, np.ones(len(first))))
     shown = np.flatnonzero(leader == np.arange(len(page)))
-    there, kept = set(cluster.tolist()), set(cluster[shown].tolist())
+    clusters, kept = set(cluster.tolist()), set(cluster[shown].tolist())
     hard = 0
-    for one in there - kept:
-        members = np.flatnonzero(cluster == one)
+    for lost in clusters - kept:
+        members = np.flatnonzero(cluster == lost)
         hard += not all(_ends(page, int(i), int(leader[i])) in unscored for i in members)
-    duplicates = len(page) - len(there)
+    duplicates = len(page) - len(clusters)
     missed = (len(shown) - len(kept)) / duplicates if duplicates else 0.0
     return (
         _repeated(cluster[:SHOWN]),
         _repeated(cluster[shown[:SHOWN]]),
         missed,
         min(len(shown), SHOWN) / SHOWN,
-        len(there - kept),
+        len(clusters - kept),
         hard,
-        len(there),
+        len(clusters),
     )
 
 
 def _ends(page: Places, i: int, j: int) -> tuple[int, int]:
-    one, other = int(page[i]), int(page[j])
-    return min(one, other), max(one, other)
+    first, second = int(page[i]), int(page[j])
+    return min(first, second), max(first, second)
 
 
 def _repeated(clusters: Places) -> float:

@@ -1,4 +1,4 @@
-"""All methods on all collections."""
+"""Run all methods on all collections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Share:
-    """Of `count` scored pairs of one kind (or language), what was found: recall for duplicates, else wrongly called."""
+    """The share of `count` pairs of one kind that was accepted as near-duplicates.
+
+    For label 1 this is the recall, for 0 the share of wrong answers; pairs labelled -1 have no right answer.
+    """
 
     name: str
     label: int
@@ -33,9 +36,9 @@ class Share:
 class Result:
     """One method on one labelled collection.
 
-    quality: at the method's own bar; curve: at every bar; scores: of the labelled pairs, in their order.
-    kinds: by kind of pair; languages: F1 by language of the first document, where more than one is given.
-    prepare_seconds, check_seconds: for all documents and for all labelled pairs; bytes: stored per document.
+    quality: at the method's own bar; curve: at every bar; scores: one per labelled pair, in their order.
+    kinds: by kind of pair; languages: quality by language of the first document, if there are at least two languages.
+    prepare_seconds: for all documents; check_seconds: for all labelled pairs; bytes: stored per document.
     """
 
     method: Method
@@ -53,35 +56,35 @@ class Result:
 
 @dataclass(frozen=True)
 class Study:
-    """The results of all methods on all labelled collections, and the collections without labels."""
+    """Results of all methods on all labelled collections, and the collections without labels."""
 
     results: list[Result]
     unlabelled: list[Collection]
 
     @property
     def methods(self) -> list[Method]:
-        """In the order they were run."""
+        """Return the methods in the order in which they ran."""
         return list({result.method.name: result.method for result in self.results}.values())
 
     @property
     def collections(self) -> list[Collection]:
-        """Those with labels."""
+        """Return the labelled collections."""
         return list({result.collection.name: result.collection for result in self.results}.values())
 
     def of(self, method: Method) -> list[Result]:
-        """The results of a method, in the order of the collections."""
+        """Return the results of a method, in the order of the collections."""
         return [result for result in self.results if result.method.name == method.name]
 
     def left_out(self, method: Method) -> list[float]:
-        """F1 on each collection at the bar that is best, on average, for all others; nothing with fewer than two."""
+        """Return F1 on each collection at the bar with the best mean F1 on all others; [] with fewer than two."""
         results = self.of(method)
         if len(results) < 2:
             return []
-        bars = [best_common_bar([other.curve for other in results if other is not one]) for one in results]
-        return [float(one.curve.f1_at(np.array([bar]))[0]) for one, bar in zip(results, bars, strict=True)]
+        bars = [best_common_bar([other.curve for other in results if other is not result]) for result in results]
+        return [float(result.curve.f1_at(np.array([bar]))[0]) for result, bar in zip(results, bars, strict=True)]
 
     def best_elsewhere(self) -> list[tuple[Method, Result]]:
-        """For each collection, the method with the best mean F1 on all others, and its result on this one."""
+        """Return for each collection the method with the best mean F1 on all others, and its result on this one."""
         chosen = []
         for collection in self.collections:
             means = [
@@ -93,12 +96,12 @@ class Study:
 
 
 def all_methods() -> dict[str, Method]:
-    """By name, the default first."""
+    """Return all methods by name, the default first."""
     return {method.name: method for method in methods()}
 
 
 def halved_and_doubled(recipe: Recipe) -> Iterator[Method]:
-    """The default decision with each of its constants at half and at double."""
+    """Yield the default decision with each of its constants halved and doubled, one at a time."""
     constants = Constants()
     for name in ("least", "power", "margin", "unknown", "handful"):
         for factor in (0.5, 2):
@@ -108,7 +111,7 @@ def halved_and_doubled(recipe: Recipe) -> Iterator[Method]:
 
 
 def study(collections: Sequence[Collection], methods: Sequence[Method], tell: Tell) -> Study:
-    """Run methods on collections. tell: told a sentence about each step."""
+    """Run methods on collections. tell: called with a sentence at each step."""
     results, unlabelled = [], []
     for collection in collections:
         if collection.pairs is None:
@@ -123,7 +126,7 @@ def study(collections: Sequence[Collection], methods: Sequence[Method], tell: Te
 def _result(method: Method, collection: Collection, pairs: LabelledPairs) -> Result:
     started = perf_counter()
     prepared = method.prepare(collection.texts)
-    sketched = perf_counter()
+    ready = perf_counter()
     scores = prepared.scores(pairs.first, pairs.second)
     checked = perf_counter()
     yes = accepted(scores, method)
@@ -137,13 +140,13 @@ def _result(method: Method, collection: Collection, pairs: LabelledPairs) -> Res
         _languages(yes, pairs, collection),
         _pages(method, prepared, collection),
         prepared.bytes / max(len(collection.texts), 1),
-        sketched - started,
-        checked - sketched,
+        ready - started,
+        checked - ready,
     )
 
 
 def accepted(scores: Shares, method: Method) -> Flags:
-    """Which scores reach the method's bar."""
+    """Return which scores reach the method's bar."""
     reached: Flags = scores >= method.bar - ROUNDING
     return reached
 

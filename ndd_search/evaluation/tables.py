@@ -1,18 +1,17 @@
-"""A study as Markdown tables: what the command prints and docs/quality.md shows."""
+"""A study as Markdown tables, as `ndd-search evaluate` prints and docs/quality-figures.md holds them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from ndd_search.evaluation.study import Study
-
-Cells = Sequence[str]
+from ndd_search.reports.tables import markdown
 
 
 def tables(study: Study, speed: bool = True) -> Iterator[tuple[str, str]]:
-    """Titles and tables; figures without times are the same on every machine and run."""
+    """Yield titles and tables. speed: add times, which differ between machines and runs; all else does not."""
     yield "F1 at the default bar", f1_table(study)
     yield "Best F1 with its bar, average precision", best_table(study)
     if len(study.collections) > 1:
@@ -26,46 +25,40 @@ def tables(study: Study, speed: bool = True) -> Iterator[tuple[str, str]]:
         yield "Bytes per document and speed", speed_table(study)
 
 
-def markdown(heads: Cells, rows: Sequence[Cells]) -> str:
-    """A table whose first column is text and whose others are numbers."""
-    rule = ["---", *["---:"] * (len(heads) - 1)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, rule, *rows))
-
-
 def f1_table(study: Study) -> str:
-    """F1 with precision and recall."""
+    """Return F1 with precision and recall, at the default bars."""
     heads = ["method", "bar", *(collection.name for collection in study.collections), "mean"]
     rows = []
     for method in study.methods:
-        found = [result.quality for result in study.of(method)]
-        cells = [f"{one.f1:.3f} ({one.precision:.2f}/{one.recall:.2f})" for one in found]
-        rows.append([method.name, f"{method.bar:.2f}", *cells, f"{np.mean([one.f1 for one in found]):.3f}"])
+        qualities = [result.quality for result in study.of(method)]
+        cells = [f"{each.f1:.3f} ({each.precision:.2f}/{each.recall:.2f})" for each in qualities]
+        rows.append([method.name, f"{method.bar:.2f}", *cells, f"{np.mean([each.f1 for each in qualities]):.3f}"])
     return markdown(heads, rows)
 
 
 def best_table(study: Study) -> str:
-    """What a bar chosen for each collection would reach."""
+    """Return the best F1 on each collection with its bar, and average precision."""
     heads = ["method", *(collection.name for collection in study.collections)]
     rows = []
     for method in study.methods:
         curves = [result.curve for result in study.of(method)]
-        cells = [f"{one.best[0]:.3f} @ {one.best[1]:.2f}, {one.average_precision:.3f}" for one in curves]
+        cells = [f"{curve.best[0]:.3f} @ {curve.best[1]:.2f}, {curve.average_precision:.3f}" for curve in curves]
         rows.append([method.name, *cells])
     return markdown(heads, rows)
 
 
 def left_out_table(study: Study) -> str:
-    """What a bar chosen without a collection reaches on it."""
+    """Return F1 on each collection at the bar chosen on all others."""
     heads = ["method", *(collection.name for collection in study.collections), "mean"]
     rows = []
     for method in study.methods:
         figures = study.left_out(method)
-        rows.append([method.name, *(f"{one:.3f}" for one in figures), f"{np.mean(figures):.3f}"])
+        rows.append([method.name, *(f"{figure:.3f}" for figure in figures), f"{np.mean(figures):.3f}"])
     return markdown(heads, rows)
 
 
 def best_elsewhere_table(study: Study) -> str:
-    """What would have been chosen without each collection, and what it reaches there."""
+    """Return the method that is best on all other collections, and its F1 on the one left out."""
     rows = [
         [result.collection.name, method.name, f"{result.quality.f1:.3f}"] for method, result in study.best_elsewhere()
     ]
@@ -73,7 +66,7 @@ def best_elsewhere_table(study: Study) -> str:
 
 
 def pages_table(study: Study) -> str:
-    """What the reader of a page sees."""
+    """Return the quality of result pages."""
     heads = ["collection, method", "dup@10 before", "dup@10", "missed", "lost", "lost, -1 forgiven", "fill"]
     rows = []
     for result in study.results:
@@ -85,19 +78,19 @@ def pages_table(study: Study) -> str:
 
 
 def kinds_table(study: Study) -> str:
-    """Recall for kinds labelled 1, wrong calls for 0, for -1 only what happens."""
+    """Return the share of accepted pairs by kind: recall for label 1, wrong answers for 0, neither for -1."""
     heads = ["collection, kind (label, pairs)", *(method.name for method in study.methods)]
     rows = []
     for collection in study.collections:
         results = [result for result in study.results if result.collection.name == collection.name]
-        for place, kind in enumerate(results[0].kinds):
+        for position, kind in enumerate(results[0].kinds):
             name = f"{collection.name}, {kind.name} ({kind.label}, {kind.count})"
-            rows.append([name, *(f"{result.kinds[place].called:.3f}" for result in results)])
+            rows.append([name, *(f"{result.kinds[position].called:.3f}" for result in results)])
     return markdown(heads, rows)
 
 
 def languages_table(study: Study) -> str:
-    """One row a language of a collection."""
+    """Return F1 by language, a row for each language of each collection."""
     heads = ["collection, language", *(method.name for method in study.methods)]
     rows = []
     for collection in study.collections:
@@ -109,7 +102,7 @@ def languages_table(study: Study) -> str:
 
 
 def speed_table(study: Study) -> str:
-    """Means over all collections; the speed of a pair in a batch of all pairs, not of a page."""
+    """Return bytes and speed over all collections. Pairs are timed in one batch, not page by page."""
     heads = ["method", "bytes a document", "documents a second", "MB a second", "thousand pairs a second"]
     rows = []
     for method in study.methods:

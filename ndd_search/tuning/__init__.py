@@ -1,1 +1,1 @@
-"""Which setting suits an index: what each would hide on the pages of real queries, and what its owner says of pairs."""
+"""Choose min_similarity for an index, from pages of real queries and a person's answers about pairs."""

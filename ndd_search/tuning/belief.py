@@ -1,17 +1,19 @@
-"""From the answers of a person to the setting that suits him: what to ask next, when it is sure, what to recommend.
+"""Estimate from a person's answers which setting is best: the next pair to ask about, when to stop, what to recommend.
 
-Pairs fall into cells: how alike they are, in steps of STEP, and whether "auto" joins them; every setting decides all
-pairs of a cell alike. Unknown of a cell is the share of its pairs that a reader calls near-duplicates. Before the first
-answer he is taken for one who means "auto" or, as likely, one of BARS, wavers around it by a width and, besides, slips;
-each cell's share has a Beta distribution around what such a reader would say, which weighs as much as _WORTH answers,
-so that no kind of reader has to be right. Answers make some kinds of reader less probable and move the shares, both by
-Bayes' rule (a mixture of beta-binomials: Gelman et al., "Bayesian Data Analysis", chapter 5). From draws of the shares
-follows how many hits each setting treats rightly, which is best, and what is lost if it is not chosen.
+Model. Pairs are binned into cells by similarity, in steps of STEP, and by whether "auto" joins them; a setting decides
+all pairs of a cell alike. The unknown is, for each cell, the share of its pairs that the reader calls near-duplicates.
+The prior is a mixture over kinds of readers. A reader follows "auto" (probability 1/2) or one of BARS (together 1/2),
+is uncertain within a width around that bar, and gives a wrong answer with some probability. Given the kind of reader,
+the share of a cell has a Beta distribution around that reader's probability of "yes", with the weight of _WORTH
+answers, so that the data can contradict every kind. Answers update the probabilities of the kinds and the shares by
+Bayes' rule (a mixture of beta-binomials: Gelman et al., "Bayesian Data Analysis", chapter 5). Draws of the shares give
+the hits that each setting decides as the reader would, the best setting, and what is lost by another choice.
 
-Asked next is a pair, taken at random, of the cell that leaves most doubt about the choice: many hits, few answers, and
-a setting that may prove best decides it otherwise. (Without that Beta it would be the psi method of Kontsevich and
-Tyler, 1999, "Bayesian adaptive estimation of psychometric slope and threshold", Vision Research 39. That seeks out the
-cases that no setting gets right, takes them for evidence, and was led astray by them on labelled pages.) No I/O.
+Next question. A random pair of the cell that contributes most doubt to the choice: it holds many hits, has few
+answers, and settings that may be best decide it differently. (Without the Beta distributions this would be the psi
+method: Kontsevich and Tyler, 1999, "Bayesian adaptive estimation of psychometric slope and threshold", Vision
+Research 39. On labelled pages the psi method gave wrong results: it prefers pairs that no setting decides rightly and
+treats them as evidence about the bar.) No I/O.
 """
 
 from __future__ import annotations
@@ -26,24 +28,24 @@ from ndd_search.matching.decision import Setting
 from ndd_search.matching.rows import Ranks
 from ndd_search.tuning.pages import BARS, SETTINGS, STEP, Flags, Pages, Pair, Shares, step_of
 
-CREDIBLE = 0.9  # how probable it is that what is stated holds
-SURE = 0.02  # of the hits that resemble another: what a better setting may be right about in addition
-ENOUGH = 10  # answers, before it can be sure: people slip
-EVIDENCE = 0.8  # how probable it must be that a bar is better before it replaces "auto"
+CREDIBLE = 0.9  # probability of the credible intervals and bounds that are reported
+SURE = 0.02  # share of the hits with a similar hit above; asking stops when a better setting could gain no more
+ENOUGH = 10  # answers needed before asking stops: some answers are mistakes
+EVIDENCE = 0.8  # probability that a bar is better than "auto", from which it is recommended instead
 
-_DRAWS = 400  # few enough that no product of theirs wakes the threads of OpenBLAS
+_DRAWS = 400  # few enough that OpenBLAS starts no threads for their matrix products
 _ENDS = (1 - CREDIBLE) / 2, (1 + CREDIBLE) / 2
-_CELLS = 2 * len(BARS)  # those that "auto" parts, by similarity, then those that it joins
+_CELLS = 2 * len(BARS)  # by similarity: first the pairs that "auto" keeps apart, then those that it joins
 _JOINS: Flags = np.array(  # whether a setting joins the pairs of a cell; shape (len(SETTINGS), cells)
     [np.arange(_CELLS) >= len(BARS), *(np.arange(_CELLS) % len(BARS) >= bar for bar in range(len(BARS)))]
 )
-_WIDTHS = 0.02, 0.1  # how far around his bar somebody wavers
-_SLIPS = 0.02, 0.1, 0.3  # how often he says what the setting does not
-_WORTH = 2.0  # answers
+_WIDTHS = 0.02, 0.1  # scale of a reader's uncertainty around the bar, in resemblance
+_SLIPS = 0.02, 0.1, 0.3  # probability of a wrong answer
+_WORTH = 2.0  # weight of the prior of a cell, in answers
 
 
 def _kinds_of_readers() -> tuple[Shares, Shares]:
-    """How probable a yes is for readers of each kind, shape (kinds, cells), and how probable each kind is."""
+    """Return the probability of "yes" by kind of reader, shape (kinds, cells), and the prior of each kind."""
     middles = np.tile(BARS + STEP / 2, 2)
     ahead = np.array([np.where(_JOINS[0], 1.0, -1.0), *(middles - bar for bar in BARS.tolist())])
     kinds = [s + (1 - 2 * s) / (1 + np.exp(np.clip(-ahead / w, -50, 50))) for w in _WIDTHS for s in _SLIPS]
@@ -56,15 +58,15 @@ _YES, _PRIOR = _kinds_of_readers()
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """A setting, and how far it can be trusted.
+    """A recommended setting and its uncertainty.
 
-    setting:  "auto" or one of BARS; place: of it in SETTINGS.
-    interval: where the best bar lies, CREDIBLE probable, were it to be a bar; None without answers.
-    right:    of the hits that resemble another, the share that each of SETTINGS treats as the reader would: low, mean
-              and high, CREDIBLE probable to lie between; shape (len(SETTINGS), 3).
-    doubt:    the share of these hits that a better setting would be right about in addition, CREDIBLE probable.
-    sure:     whether doubt is at most SURE.
-    yes, no, unknown: answers behind it.
+    setting:  "auto" or one of BARS; place: its position in SETTINGS.
+    interval: CREDIBLE interval of the best bar; None without answers.
+    right:    of the hits with a similar hit above, the share that each of SETTINGS decides as the reader would: lower
+              end, mean and upper end of the CREDIBLE interval; shape (len(SETTINGS), 3).
+    doubt:    upper bound, with probability CREDIBLE, of the share of these hits that a better setting would gain.
+    sure:     whether doubt is at most SURE and there are at least ENOUGH answers, or one for every pair.
+    yes, no, unknown: counts of the answers used.
     """
 
     setting: Setting
@@ -80,31 +82,32 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Tuning:
-    """Pages and what was said about pairs of them; immutable, `answered` makes another one.
+    """Pages and answers about their pairs. Immutable: `answered` and `without` return a new object.
 
-    answers: by the key of a pair: True, these are near-duplicates; False, they are not; None, don't know. Answers to
-             pairs that the pages do not hold, of an earlier run, count for nothing.
+    answers: by key of a pair: True for near-duplicates, False for different, None for "don't know". Answers to pairs
+             that the pages do not hold (from an earlier run) are ignored.
     """
 
     pages: Pages
     answers: Mapping[str, bool | None] = field(default_factory=dict)
 
     def answered(self, key: str, answer: bool | None) -> Tuning:
-        """With one more answer, or another one to the same pair."""
+        """Return a copy with this answer added or replaced."""
         return replace(self, answers={**self.answers, key: answer})
 
     def without(self, key: str) -> Tuning:
-        """With an answer taken back."""
+        """Return a copy without the answer to this pair."""
         return replace(self, answers={other: answer for other, answer in self.answers.items() if other != key})
 
     def question(self) -> Pair | None:
-        """The pair to ask about next: None when the answer is sure, or no pair is left that matters."""
+        """Return the pair to ask about next, None if the recommendation is sure or no remaining pair can change it."""
         place, doubt = self._choice
         if self._is_sure(doubt):
             return None
         open_ = np.array([pair.key not in self.answers for pair in self.pages.pairs])
         otherwise = (_JOINS[self._right.argmax(axis=1)] != _JOINS[place]).mean(axis=0)
-        otherwise = np.where(_JOINS.any(axis=0) & ~_JOINS.all(axis=0), otherwise + 1 / _DRAWS, 0)  # none is impossible
+        # One draw is added: a setting that no draw finds best is not impossible.
+        otherwise = np.where(_JOINS.any(axis=0) & ~_JOINS.all(axis=0), otherwise + 1 / _DRAWS, 0)
         answers = np.bincount(self._cell, [self.answers.get(pair.key) is not None for pair in self.pages.pairs], _CELLS)
         matters = otherwise * self._weight**2 * self._shares.var(axis=0) / (answers + _WORTH + 1)
         matters[np.bincount(self._cell[open_], minlength=_CELLS) == 0] = 0
@@ -115,7 +118,7 @@ class Tuning:
         return self.pages.pairs[int(chosen)]
 
     def recommendation(self) -> Recommendation:
-        """What follows from the answers so far; "auto" without any."""
+        """Return the recommendation from the answers so far; "auto" without any."""
         place, doubt = self._choice
         given, interval = self._given, None
         if any(answer is not None for answer in given):
@@ -136,7 +139,7 @@ class Tuning:
 
     @cached_property
     def _choice(self) -> tuple[int, float]:
-        """The place in SETTINGS of the one to recommend, and the doubt about it."""
+        """Return the position in SETTINGS of the recommended setting, and its doubt."""
         means = self._right.mean(axis=0)
         bar = int(means[1:].argmax()) + 1
         better = (self._right[:, bar] > self._right[:, 0]).mean()
@@ -145,7 +148,7 @@ class Tuning:
 
     @cached_property
     def _given(self) -> list[bool | None]:
-        """The answers that count."""
+        """Return the answers to pairs of these pages."""
         return [self.answers[pair.key] for pair in self.pages.pairs if pair.key in self.answers]
 
     def _is_sure(self, doubt: float) -> bool:
@@ -154,38 +157,38 @@ class Tuning:
 
     @cached_property
     def _cell(self) -> Ranks:
-        """Of each pair."""
+        """Return the cell of each pair."""
         return np.array([step_of(pair.similarity) + pair.joined * len(BARS) for pair in self.pages.pairs], np.int64)
 
     @cached_property
     def _counts(self) -> Shares:
-        """The hits that each pair stands for."""
+        """Return the number of hits that each pair represents."""
         return np.array([pair.count for pair in self.pages.pairs])
 
     @cached_property
     def _weight(self) -> Shares:
-        """The share of the hits in each cell; sum 1, or 0 without any."""
+        """Return the share of the hits in each cell; the sum is 1, or 0 without hits."""
         hits = np.bincount(self._cell, self._counts, _CELLS).astype(np.float64)
         return hits / max(float(hits.sum()), 1.0)
 
     @cached_property
     def _shares(self) -> Shares:
-        """Draws of the share of near-duplicates in each cell; shape (draws, cells)."""
-        likely, said = np.log(_PRIOR), np.zeros((2, _CELLS))
+        """Return draws of the share of near-duplicates in each cell; shape (draws, cells)."""
+        log_posterior, counts = np.log(_PRIOR), np.zeros((2, _CELLS))  # counts: of "no" and of "yes" in each cell
         for pair, cell in zip(self.pages.pairs, self._cell.tolist(), strict=True):
             if (answer := self.answers.get(pair.key)) is not None:
-                yes = (said[1, cell] + _WORTH * _YES[:, cell]) / (said[:, cell].sum() + _WORTH)
-                likely += np.log(yes if answer else 1 - yes)
-                said[int(answer), cell] += 1
-        posterior = np.exp(likely - likely.max())
+                yes = (counts[1, cell] + _WORTH * _YES[:, cell]) / (counts[:, cell].sum() + _WORTH)
+                log_posterior += np.log(yes if answer else 1 - yes)
+                counts[int(answer), cell] += 1
+        posterior = np.exp(log_posterior - log_posterior.max())
         rng = np.random.default_rng(0)
-        believed = _WORTH * _YES[rng.choice(len(_YES), _DRAWS, p=posterior / posterior.sum())]
-        draws: Shares = rng.beta(said[1] + believed, said[0] + _WORTH - believed)
+        prior_yes = _WORTH * _YES[rng.choice(len(_YES), _DRAWS, p=posterior / posterior.sum())]
+        draws: Shares = rng.beta(counts[1] + prior_yes, counts[0] + _WORTH - prior_yes)
         return draws
 
     @cached_property
     def _right(self) -> Shares:
-        """Draws of the share of the hits that each setting treats as the reader would; shape (draws, settings)."""
+        """Return draws of the share of hits that each setting decides as the reader would; shape (draws, settings)."""
         yes, no = self._weight * self._shares, self._weight * (1 - self._shares)
         right: Shares = yes @ _JOINS.T + no @ ~_JOINS.T
         return right

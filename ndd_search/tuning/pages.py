@@ -1,4 +1,4 @@
-"""What every setting would do to the result pages of some queries. No I/O: pages in, figures and pairs out."""
+"""Apply every setting to the result pages of some queries, and collect the pairs that settings decide. No I/O."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from ndd_search.sketching.sketches import Lack, Sketch
 Shares = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-LEAST = 0.2  # resemblance: two texts with four times as much apart as in common are nobody's near-duplicates
-STEP = 0.05  # the standard error of a resemblance from 64 values: a finer bar means little
+LEAST = 0.2  # resemblance; below it, texts have more than four times as much apart as in common
+STEP = 0.05  # about the standard error of a resemblance from 64 values; finer steps mean little
 BARS: Shares = np.round(np.arange(LEAST, 1 + STEP / 2, STEP), 2)
 SETTINGS: tuple[Setting, ...] = ("auto", *BARS.tolist())
 
@@ -38,8 +38,8 @@ _NO_VALUES = np.empty(0, np.int32)
 class FoundHit:
     """A hit of a page.
 
-    sketch:   ascending values, or why there are none. text: to show.
-    document: for the guards; numbers: the same (see `numbers`), read only when that guard is on.
+    sketch:   ascending values, or the reason why there are none. text: shown to the user.
+    document: read by the guards; numbers: returns the number signature, called only if numbers_must_match is on.
     """
 
     id: str
@@ -51,7 +51,7 @@ class FoundHit:
 
 @dataclass(frozen=True)
 class ResultPage:
-    """The first hits of a query, as the engine ranks them. query: in words or as JSON, to show."""
+    """The first hits of a query, in the engine's order. query: words or JSON, shown to the user."""
 
     query: str
     hits: Sequence[FoundHit]
@@ -59,12 +59,12 @@ class ResultPage:
 
 @dataclass(frozen=True)
 class Pair:
-    """A hit and the one above it that it is most like, the better ranked one first.
+    """A hit (second) and the most similar hit ranked above it (first).
 
-    similarity: resemblance as estimated, at least LEAST. joined: whether "auto" makes near-duplicates of them.
-    count:      how many hits of the pages this stands for: of the same two sketches, on whatever page. A half where
-                "auto" would join a hit to another one than the most similar.
-    key:        tells these two sketches from others.
+    similarity: estimated resemblance, at least LEAST. joined: whether "auto" counts them as near-duplicates.
+    count:      number of hits, on all pages, with these same two sketches. If "auto" would join a hit to another hit
+                than the most similar, the hit has two pairs and adds 0.5 to each.
+    key:        identifies the two sketches.
     """
 
     query: str
@@ -78,11 +78,11 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Pages:
-    """The pages of some queries and what each of SETTINGS does to them.
+    """The pages of some queries and the hits that each of SETTINGS hides.
 
-    pairs:  for each hit that resembles one above it, the nearest; each pair once.
+    pairs:  for each hit with a similar hit above, the pair with the most similar one; no pair twice.
     hidden: whether a setting lists a hit under another one; bool, shape (len(SETTINGS), hits of all pages).
-    starts: the place of each page's first hit in `hidden`; int64, shape (pages,).
+    starts: column in `hidden` of each page's first hit; int64, shape (pages,).
     """
 
     pages: Sequence[ResultPage]
@@ -94,17 +94,17 @@ class Pages:
 
     @property
     def hits(self) -> int:
-        """On all pages together."""
+        """Return the number of hits on all pages."""
         return int(self.hidden.shape[1])
 
     @cached_property
     def hides(self) -> list[int]:
-        """How many hits each setting hides."""
+        """Return the number of hits that each setting hides."""
         return [int(count) for count in self.hidden.sum(axis=1)]
 
     @cached_property
     def touches(self) -> list[int]:
-        """On how many pages each setting hides a hit."""
+        """Return the number of pages on which each setting hides a hit."""
         if not self.hits:
             return [0] * len(SETTINGS)
         filled = self.starts[np.diff(self.starts, append=self.hits) > 0]
@@ -112,8 +112,9 @@ class Pages:
 
     @cached_property
     def nearest(self) -> Shares:
-        """How many hits resemble one above them by each of BARS and less than the next: those that "auto" shows apart,
-        and those that it joins; shape (len(BARS), 2).
+        """Return a histogram over BARS of the similarity of hits to the most similar hit above; shape (len(BARS), 2).
+
+        The first column counts the hits that "auto" shows apart, the second those that it joins.
         """
         counts = np.zeros((len(BARS), 2))
         for pair in self.pairs:
@@ -122,12 +123,12 @@ class Pages:
 
 
 def step_of(similarity: float) -> int:
-    """The place in BARS of the highest bar that a resemblance of at least LEAST reaches."""
+    """Return the position in BARS of the highest bar that a resemblance of at least LEAST reaches."""
     return int(np.searchsorted(BARS, similarity + ROUNDING, side="right")) - 1
 
 
 class _Reader:
-    """How guards look into a hit."""
+    """Reads the values that guards compare."""
 
     def value(self, hit: FoundHit, field: str) -> Any:
         return value_of(hit.document, field)
@@ -139,54 +140,54 @@ class _Reader:
 def look_at(
     pages: Sequence[ResultPage], recipe: Recipe, frequency_table: FrequencyTable | None, options: CollapseOptions
 ) -> Pages:
-    """Compare the hits of each page with each other.
+    """Compare the hits of each page with one another under every setting.
 
-    frequency_table: of the index, for "auto". options: their guards hold for every setting; the rest is not used.
+    frequency_table: of the index, for "auto". options: only the guards are used; they apply to every setting.
     """
     decision = Decision.of("auto", recipe, frequency_table)
-    found: dict[str, Pair] = {}
+    by_key: dict[str, Pair] = {}
     hidden = [np.empty((len(SETTINGS), 0), bool)]
     for page in pages:
         pairs, joined = _compared(page, recipe, decision, options)
-        chosen = [joined, *(pairs.similarity >= bar - ROUNDING for bar in BARS.tolist())]
-        hidden.append(_hidden(len(page.hits), pairs, chosen))
-        for one in _nearest(page, pairs, joined):
-            known = found.setdefault(one.key, replace(one, count=0))
-            found[one.key] = replace(known, count=known.count + one.count)
+        joins = [joined, *(pairs.similarity >= bar - ROUNDING for bar in BARS.tolist())]
+        hidden.append(_hidden(len(page.hits), pairs, joins))
+        for pair in _nearest(page, pairs, joined):
+            known = by_key.setdefault(pair.key, replace(pair, count=0))
+            by_key[pair.key] = replace(known, count=known.count + pair.count)
     starts = np.cumsum([0, *(len(page.hits) for page in pages)], dtype=np.int64)[:-1]
-    return Pages(pages, recipe, options, tuple(found.values()), np.concatenate(hidden, axis=1), starts)
+    return Pages(pages, recipe, options, tuple(by_key.values()), np.concatenate(hidden, axis=1), starts)
 
 
 def _compared(page: ResultPage, recipe: Recipe, decision: Decision, options: CollapseOptions) -> tuple[Pairs, Flags]:
-    """The pairs of a page that the guards leave to the settings, and whether "auto" joins them."""
+    """Return the pairs of a page that no guard keeps apart, and whether "auto" joins them."""
     sketches = [_NO_VALUES if isinstance(hit.sketch, str) else hit.sketch for hit in page.hits]
     rows = rows_of(sketches, recipe.k)
-    pairs, held, bars = judged_pairs(rows, decision, LEAST)
+    pairs, similarity, bars = judged_pairs(rows, decision, LEAST)
     guards = allowed(pairs, rows, page.hits, _Reader(), options)
-    may = np.logical_and.reduce(list(guards.values()))
-    return pairs.where(may), (held >= bars - ROUNDING)[may]
+    permitted = np.logical_and.reduce(list(guards.values()))
+    return pairs.where(permitted), (similarity >= bars - ROUNDING)[permitted]
 
 
-def _hidden(count: int, pairs: Pairs, chosen: Sequence[Flags]) -> Flags:
-    """Which of `count` hits each setting hides. chosen: the pairs that it joins."""
+def _hidden(count: int, pairs: Pairs, joins: Sequence[Flags]) -> Flags:
+    """Return which of `count` hits each setting hides. joins: for each setting, which pairs it joins."""
     hidden = np.zeros((len(SETTINGS), count), bool)
-    for setting, wanted in enumerate(chosen):
-        hidden[setting] = choose_leaders(count, pairs.where(wanted))[0] != np.arange(count)
+    for setting, joined in enumerate(joins):
+        hidden[setting] = choose_leaders(count, pairs.where(joined))[0] != np.arange(count)
     return hidden
 
 
 def _nearest(page: ResultPage, pairs: Pairs, joined: Flags) -> Iterator[Pair]:
-    """For each hit that resembles one above it, the most similar one, and the most similar that "auto" joins it to."""
+    """Yield for each hit its pair with the most similar hit above, or two pairs as described at Pair.count."""
     best: dict[tuple[int, bool], int] = {}
-    for at in np.lexsort((-pairs.first, pairs.similarity)).tolist():  # of equally similar ones the best ranked
+    for at in np.lexsort((-pairs.first, pairs.similarity)).tolist():  # of equally similar hits, the best ranked is last
         best[int(pairs.second[at]), bool(joined[at])] = at
     for second in {second for second, _ in best}:
-        by_auto, parted = best.get((second, True)), best.get((second, False))
-        if by_auto is None or parted is None or pairs.similarity[parted] <= pairs.similarity[by_auto]:
-            yield _pair(page, pairs, joined, at=parted if by_auto is None else by_auto, count=1)
+        by_auto, apart = best.get((second, True)), best.get((second, False))
+        if by_auto is None or apart is None or pairs.similarity[apart] <= pairs.similarity[by_auto]:
+            yield _pair(page, pairs, joined, at=apart if by_auto is None else by_auto, count=1)
         else:
             yield _pair(page, pairs, joined, at=by_auto, count=0.5)
-            yield _pair(page, pairs, joined, at=parted, count=0.5)
+            yield _pair(page, pairs, joined, at=apart, count=0.5)
 
 
 def _pair(page: ResultPage, pairs: Pairs, joined: Flags, at: int | None, count: float) -> Pair:
@@ -197,7 +198,7 @@ def _pair(page: ResultPage, pairs: Pairs, joined: Flags, at: int | None, count: 
 
 
 def samples(pages: Pages, most: int) -> list[Pair]:
-    """Some pairs to look at, spread over the resemblances at which settings differ; the most alike first."""
+    """Return at most `most` pairs spread over the similarities at which settings differ, the most similar first."""
     left = sorted(pages.pairs, key=lambda pair: -pair.count)
     chosen: list[Pair] = []
     for wanted in np.linspace(0.95, 0.3, most).tolist():

@@ -1,17 +1,17 @@
-"""The figures, the recommendation and pairs to look at as one HTML file."""
+"""The effects of all settings, the recommendation and sample pairs as one HTML file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from ndd_search.evaluation.plots import COLOURS
-from ndd_search.evaluation.report import document, html_table
-from ndd_search.evaluation.tables import markdown
+from ndd_search.reports.html import document, html_table
+from ndd_search.reports.plots import COLOURS
+from ndd_search.reports.side_by_side import Piece, side_by_side
+from ndd_search.reports.tables import markdown
 from ndd_search.text.printable import safe
 from ndd_search.tuning.answers import WORDS
 from ndd_search.tuning.belief import Tuning
-from ndd_search.tuning.marked import Piece, side_by_side
 from ndd_search.tuning.pages import BARS, Pair, samples
 from ndd_search.tuning.summary import effects, overview, verdict
 
@@ -20,25 +20,25 @@ _WIDEST = 500  # pixels of a bar of the histogram
 
 
 def page(tuning: Tuning, name: str) -> str:
-    """The whole page. name: of the index."""
+    """Return the HTML page. name: of the index."""
     return document(f"Which setting suits {safe(name)}", "".join(_parts(tuning)))
 
 
 def cells(line: dict[str, object]) -> list[str]:
-    """A line of `effects` as text: setting, hits, share, pages, what it is right about."""
+    """Return a row of `effects` as text: setting, hits hidden, share of all hits, pages, share decided rightly."""
     name = f"{line['setting']}" + (f" ({line['name']})" if line["name"] else "")
     right = line["right"]
-    told = "" if not isinstance(right, list) else f"{right[1]:.0%} ({right[0]:.0%}–{right[2]:.0%})"
-    return [name, f"{line['hidden']:,}", f"{line['share']:.1%}", f"{line['pages']:,}", told]
+    interval = "" if not isinstance(right, list) else f"{right[1]:.0%} ({right[0]:.0%}–{right[2]:.0%})"
+    return [name, f"{line['hidden']:,}", f"{line['share']:.1%}", f"{line['pages']:,}", interval]
 
 
 HEADS = ("min_similarity", "hits hidden", "of all hits", "on pages", "right, by the answers")
 
 
 def described(pair: Pair) -> str:
-    """How alike a pair is, and what "auto" makes of it."""
-    fate = "joins them" if pair.joined else "shows them apart"
-    return f'resemblance {pair.similarity:.2f}, "auto" {fate}'
+    """Return the similarity of a pair and what "auto" does with it, in words."""
+    decision = "joins them" if pair.joined else "shows them apart"
+    return f'resemblance {pair.similarity:.2f}, "auto" {decision}'
 
 
 def _parts(tuning: Tuning) -> Iterator[str]:
@@ -50,14 +50,14 @@ def _parts(tuning: Tuning) -> Iterator[str]:
     yield html_table(markdown(HEADS[:columns], [cells(line)[:columns] for line in effects(tuning)]))
     if not pages.pairs:
         return
-    yield "<h2>How alike hits are to the nearest one above them</h2>"
+    yield "<h2>Similarity of hits to the most similar hit above</h2>"
     yield _histogram(tuning)
-    yield "<h2>Pairs</h2><p>What only one of the two has is marked.</p>"
+    yield "<h2>Pairs</h2><p>Words that only one of the two has are marked.</p>"
     yield "".join(_pair(pair, tuning) for pair in _chosen(tuning))
 
 
 def _histogram(tuning: Tuning) -> str:
-    """Bars that lie, one for each step of resemblance; those that "auto" joins first."""
+    """Return horizontal bars, one for each step of similarity: first the hits that "auto" joins, then the others."""
     most, row = tuning.pages.nearest.sum(axis=1).max(), 16
     parts = []
     for place, (apart, joined) in enumerate(tuning.pages.nearest.tolist()):
@@ -69,28 +69,28 @@ def _histogram(tuning: Tuning) -> str:
             left += width
         parts.append(f'<text x="{left + 5:.1f}" y="{top + 12}">{apart + joined:,.0f}</text>')
     top = len(BARS) * row + 8
-    for x, colour, told in ((40, COLOURS[0], 'joined by "auto"'), (200, COLOURS[1], "shown apart")):
+    for x, colour, name in ((40, COLOURS[0], 'joined by "auto"'), (200, COLOURS[1], "shown apart")):
         parts.append(f'<rect x="{x}" y="{top}" width="12" height="12" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 18}" y="{top + 11}">{escape(told)}</text>')
+        parts.append(f'<text x="{x + 18}" y="{top + 11}">{escape(name)}</text>')
     size = f'width="{_WIDEST + 110}" height="{top + row}"'
     return f'<svg {size} role="img">{"".join(parts)}</svg>'
 
 
 def _chosen(tuning: Tuning) -> Sequence[Pair]:
-    """Those that were asked about, and others spread over the resemblances."""
+    """Return the pairs with an answer, and others spread over the similarities."""
     asked = [pair for pair in tuning.pages.pairs if pair.key in tuning.answers]
     others = [pair for pair in samples(tuning.pages, _SAMPLES) if pair.key not in tuning.answers]
     return sorted(asked + others, key=lambda pair: -pair.similarity)
 
 
 def _pair(pair: Pair, tuning: Tuning) -> str:
-    told = [described(pair)]
+    caption = [described(pair)]
     if pair.key in tuning.answers:
-        told.append(f"answer: {WORDS[tuning.answers[pair.key]]}")
-    told += [f"{safe(pair.first.id)} and {safe(pair.second.id)}", f"query: {safe(pair.query)[:200]}"]
+        caption.append(f"answer: {WORDS[tuning.answers[pair.key]]}")
+    caption += [f"{safe(pair.first.id)} and {safe(pair.second.id)}", f"query: {safe(pair.query)[:200]}"]
     sides = side_by_side(pair.first.text, pair.second.text)
     texts = "".join(f"<p dir=auto>{''.join(map(_piece, side))}</p>" for side in sides)
-    return f"<div class=pair><b>{escape('; '.join(told))}</b>{texts}</div>"
+    return f"<div class=pair><b>{escape('; '.join(caption))}</b>{texts}</div>"
 
 
 def _piece(piece: Piece) -> str:

@@ -1,4 +1,4 @@
-"""Where the pages come from: an index in a folder, or one on a server."""
+"""Indexes whose result pages are compared: in a folder or on a server."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 Query = str | Mapping[str, Any]
 
-# Of a search body, what asks for something else than the first hits, or does not go together with reading them.
+# Keys of a search body that are removed: they ask for more than the first hits, or conflict with fetching them.
 _LEFT_OUT = {"from", "aggs", "aggregations", "suggest", "highlight", "profile", "explain", "search_after", "pit", "ndd"}
 
 
 class Source(Protocol):
     """An index to search.
 
-    name: for people, without credentials. recipe: of its sketches.
-    frequency_table: its table of common values, None without one.
+    name: shown to the user, without credentials. recipe: of its sketches.
+    frequency_table: None if the index has none.
     """
 
     @property
@@ -48,38 +48,38 @@ class Source(Protocol):
     def frequency_table(self) -> FrequencyTable | None: ...
 
     def search(self, query: Query, window: int) -> ResultPage:
-        """The first `window` hits, as the engine ranks them."""
+        """Return the first `window` hits in the engine's order."""
 
 
 def read_queries(lines: Iterable[str], report: Callable[[str], None]) -> list[Query]:
-    """One query a line, each once: words, or a JSON object: a search body, or one whose "query" is words.
+    """Read queries, one per line, without repetitions: words, a search body, or a JSON object whose "query" is words.
 
-    report: told a sentence for every line that begins like a JSON object and is none.
+    report: called with a sentence for every line that starts with { and is not valid JSON.
     """
     queries: dict[str, Query] = {}
     for number, line in enumerate(lines, 1):
         words = line.strip()
         if words.startswith("{"):
             try:
-                found = json.loads(words)
+                body = json.loads(words)
             except (ValueError, RecursionError) as error:
-                report(f"line {number} is left out, it is no JSON: {error}")
+                report(f"line {number} is left out, it is not valid JSON: {error}")
                 continue
-            words_inside = found.get("query")
-            queries[words] = words_inside if isinstance(words_inside, str) else found
+            words_inside = body.get("query")
+            queries[words] = words_inside if isinstance(words_inside, str) else body
         elif words:
             queries[words] = words
     return list(queries.values())
 
 
 def shown(query: Query) -> str:
-    """A query on one line."""
+    """Return a query on one line."""
     return query if isinstance(query, str) else json.dumps(query, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
 class FolderSource:
-    """An embedded index. Sketches are made of the texts again, which gives the stored ones."""
+    """An embedded index. Sketches are computed again from the texts; they equal the stored ones."""
 
     index: Index
 
@@ -96,22 +96,22 @@ class FolderSource:
         return self.index.frequency_table
 
     def search(self, query: Query, window: int) -> ResultPage:
-        """Raises InvalidDocument for a search body: a folder is searched for words."""
+        """Search for words. Raises InvalidDocument if the query is a search body."""
         if not isinstance(query, str):
-            what = "it is a search body, and an index in a folder is searched for words"
-            raise InvalidDocument(f"query {shown(query)}", what, "give words")
-        found = self.index.search(query, size=window, window=window, max_window=window, mode="annotate")
-        documents = [hit["_source"] for hit in found["hits"]["hits"]]
+            problem = "it is a search body, but an index in a folder is searched for words"
+            raise InvalidDocument(f"query {shown(query)}", problem, "give words")
+        response = self.index.search(query, size=window, window=window, max_window=window, mode="annotate")
+        documents = [hit["_source"] for hit in response["hits"]["hits"]]
         texts = [text_of(document, self.index.meta.text) or "" for document in documents]
         sketches = sketch_many(texts, self.recipe)
         numbers = (partial(number_signature, text, self.recipe) for text in texts)
-        hits = zip(found["hits"]["hits"], sketches, texts, documents, numbers, strict=True)
+        hits = zip(response["hits"]["hits"], sketches, texts, documents, numbers, strict=True)
         return ResultPage(query, [FoundHit(hit["_id"], *others) for hit, *others in hits])
 
 
 @dataclass(frozen=True)
 class ServerSource:
-    """An index on a server. client: synchronous. fields: the text to show, () for all that there is."""
+    """An index on a server. client: synchronous. fields: those whose text is shown, () for all."""
 
     name: str
     client: Any
@@ -122,27 +122,27 @@ class ServerSource:
 
     @property
     def frequency_table(self) -> FrequencyTable | None:
-        """Counted as a wrapped client counts it."""
+        """Count a frequency table from a sample of the index, as a wrapped client does."""
         try:
-            found = self._sample(SAMPLE)
-        except Exception as refused:  # of either client
-            if (most := window_limit(str(refused))) is None:
+            response = self._sample(SAMPLE)
+        except Exception as error:  # elasticsearch-py and opensearch-py have different error classes
+            if (most := window_limit(str(error))) is None:
                 raise
-            found = self._sample(most)
-        sketches = self._decoded(found["hits"]["hits"])
-        return count_document_frequency([one for one in sketches if not isinstance(one, str)], self.recipe)
+            response = self._sample(most)
+        sketches = self._decoded(response["hits"]["hits"])
+        return count_document_frequency([sketch for sketch in sketches if not isinstance(sketch, str)], self.recipe)
 
     def search(self, query: Query, window: int) -> ResultPage:
         with options(enabled=False):
             hits = self.client.search(index=self.index, body=self._body(query, window))["hits"]["hits"]
-        found = []
+        page = []
         for hit, sketch in zip(hits, self._decoded(hits), strict=True):
             document = hit.get("_source") or {}
             ours = (self.field.name, self.field.keys)
             paths = self.fields or [name for name in document if name not in ours]
             numbers = partial(self.field.numbers_in, hit.get("fields") or {})
-            found.append(FoundHit(hit["_id"], sketch, text_of(document, paths) or "", document, numbers))
-        return ResultPage(shown(query), found)
+            page.append(FoundHit(hit["_id"], sketch, text_of(document, paths) or "", document, numbers))
+        return ResultPage(shown(query), page)
 
     def _sample(self, size: int) -> Any:
         with options(enabled=False):
@@ -155,6 +155,6 @@ class ServerSource:
         if isinstance(query, str):
             words = {"query": re.sub(r"[^\w\s]", " ", query), **({"fields": list(self.fields)} if self.fields else {})}
             query = {"query": {"simple_query_string": words}}
-        asked = {name: value for name, value in query.items() if name not in _LEFT_OUT}
+        kept = {name: value for name, value in query.items() if name not in _LEFT_OUT}
         docvalues = [self.field.sketch, self.field.recipe, self.field.numbers]
-        return {**asked, "size": window, "_source": True, "docvalue_fields": docvalues}
+        return {**kept, "size": window, "_source": True, "docvalue_fields": docvalues}

@@ -1,4 +1,4 @@
-"""What there is to say about the settings and the one recommended; terminal, JSON and HTML page say the same."""
+"""Effects and recommendation as rows, sentences and facts, for the terminal, JSON and the HTML page alike."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _NAMES = {bar: name for name, bar in PLAIN.items()}
 
 
 def effects(tuning: Tuning) -> list[dict[str, Any]]:
-    """A line for each setting worth showing, the default first, then from strict to loose.
+    """Return a row for each setting shown, the default first, then from strict to loose.
 
-    setting, name: "" for a bar without one; recommended; hidden: hits; share: of all hits; pages: with a hidden hit;
-    right: what a Recommendation says of it, None without answers.
+    Keys: setting; name, "" for a bar without one; recommended; hidden, in hits; share of all hits; pages with a hidden
+    hit; right, as in Recommendation, None without answers.
     """
-    pages, found = tuning.pages, tuning.recommendation()
-    shown = {*_SHOWN, found.setting}
+    pages, advice = tuning.pages, tuning.recommendation()
+    shown = {*_SHOWN, advice.setting}
     order = [0, *range(len(SETTINGS) - 1, 0, -1)]
     return [
         {
             "setting": SETTINGS[place],
             "name": _NAMES.get(SETTINGS[place], ""),
-            "recommended": place == found.place,
+            "recommended": place == advice.place,
             "hidden": pages.hides[place],
             "share": pages.hides[place] / max(pages.hits, 1),
             "pages": pages.touches[place],
-            "right": found.right[place].tolist() if found.interval else None,
+            "right": advice.right[place].tolist() if advice.interval else None,
         }
         for place in order
         if SETTINGS[place] in shown
@@ -40,53 +40,54 @@ def effects(tuning: Tuning) -> list[dict[str, Any]]:
 
 
 def overview(tuning: Tuning) -> str:
-    """What was looked at, on a line."""
+    """Return the numbers of queries and hits, and the recipe, on one line."""
     queries, hits = len(tuning.pages.pages), tuning.pages.hits
     return f"{queries:,} {'query' if queries == 1 else 'queries'}, {hits:,} hits, recipe {tuning.pages.recipe.id}"
 
 
 def verdict(tuning: Tuning) -> list[str]:
-    """What is recommended, and how far it can be trusted, in sentences."""
-    found, pages = tuning.recommendation(), tuning.pages
+    """Return the recommendation and its uncertainty, in sentences."""
+    advice, pages = tuning.recommendation(), tuning.pages
     if not pages.pairs:
-        return ["No hit of these pages resembles another one by 0.2 or more: every setting gives the same pages."]
-    setting = f'"{found.setting}", the default' if found.setting == "auto" else f"{found.setting:g}"
-    if found.interval is None:
-        return [f"Recommended: min_similarity = {setting}, as nobody has answered yet (--ask 40 asks about pairs)."]
-    low, mean, high = found.right[found.place]
-    told = [
-        f"Recommended: min_similarity = {setting}, after {found.yes} yes, {found.no} no, {found.unknown} don't know.",
-        f"Of the hits that resemble another one it treats {mean:.0%} as the answers say ({low:.0%} to {high:.0%}).",
-        f"The best single bar lies between {found.interval[0]:g} and {found.interval[1]:g}.",
-        f"Another setting would be right about {found.doubt:.1%} more of them at most.",
-        f"(Each of these with a probability of {CREDIBLE:.0%}.)",
+        return ["No hit of these pages resembles another hit by 0.2 or more: every setting gives the same pages."]
+    setting = f'"{advice.setting}", the default' if advice.setting == "auto" else f"{advice.setting:g}"
+    if advice.interval is None:
+        return [f"Recommended: min_similarity = {setting}, no pair has an answer yet (--ask 40 asks about pairs)."]
+    low, mean, high = advice.right[advice.place]
+    answers = f"{advice.yes} yes, {advice.no} no, {advice.unknown} don't know"
+    sentences = [
+        f"Recommended: min_similarity = {setting}, after {answers}.",
+        f"It decides {mean:.0%} of the hits that resemble another hit as your answers do ({low:.0%} to {high:.0%}).",
+        f"The best single bar lies between {advice.interval[0]:g} and {advice.interval[1]:g}.",
+        f"Another setting would decide at most {advice.doubt:.1%} more of these hits that way.",
+        f"(Each statement holds with a probability of {CREDIBLE:.0%}.)",
     ]
-    if not found.sure:
-        told.append("That is not sure yet: more answers would help (--ask).")
-    return told
+    if not advice.sure:
+        sentences.append("The recommendation is not sure yet: more answers would help (--ask).")
+    return sentences
 
 
 def facts(tuning: Tuning) -> dict[str, Any]:
-    """The same for programs."""
-    found, pages = tuning.recommendation(), tuning.pages
+    """Return all figures, for JSON."""
+    advice, pages = tuning.recommendation(), tuning.pages
     return {
         "recipe": pages.recipe.id,
         "queries": len(pages.pages),
         "hits": pages.hits,
         "pairs": len(pages.pairs),
         "effects": effects(tuning),
-        "recommended": found.setting,
-        "interval": found.interval,
-        "doubt": found.doubt,
-        "sure": found.sure,
-        "answers": {"yes": found.yes, "no": found.no, "unknown": found.unknown},
+        "recommended": advice.setting,
+        "interval": advice.interval,
+        "doubt": advice.doubt,
+        "sure": advice.sure,
+        "answers": {"yes": advice.yes, "no": advice.no, "unknown": advice.unknown},
     }
 
 
 def settings_of(tuning: Tuning, about: Mapping[str, Any]) -> StoredSettings:
-    """The recommended settings for a file. about: when and on what."""
-    found, pages = tuning.recommendation(), tuning.pages
-    tuned = {**about, "queries": len(pages.pages), "hits": pages.hits, "hidden": pages.hides[found.place]}
-    tuned |= {"answers": found.yes + found.no, "sure": found.sure}
-    tuned |= {"interval": list(found.interval), "doubt": round(found.doubt, 4)} if found.interval else {}
-    return StoredSettings(replace(pages.options, min_similarity=found.setting), pages.recipe, tuned)
+    """Return the recommended settings for a file. about: facts stored with them, such as the date and the index."""
+    advice, pages = tuning.recommendation(), tuning.pages
+    tuned = {**about, "queries": len(pages.pages), "hits": pages.hits, "hidden": pages.hides[advice.place]}
+    tuned |= {"answers": advice.yes + advice.no, "sure": advice.sure}
+    tuned |= {"interval": list(advice.interval), "doubt": round(advice.doubt, 4)} if advice.interval else {}
+    return StoredSettings(replace(pages.options, min_similarity=advice.setting), pages.recipe, tuned)

@@ -1,1 +1,1 @@
-"""Real search engines for the tests: `find` says where one is to be had, `launch` runs one from published jars."""
+"""Real search engines for the tests: `find` locates or starts one, `launch` runs one from published jars."""

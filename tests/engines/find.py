@@ -29,7 +29,7 @@ CLASSES = {"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch"}
 class Engine:
     """A running server. name: its release, "elasticsearch9"; family: "elasticsearch" or "opensearch".
 
-    source: where it came from, in words, for the report.
+    source: where it came from, for the report.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Engine:
         return self._make(CLASSES[self.family], settings)
 
     def async_client(self, **settings: Any) -> Any:
-        """The same with `await`; the caller closes it (`async with`)."""
+        """A new asynchronous client; the caller closes it (`async with`)."""
         return self._make("Async" + CLASSES[self.family], settings)
 
     def _make(self, name: str, settings: Mapping[str, Any]) -> Any:
@@ -80,7 +80,7 @@ def variable(name: str) -> str:
 
 
 def check_address(release: Release, url: str) -> None:
-    """Make sure that what answers at an address from the environment is the release that it is meant to be."""
+    """Check that the server at an address from the environment is of the expected release."""
     told = f"{variable(release.name)}={url}"
     try:
         answer = get_json(url, seconds=10)["version"]
@@ -97,7 +97,7 @@ class Engines:
     """The servers of one test session, started when first asked for and stopped by `close`.
 
     expected: names of the releases that will be asked for; they start side by side on the first call of `get`.
-    report:   is told of each where it came from, or why there is none.
+    report:   called for each with where it came from, or why there is none.
     """
 
     def __init__(self, expected: Iterable[str], report: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""The jars of the servers: which release, which Java runs it, and the folder made from what its makers publish."""
+"""The jars of the servers: the pinned releases, the Java they need, and a folder with the published jars."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ RELEASES = {
 
 
 class Unavailable(Exception):
-    """Something this machine lacks keeps a server from running here; the text says what."""
+    """A server cannot run on this machine; the message says what is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ def java_homes() -> Iterator[Path]:
 
 @functools.cache
 def inspect_java(home: Path) -> Java | None:
-    """Ask the Java in a folder what it is; None when there is none, or none that runs."""
+    """Return the Java in a folder; None if there is none that runs."""
     command = [str(home / "bin" / "java"), "--list-modules"]
     try:
         listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
@@ -105,7 +105,7 @@ def inspect_java(home: Path) -> Java | None:
 
 
 def find_java(oldest: int) -> Java:
-    """The first Java that is recent enough."""
+    """Return the first Java that is recent enough."""
     seen = [java for home in java_homes() if (java := inspect_java(home))]
     for java in seen:
         if java.release >= oldest:

@@ -89,12 +89,12 @@ class Server:
         raise RuntimeError(f"{self.release.name} did not start; the end of its log:\n{text}")
 
     def kill(self) -> None:
-        """End the node at once, as a power cut would."""
+        """Kill the node at once, without a shutdown."""
         self.process.kill()
         self.process.wait()
 
     def stop(self) -> None:
-        """End the node and throw its data away; a second call does nothing."""
+        """Stop the node and delete its data; a second call does nothing."""
         self.kill()
         if self.process.stdin:
             self.process.stdin.close()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.middleware.conversation import Settings
+from ndd_search.middleware.settings import Settings
 from tests.engines.find import MODULES, Engine
 from tests.wrapping.library import BAR, RECIPE, actions, documents, mapping
 from tests.wrapping.pair import Pair
@@ -80,11 +80,13 @@ class Caller:
 
     def search(self, **given: Any) -> dict[str, Any]:
         """client.search, its answer as a plain dict."""
-        return body_of(self.run(self.client.search(**given)))
+        body: dict[str, Any] = body_of(self.run(self.client.search(**given)))
+        return body
 
     def msearch(self, **given: Any) -> dict[str, Any]:
         """client.msearch, its answer as a plain dict."""
-        return body_of(self.run(self.client.msearch(**given)))
+        body: dict[str, Any] = body_of(self.run(self.client.msearch(**given)))
+        return body
 
     def ask(
         self, method: str, path: str, body: Any = None, params: Any = None, headers: dict[str, str] | None = None
@@ -158,7 +160,7 @@ def proxy(engine: Engine) -> Iterator[Proxy]:
 def settings_of(caller: Caller) -> Settings:
     """What a wrapped client has learnt."""
     transport = getattr(caller.client, "_transport", None) or caller.client.transport
-    return transport.ndd.settings
+    return transport.ndd.settings  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A plain client beside a wrapped one: what each of them sends, gives back and raises for the same call."""
+"""A plain client and a wrapped one: what each sends, returns and raises for the same call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.wrapping.recorder import Received, Recorder
 
 
 class Unwritable:
-    """No client can write this."""
+    """A value that no client can serialise."""
 
     def __repr__(self) -> str:
         return "<unwritable>"
@@ -91,7 +91,7 @@ class Pair:
 def told(returned: Any) -> str:
     """A method's value with what can be known of it."""
     meta = getattr(returned, "meta", None)
-    facts = (meta.status, sorted(meta.headers.items())) if hasattr(meta, "status") else ()
+    facts = (meta.status, sorted(meta.headers.items())) if hasattr(meta, "status") else ()  # type: ignore[union-attr]
     return f"{type(returned)} {facts} {getattr(returned, 'body', returned)!r}"
 
 

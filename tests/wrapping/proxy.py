@@ -1,4 +1,4 @@
-"""A small HTTP proxy in front of a real server: it writes down what passes, and does harm when told to."""
+"""A small HTTP proxy in front of a real server: it records requests, and injects faults on demand."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Proxy:
         self._lock = threading.Lock()
 
     def reset(self, harm: Callable[[int, Passed], Harm | None] = lambda number, request: None) -> None:
-        """Forget what has passed and do other harm."""
+        """Clear the record and set other faults."""
         self.passed, self.harm = [], harm
 
     @property
@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         size = int(self.headers.get("Content-Length") or 0)
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Passed(self.command, self.path, headers, self.rfile.read(size))
-        answer = self.proxies[self.server.server_address[1]].forward(request)
+        answer = self.proxies[self.server.server_address[1]].forward(request)  # type: ignore[index]
         if answer is None:
             self.close_connection = True
             return

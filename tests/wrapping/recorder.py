@@ -1,4 +1,4 @@
-"""A small HTTP server that answers like a search engine, well enough for its clients, and keeps what it is sent."""
+"""A small HTTP server that answers enough like a search engine for its clients, and records requests."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Several callers of one client: what is learnt serves those who may read it, and costs few requests whoever asks."""
+"""Several callers of one client: learned facts are used only for callers who may read them, and cost few requests."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -40,7 +40,7 @@ def form(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def forms(engine: Engine, index: str) -> Iterator[str]:
+def forms(engine: Engine, index: str) -> str:
     """An index of different documents that all fill one form."""
     with engine.client() as client:
         client.indices.create(index=index, body=mapping(engine))
@@ -75,7 +75,7 @@ def counts(proxy: Proxy) -> list[Passed]:
 
 
 def stopped(caller: Caller) -> Caller:
-    """The same client, for whom no time passes: what it has learnt stays as young as it is."""
+    """Stop the clock of the client, so that learned facts do not expire."""
     settings_of(caller).clock = lambda: 0.0
     return caller
 
@@ -125,7 +125,7 @@ def test_a_caller_who_may_read_little_decides_nothing_for_the_others(
 def test_a_caller_takes_over_the_table_of_one_who_sees_about_the_same(
     forms: str, connect: Connect, proxy: Proxy
 ) -> None:
-    """It costs him a request for 32 ids, not one for the sketches of 5,000 documents."""
+    """It costs the caller a request for 32 ids, not one for the sketches of 5,000 documents."""
     proxy.rewrite = may_read({"most": {"range": {"price": {"gte": 5}}}, "half": {"range": {"price": {"gte": 75}}}})
     caller = connect(proxy.url, min_similarity="auto", cache=False)
     tables = {
@@ -139,7 +139,7 @@ def test_a_caller_takes_over_the_table_of_one_who_sees_about_the_same(
 
 
 def test_a_token_that_is_new_at_every_request_costs_few_requests(forms: str, connect: Connect, proxy: Proxy) -> None:
-    """Nobody comes back, so nothing that is learnt for a caller is ever used; pages are made from the list of hits."""
+    """No caller comes back, so nothing learned for a caller is reused; pages are made from the list of hits."""
     caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, strategy="one_phase", window=100))
     answers = [ask(caller, forms, SEARCH, authorization=f"Bearer {number}") for number in range(40)]
     assert len(counts(proxy)) == 1
@@ -186,7 +186,7 @@ def test_callers_without_end_cost_one_request_more_where_there_are_no_sketches(
     expected = connect(proxy.url, wrapped=False).search(index=library.bare, body=SEARCH)
     for body, hits in ((SEARCH, expected["hits"]["hits"]), (NOTHING, [])):
         caller, now = connect(proxy.url, cache=False), [0.0]
-        settings_of(caller).clock = lambda now=now: now[0]
+        settings_of(caller).clock = lambda now=now: now[0]  # type: ignore[misc]
         proxy.reset()
         for number in range(45):
             now[0] = number * 4.0

@@ -237,7 +237,7 @@ def test_a_thread_waits_for_another_no_longer_than_its_own_timeout(
     at_proxy, go_on = Engine(**{**engine.__dict__, "url": proxy.url}), threading.Event()
     with at_proxy.client() as plain, ThreadPoolExecutor(1) as pool:
         client = ndd.wrap(plain, min_similarity=BAR, frequency_table=False, strategy="one_phase")
-        proxy.reset(lambda number, _: None if number else go_on.wait(20) and None)
+        proxy.reset(lambda number, _: None if number else go_on.wait(20) and None)  # type: ignore[arg-type, return-value]
         slow = pool.submit(client.search, index=library.news, body=PAGE)
         while not proxy.passed:
             time.sleep(0.01)
@@ -254,7 +254,7 @@ def test_a_task_waits_for_another_no_longer_than_its_own_timeout(
     library: Library, proxy: Proxy, engine: Engine
 ) -> None:
     at_proxy, go_on = Engine(**{**engine.__dict__, "url": proxy.url}), threading.Event()
-    proxy.reset(lambda number, _: None if number else go_on.wait(20) and None)
+    proxy.reset(lambda number, _: None if number else go_on.wait(20) and None)  # type: ignore[arg-type, return-value]
 
     async def run() -> None:
         async with at_proxy.async_client() as plain:
@@ -302,7 +302,12 @@ def test_wrap_names_what_is_no_client() -> None:
 
 def test_wrap_refuses_settings_that_cannot_be(engine: Engine) -> None:
     with engine.client() as client:
-        for wrong, kind in (({"window": 0}, ValueError), ({"windw": 9}, TypeError), ({"time_budget": 0}, ValueError)):
+        cases: list[tuple[dict[str, Any], type[Exception]]] = [
+            ({"window": 0}, ValueError),
+            ({"windw": 9}, TypeError),
+            ({"time_budget": 0}, ValueError),
+        ]
+        for wrong, kind in cases:
             with pytest.raises(kind):
                 ndd.wrap(client, **wrong)
         assert type(client).__name__ == CLASSES[engine.family]

@@ -1,4 +1,4 @@
-"""Every method of the clients, plain beside wrapped, on the wire: what is no search of ours does not know of us.
+"""Every method of the clients, plain and wrapped, compared on the wire: all but collapsed searches are unchanged.
 
 What arrives at a server, what comes back, what is raised and the caller's own objects afterwards are the same. The
 methods are found by looking at the clients, their arguments are made by name and type. NDD_TEST_LONG=1 tries each
@@ -181,7 +181,7 @@ def document_class(pair: Pair) -> Any:
         )
     base = getattr(module, "AsyncDocument", None) if pair.asynchronous else module.Document
 
-    class Article(base):  # type: ignore[misc]
+    class Article(base):  # type: ignore[misc, valid-type]
         class Index:
             name = "idx"
 

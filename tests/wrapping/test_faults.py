@@ -1,4 +1,4 @@
-"""Trouble on the way: the first round's page comes back, and only the engine's own errors reach the caller."""
+"""Faults between requests: the page of the first round is returned, and only the engine's own errors are raised."""
 
 from __future__ import annotations
 
@@ -215,12 +215,12 @@ def test_answers_that_are_partial_are_given_and_not_remembered(
 def test_a_first_answer_that_is_partial_is_not_mixed_with_a_later_one(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:
-    """Its ranks are not those of a whole answer: hits between the two would be lost."""
+    """The ranks of a partial answer differ from those of a complete one: hits between the two would be lost."""
     asked = {**LONG, "size": 20, "docvalue_fields": ["ndd.*"]}
     partial = connect(wrapped=False).search(index=library.news, body=asked)
     for number, said in enumerate(({"timed_out": True}, {"_shards": {"total": 2, "successful": 1, "failed": 1}})):
         hits = {**partial["hits"], "hits": partial["hits"]["hits"][: 20 - number]}  # and one that is short as well
-        body = json.dumps({**partial, **said, "hits": hits}).encode()
+        body = json.dumps({**partial, **said, "hits": hits}).encode()  # type: ignore[dict-item]
         proxy.reset(lambda number, _, body=body: None if number else Harm(status=200, body=body))  # type: ignore[misc]
         answer = connect(proxy.url, strategy="one_phase", frequency_table=False).search(index=library.news, body=LONG)
         assert len(proxy.searches) == 1

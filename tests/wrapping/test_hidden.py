@@ -1,4 +1,4 @@
-"""Documents that a part of a search lists come without the sketch, as the hits do."""
+"""Documents listed by any part of a search come without the sketch, as hits do."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_a_name_with_a_comma_in_a_body_is_one_name(source: Any, library: Library
     ids=str,
 )
 def test_what_the_url_says_of_the_source_holds(params: dict[str, str], library: Library, connect: Connect) -> None:
-    """Who names the sketch in the URL gets it; who says something else there gets that, and no sketch."""
+    """A URL that names the sketch gets it; any other URL gets what it names, without the sketch."""
     if "_source_exclude_vectors" in params and library.engine.name != "elasticsearch9":
         pytest.skip("Elasticsearch 9 knows this parameter")
     path, named = (
@@ -289,7 +289,7 @@ def test_a_vector_that_is_read_and_saved_stays_in_the_index(engine: Engine, inde
             ),
         )
     for _ in range(2):
-        (found,) = caller.run(story_class.search(**where).query("match", body="market").execute())
+        (found,) = caller.run(story_class.search(**where).query("match", body="market").execute())  # type: ignore[attr-defined]
         assert list(found.vector) == [1.0, 0.5]
         found.title = "changed"
         caller.run(found.save(**where, refresh=True))

@@ -1,4 +1,4 @@
-"""What is no list of hits to collapse goes over the wire exactly as without us, and comes back so."""
+"""Requests that are not collapsed are sent and answered byte for byte as by the plain client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches for nearest neighbours: what their caller asked for in `k` is what he gets."""
+"""Nearest-neighbour searches: callers get the number of hits that they asked for in `k`."""
 
 from __future__ import annotations
 

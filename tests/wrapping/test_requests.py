@@ -1,4 +1,4 @@
-"""What a user asks for beside the query is honoured, and what we add for ourselves does not show."""
+"""Options of a search beside the query are honoured, and what the middleware adds is not shown."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_an_unknown_option_is_named_with_those_there_are(library: Library, wrapp
 
 def test_ndd_in_a_search_may_be_true_and_nothing_that_is_no_options(library: Library, wrapped: Caller) -> None:
     assert wrapped.search(index=library.news, body={"query": MATCH, "ndd": True})["ndd"]["hidden"] > 0
-    for wrong in ("yes", [], 5):
+    for wrong in ("yes", [], 5):  # type: ignore[var-annotated]
         with pytest.raises(TypeError, match="must be an object of options, true or false, got"):
             wrapped.search(index=library.news, body={"query": MATCH, "ndd": wrong})
 

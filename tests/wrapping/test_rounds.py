@@ -1,4 +1,4 @@
-"""However the hits are fetched, the page is the same; and trouble between two requests never makes a wrong one."""
+"""The page is the same with every strategy, and a fault between two requests never makes a wrong page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of search, compared with what true resemblance makes of the plain engine's own ranking."""
+"""Every kind of search, compared with the plain engine's own ranking collapsed by true resemblance."""
 
 from __future__ import annotations
 
@@ -87,12 +87,13 @@ def as_plain(hit: dict[str, Any]) -> dict[str, Any]:
 def copies(hit: dict[str, Any]) -> list[dict[str, Any]]:
     found: dict[str, Any] = hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {})
     assert not found or found["total"] == {"value": len(found["hits"]), "relation": "eq"}
-    return found.get("hits", [])
+    hits: list[dict[str, Any]] = found.get("hits", [])
+    return hits
 
 
 def pages(caller: Caller, index: str, body: dict[str, Any], size: int = 20) -> list[dict[str, Any]]:
     """Every page of a search, the empty one after the end included."""
-    made = []
+    made: list[dict[str, Any]] = []
     while not made or made[-1]["hits"]["hits"]:
         assert len(made) < 40, "the pages have no end"
         made.append(caller.search(index=index, body={**body, "size": size, "from": size * len(made)}))

@@ -1,4 +1,4 @@
-"""Threads and tasks that write and search through one wrapped client at once: nothing is lost, nothing is changed.
+"""Threads and tasks write and search through one wrapped client at once: no document is lost or changed.
 
 NDD_TEST_LONG=1 does 75 times as much.
 """
@@ -29,7 +29,7 @@ Step = Callable[[Any], Any]
 
 
 class Ledger:
-    """What was written, by whom ever.
+    """What was written by all threads.
 
     stored:  every document as it has to be now. written: all that was ever sent for an id.
     removed: for the ids that are gone, a number that no other removal has.

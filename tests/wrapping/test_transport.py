@@ -1,4 +1,4 @@
-"""The transport of a wrapped client is one of the client's own library, and whoever uses it finds what he put there."""
+"""The transport of a wrapped client is one of the client's own library, and keeps what callers set on it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def failing(pair: Pair, error: BaseException) -> Callable[..., Any]:
 
 
 def test_the_transport_is_one_of_the_librarys_own(pair: Pair) -> None:
-    """isinstance holds, and who asks whether to await perform_request is told so."""
+    """isinstance holds, and iscoroutinefunction of perform_request is right."""
     plain, wrapped = transport_of(pair.plain), transport_of(pair.wrapped)
     assert isinstance(wrapped, base_class(pair))
     assert type(wrapped).__name__ == type(plain).__name__
@@ -90,10 +90,10 @@ def test_a_serializer_set_later_writes_what_is_sent(pair: Pair) -> None:
         name = "dumps"
     written, before = [], getattr(owner, name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owner, name, lambda data: written.append(data) or before(data))
+        patch.setattr(owner, name, lambda data: written.append(data) or before(data))  # type: ignore[func-returns-value]
         for call in (Call("search", SEARCH), Call("index", {"index": "idx", "body": {"title": "x"}})):
             written.clear()
-            pair.outcome(lambda call=call: call.on(pair.wrapped))
+            pair.outcome(lambda call=call: call.on(pair.wrapped))  # type: ignore[misc]
             assert written
 
 
@@ -104,7 +104,7 @@ def test_a_transport_class_patched_later_is_seen(pair: Pair, monkeypatch: pytest
     monkeypatch.setattr(kind, "perform_request", counted(pair, kind.perform_request, calls))
     for call in (Call("search", SEARCH), Call("get", {"index": "idx", "id": "1"})):
         calls.clear()
-        outcome = pair.outcome(lambda call=call: call.on(pair.wrapped))
+        outcome = pair.outcome(lambda call=call: call.on(pair.wrapped))  # type: ignore[misc]
         assert len(calls) == len(outcome.received) > 0
 
 
@@ -131,7 +131,7 @@ def test_a_client_that_shares_the_transport_is_not_wrapped_with_it(pair: Pair) -
     for one, window in ((client, 20), (third, 30), (sharing(client), 20)):
         assert one.transport.ndd.settings.options.window == window
         one.transport.ndd.settings.bypass_seconds = 0.0
-        assert b"ndd.sketch" in pair.outcome(lambda one=one: one.search(**SEARCH)).received[0].body
+        assert b"ndd.sketch" in pair.outcome(lambda one=one: one.search(**SEARCH)).received[0].body  # type: ignore[misc]
     assert ndd.unwrap(client).transport is transport
     assert b"ndd.sketch" not in pair.outcome(lambda: client.search(**SEARCH)).received[0].body
     assert b"ndd.sketch" in pair.outcome(lambda: third.search(**SEARCH)).received[0].body
@@ -219,7 +219,7 @@ def test_a_failure_that_is_not_about_us_is_sent_no_more_often_than_without_us(
     pair: Pair, status: int, strategy: str
 ) -> None:
     """The client's own retries are the only ones: a server that asks for patience gets no second search."""
-    ndd.wrap(pair.wrapped, strategy=strategy)
+    ndd.wrap(pair.wrapped, strategy=strategy)  # type: ignore[arg-type]
     for client in (pair.plain, pair.wrapped):
         client.transport.max_retries = 3
         if pair.family == "elasticsearch":
@@ -256,7 +256,7 @@ def test_where_only_an_msearch_is_refused_the_search_is_sent_alone(pair: Pair, s
 @pytest.mark.parametrize("strategy", ["one_trip", "two_phase", "one_phase"])
 def test_a_missing_index_is_asked_for_once_more_at_most(pair: Pair, strategy: str) -> None:
     """Told in the client's own exception, or as the caller's `ignore` wants it."""
-    ndd.wrap(pair.wrapped, strategy=strategy)
+    ndd.wrap(pair.wrapped, strategy=strategy)  # type: ignore[arg-type]
     missing = {**FAILURE, "status": 404}
 
     def reply(request: Received) -> Reply:
@@ -286,15 +286,16 @@ def test_a_missing_index_is_asked_for_once_more_at_most(pair: Pair, strategy: st
 def test_a_body_that_cannot_be_written_is_the_clients_own_error(pair: Pair, body: dict[str, Any]) -> None:
     """It shows the caller's body, not ours, and nothing is sent."""
     own = {key: value for key, value in body.items() if key != "ndd"}
-    for settings in ({}, {"cache": False}):
+    choices: list[dict[str, Any]] = [{}, {"cache": False}]
+    for settings in choices:
         ndd.wrap(pair.wrapped, **settings)
         plain = pair.outcome(lambda: pair.plain.search(index="idx", body=own))
         wrapped = pair.outcome(lambda: pair.wrapped.search(index="idx", body=body))
         assert wrapped == plain
         assert plain.received == []
         lines = [{"index": "idx"}, own]
-        assert pair.outcome(lambda lines=lines: pair.wrapped.msearch(body=lines)) == pair.outcome(
-            lambda lines=lines: pair.plain.msearch(body=lines)
+        assert pair.outcome(lambda lines=lines: pair.wrapped.msearch(body=lines)) == pair.outcome(  # type: ignore[misc]
+            lambda lines=lines: pair.plain.msearch(body=lines)  # type: ignore[misc]
         )
 
 
@@ -302,7 +303,7 @@ def test_a_body_that_contains_itself_is_the_clients_own_error(pair: Pair) -> Non
     body: dict[str, Any] = {"query": {"match": {"title": "x"}}}
     body["query"]["match"]["title"] = body
     outcomes = [
-        pair.outcome(lambda client=client: client.search(index="idx", body=body))
+        pair.outcome(lambda client=client: client.search(index="idx", body=body))  # type: ignore[misc]
         for client in (pair.plain, pair.wrapped)
     ]
     assert outcomes[0].returned.partition(">")[0] == outcomes[1].returned.partition(">")[0]
@@ -345,7 +346,7 @@ def test_parameters_of_a_search_go_out_as_they_came(pair: Pair) -> None:
         given: Any = {"routing": b"\xff", "preference": "ü &=", "typed_keys": True}
         outcomes = [
             pair.outcome(
-                lambda client=client: client.transport.perform_request("POST", "/idx/_search", params=given, body={})
+                lambda client=client: client.transport.perform_request("POST", "/idx/_search", params=given, body={})  # type: ignore[misc]
             )
             for client in (pair.plain, pair.wrapped)
         ]
@@ -353,7 +354,7 @@ def test_parameters_of_a_search_go_out_as_they_came(pair: Pair) -> None:
         target = "/idx/_search?routing=%ff&preference=a+b%2Bc&routing=%FF&pretty&typed_keys=%74rue&size=1&size=2"
         json = {"content-type": "application/json", "accept": "application/json"}
         outcomes = [
-            pair.outcome(lambda client=client: client.transport.perform_request("POST", target, body={}, headers=json))
+            pair.outcome(lambda client=client: client.transport.perform_request("POST", target, body={}, headers=json))  # type: ignore[misc]
             for client in (pair.plain, pair.wrapped)
         ]
     plain, wrapped = (set(pieces(one.received[0])) for one in outcomes)

@@ -1,4 +1,4 @@
-"""Documents that are written through a client wrapped with `sketch=...`: their sketch is made on the way."""
+"""Documents written through a client wrapped with `sketch=...` get their sketch on the way."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_document_that_is_read_changed_and_saved_has_the_sketch_of_its_new_tex
     """With the DSL of either client, and by index, create, update and bulk of the client itself."""
     library = dsl(engine)
 
-    class Article(library.Document):  # type: ignore[misc]
+    class Article(library.Document):  # type: ignore[misc, name-defined]
         body = library.Text()
         price = library.Integer()
 
@@ -109,7 +109,7 @@ def test_json_that_came_as_text_keeps_its_bytes(as_bytes: bool) -> None:
 
 
 values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
-values |= st.lists(values, max_size=2) | st.dictionaries(st.text(max_size=2), values, max_size=2)
+values |= st.lists(values, max_size=2) | st.dictionaries(st.text(max_size=2), values, max_size=2)  # type: ignore[operator]
 sources = st.dictionaries(st.sampled_from(["body", "title", "a.b", '"', "n"]), values, max_size=3)
 sources |= st.builds(lambda one: {**one, "ndd": sketch("an old text"), "body": TEXT}, sources)
 updates = st.builds(lambda doc, upsert: {"doc": doc, "upsert": upsert, "detect_noop": True}, sources, sources)

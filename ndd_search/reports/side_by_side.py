@@ -1,6 +1,6 @@
-"""Two texts side by side, with what only one of them has marked: the words that a sketch tells apart, not punctuation.
+"""Two texts side by side, with the words marked that only one of them has; punctuation and case are not compared.
 
-What is shown is safe on a terminal: control characters, escape sequences and bidirectional overrides are gone.
+The output is safe on a terminal: control characters, escape sequences and bidirectional overrides are removed.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from itertools import pairwise
 
 from ndd_search.text.printable import safe
 
-# A word with what follows it; in scripts that are written without spaces, a character.
+# A word, or a character of a script without spaces, with the punctuation and spaces that follow.
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"([{_UNSPACED}]|[^\W{_UNSPACED}]+)[^\w]*")
-_MOST = 1500  # words of a text that are compared: what is alike in longer ones takes seconds to find
-_AROUND = 12  # words left of an equal stretch at its ends
+_MOST = 1500  # words of a text that are compared; longer texts would take seconds
+_AROUND = 12  # words shown at each end of a shortened equal stretch
 _SHOWN = 160  # words of a text that are shown
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some words of a text. own: the other text does not have them there."""
+    """A run of words of a text. own: the other text does not have them at this position."""
 
     text: str
     own: bool
 
 
 def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
-    """Both texts, their long equal stretches shortened to the ends, and cut where they go on for very long."""
+    """Return both texts as pieces. Long equal stretches are shortened to their ends, and texts to _SHOWN words."""
     a, b = _words(first), _words(second)
     keys = [[word.casefold() for word, _ in words] for words in (a, b)]
     sides: tuple[list[Piece], list[Piece]] = ([], [])
@@ -42,17 +42,17 @@ def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
 
 
 def _words(text: str) -> list[tuple[str, str]]:
-    """The words of the beginning of a text, and each with what follows it."""
-    found: list[tuple[str, str]] = []
+    """Return the first _MOST words of a text, each as (word, word with the characters that follow)."""
+    words: list[tuple[str, str]] = []
     text = safe(text[: 40 * _MOST])
     starts = [match.start() for match in _WORD.finditer(text)]
-    starts[:1] = [0] if starts else []  # with what stands before the first word
+    starts[:1] = [0] if starts else []  # the first piece includes what precedes the first word
     for start, end in pairwise([*starts[:_MOST], *(starts[_MOST : _MOST + 1] or [len(text)])]):
         whole = text[start:end]
-        found.append((re.sub(r"[\W_]+", "", whole), whole))
+        words.append((re.sub(r"[\W_]+", "", whole), whole))
     if len(starts) > _MOST:
-        found.append(("…", "…"))
-    return found
+        words.append(("…", "…"))
+    return words
 
 
 def _stretch(words: list[tuple[str, str]], whole: bool) -> Iterator[str]:

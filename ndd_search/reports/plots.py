@@ -1,4 +1,4 @@
-"""Small pictures as inline SVG, so that a report is one file that needs nothing else."""
+"""Plots as inline SVG, so that a report is a single file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLOURS = ("#0b6e4f", "#c1440e", "#2f4b9b", "#8a5a00", "#7a1f7a", "#4c8c99", "#a
 
 
 def lines(title: str, across: str, up: str, curves: Mapping[str, tuple[Shares, Shares]], least: float = 0.0) -> str:
-    """Curves over 0..1; the vertical axis runs from `least` to 1."""
+    """Return a plot of curves, each (x, y) in 0..1; the vertical axis runs from `least` to 1."""
     parts = [_frame(title, across, up, least)]
     for number, (name, (x, y)) in enumerate(curves.items()):
         chosen = np.unique(np.linspace(0, len(x) - 1, min(len(x), 200)).astype(int)) if len(x) else np.empty(0, int)
@@ -26,14 +26,14 @@ def lines(title: str, across: str, up: str, curves: Mapping[str, tuple[Shares, S
 
 
 def histogram(title: str, across: str, groups: Mapping[str, Shares], bar: float | None = None) -> str:
-    """How many of each group lie in each twentieth of 0..1, as shares of the group; a line marks the bar."""
+    """Return a histogram of 20 bins over 0..1, as shares of each group; a dashed line marks the bar."""
     parts = [_frame(title, across, "share of the pairs", 0.0)]
     width = (WIDTH - LEFT) / 20 / max(len(groups), 1)
     for number, (name, values) in enumerate(groups.items()):
         colour = COLOURS[number % len(COLOURS)]
         shares = np.histogram(values, 20, (0, 1))[0] / max(len(values), 1)
-        for place, share in enumerate(shares.tolist()):
-            left, top = _x(place / 20) + number * width, _y(share)
+        for bin_, share in enumerate(shares.tolist()):
+            left, top = _x(bin_ / 20) + number * width, _y(share)
             parts.append(
                 f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{_y(0) - top:.1f}" fill="{colour}"/>'
             )
@@ -59,7 +59,7 @@ def _frame(title: str, across: str, up: str, least: float) -> str:
 
 
 def _stroke(number: int) -> str:
-    """A colour; after the last one they begin again, dashed."""
+    """Return the style of a curve. After the last colour they start again, dashed."""
     dashes = ' stroke-dasharray="5 3"' if number >= len(COLOURS) else ""
     return f'stroke="{COLOURS[number % len(COLOURS)]}"{dashes}'
 
