@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 7  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 8  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -53,6 +53,38 @@ class Core(Protocol):
         self, sketches: object, offsets: object, k: int, rule: Rule, frequency_table: bytes | None, brief: bool, /
     ) -> tuple[bytes, ...] | None:
         """Return the near-duplicate pairs: the fields of Pairs and, unless brief, of Overlaps. None as in leaders."""
+
+    def corpus_leaders(
+        self,
+        values: object,
+        offsets: object,
+        k: int,
+        rule: Rule,
+        frequency_table: bytes | None,
+        budget: int,
+        old: int,
+        progress: object,
+        /,
+    ) -> tuple[bytes, bytes, tuple[int, int, int, int]] | None:
+        """Like `leaders`, for a whole collection, with the effort (corpus.search.Effort).
+
+        A pair whose similarity is too close to its bar to tell counts as a pair of near-duplicates.
+        progress: called with the number of documents done, or None.
+        """
+
+    def corpus_pairs(
+        self,
+        values: object,
+        offsets: object,
+        k: int,
+        rule: Rule,
+        frequency_table: bytes | None,
+        budget: int,
+        each: int,
+        progress: object,
+        /,
+    ) -> tuple[bytes, bytes, bytes, bytes, tuple[int, int, int, int]] | None:
+        """Return first and second of each pair (int64), similarity (float64), the first of each document's equals."""
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:
         """Return a hash table from values (int32) to weights (int64, 0..2**20)."""

@@ -195,6 +195,12 @@ typedef struct {
     long long last;  /* the last argument */
 } Question;
 
+static int rule_is_regular(const Rule *rule)
+{
+    return rule->least >= 0 && rule->least <= 1 && rule->asked >= 0 && rule->few > 0 && rule->known >= rule->few &&
+           rule->power >= 0 && rule->margin >= 0;
+}
+
 /* Read the arguments of `leaders` and `pairs`. 1: done, 0: something is not regular, -1: it is an error. */
 static int get_question(Question *question, PyObject *arguments, const char *format)
 {
@@ -206,8 +212,7 @@ static int get_question(Question *question, PyObject *arguments, const char *for
                           &rule->known, &rule->power, &rule->margin, &shortest, &table, &question->last))
         return -1;
     rule->shortest = shortest;
-    if (!(rule->least >= 0 && rule->least <= 1 && rule->asked >= 0 && rule->few > 0 && rule->known >= rule->few &&
-          rule->power >= 0 && rule->margin >= 0))
+    if (!rule_is_regular(rule))
         return 0;
     if (!copy_page(&question->page, sketches, offsets, k) || !get_weights(&question->weights, table, &question->page))
         return 0;

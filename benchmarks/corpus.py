@@ -1,0 +1,150 @@
+"""The groups of a whole collection: time, memory and recall, beside other libraries where they are installed.
+
+    python -m benchmarks.corpus 10000 100000 1000000 [--min-similarity 0.5 auto] [--peers] [--recall 20000]
+
+Documents are generated (tests/corpus/made.py): about 1 kB each, a fifth are copies with up to five words changed, half
+of all stand in one of 200 frames. Every size runs in a process of its own, so memory is its own, too. --peers adds
+datasketch and rensa: min-hashes of 128 permutations over the same shingles, LSH at the bar, and every candidate
+verified by its estimated resemblance. --recall compares every pair of the first documents
+with the bar, and says what share of the pairs at or above it were found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ndd_search.corpus.collection import Corpus
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.pairs import overlaps
+from ndd_search.matching.rows import rows_of
+from ndd_search.recipe import Recipe
+from ndd_search.sketching.sketches import sketch_many
+from tests.corpus import made
+
+FRAMES = 200
+PERMUTATIONS = 128
+_ROWS = 100  # documents compared with all others at a time
+
+Figures = dict[str, Any]
+
+
+def ours(texts: list[str], bar: float | str) -> int:
+    """How many groups there are."""
+    return len(Corpus.read(({"text": text} for text in texts), text="text").groups(bar))
+
+
+def shingles(text: str) -> set[str]:
+    """Runs of three words."""
+    words = text.split()
+    return {" ".join(words[at : at + 3]) for at in range(max(len(words) - 2, 1))}
+
+
+def datasketch(texts: list[str], bar: float) -> int:
+    """MinHashLSH of datasketch, candidates verified by their min-hashes."""
+    from datasketch import MinHash, MinHashLSH
+
+    index = MinHashLSH(threshold=bar, num_perm=PERMUTATIONS)
+    leaders: dict[int, Any] = {}
+    for number, text in enumerate(texts):
+        sketch = MinHash(num_perm=PERMUTATIONS)
+        sketch.update_batch([one.encode() for one in shingles(text)])
+        if not any(leaders[other].jaccard(sketch) >= bar for other in index.query(sketch)):
+            leaders[number] = sketch
+            index.insert(number, sketch, check_duplication=False)
+    return len(leaders)
+
+
+def rensa(texts: list[str], bar: float) -> int:
+    """RMinHashLSH of rensa, candidates verified by their min-hashes."""
+    from rensa import RMinHash, RMinHashLSH
+
+    index = RMinHashLSH(threshold=bar, num_perm=PERMUTATIONS, num_bands=32)
+    leaders: dict[int, Any] = {}
+    for number, text in enumerate(texts):
+        sketch = RMinHash(num_perm=PERMUTATIONS, seed=1)
+        sketch.update(list(shingles(text)))
+        if not any(leaders[other].jaccard(sketch) >= bar for other in index.query(sketch)):
+            leaders[number] = sketch
+            index.insert(number, sketch)
+    return len(leaders)
+
+
+def recall(count: int, bar: float | str) -> Figures:
+    """The share of the pairs at the bar that were found, of all pairs of some documents."""
+    recipe = Recipe()
+    sketches = sketch_many(made.texts(count, frames=FRAMES), recipe)
+    corpus = Corpus([str(at) for at in range(count)], sketches, recipe)
+    found = corpus.pairs(bar, min_shingles=0)
+    met = set((found.pairs.first * count + found.pairs.second).tolist())
+    decision = Decision.of(bar, recipe, corpus.frequency_table if bar == "auto" else None)
+    rows = rows_of(sketches, recipe.k)
+    expected = missed = 0
+    for start in range(0, count, _ROWS):
+        first = np.repeat(np.arange(start, min(start + _ROWS, count)), count)
+        second = np.tile(np.arange(count), len(first) // count)
+        first, second = first[first < second], second[first < second]
+        counts = decision.accepts(overlaps(rows, first, second, decision.frequency_table))
+        counts &= (found.same[first] == first) & (found.same[second] == second)
+        codes = (first[counts] * count + second[counts]).tolist()
+        expected += len(codes)
+        missed += sum(code not in met for code in codes)
+    return {"documents": count, "bar": bar, "pairs": expected, "recall": 1 - missed / max(expected, 1)}
+
+
+def timed(find: Callable[[list[str], Any], int], count: int, bar: float | str) -> Figures:
+    """Seconds from texts to groups, processor seconds, and the most memory, texts included, in a new process."""
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        return pool.apply(_timed, (find, count, bar))
+
+
+def _timed(find: Callable[[list[str], Any], int], count: int, bar: float | str) -> Figures:
+    texts = list(made.texts(count, frames=FRAMES))
+    start, worked = time.perf_counter(), time.process_time()
+    groups = find(texts, bar)
+    return {
+        "library": find.__name__,
+        "documents": count,
+        "bar": bar,
+        "groups": groups,
+        "seconds": round(time.perf_counter() - start, 2),
+        "processor_seconds": round(time.process_time() - worked, 2),
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
+    }
+
+
+def _bar(text: str) -> float | str:
+    return text if text == "auto" else float(text)
+
+
+def show(figures: Iterable[Figures]) -> None:
+    """A line of JSON each."""
+    for one in figures:
+        print(json.dumps(one), flush=True)
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sizes", type=int, nargs="+")
+    parser.add_argument("--min-similarity", type=_bar, nargs="+", default=[0.5, "auto"])
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--recall", type=int)
+    arguments = parser.parse_args()
+    for bar in arguments.min_similarity:
+        if arguments.recall:
+            show([recall(arguments.recall, bar)])
+        peers = [datasketch, rensa] if arguments.peers and bar != "auto" else []
+        show(timed(find, size, bar) for size in arguments.sizes for find in [ours, *peers])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+"""Find all near-duplicates of a collection: files, folders, tables or an index.
+
+examples:
+  ndd-search corpus groups news/*.parquet --id url --text title,body --out groups.parquet --report report.html
+  ndd-search corpus unique news.jsonl.gz --text title,body --keep newest:published,longest --out unique.jsonl.gz
+  ndd-search corpus pairs news.jsonl --text body --min-similarity 0.8 --out pairs.parquet
+  ndd-search corpus new today.jsonl --text body --against earlier.parquet --save earlier.parquet --out new.jsonl
+  ndd-search corpus groups http://localhost:9200/news --text title,body --out groups.jsonl
+  ndd-search corpus mark groups.jsonl http://localhost:9200/news
+
+A source is a .parquet, .jsonl, .csv or .tsv file (the text ones also with .gz), a pattern of such files, a folder of
+texts or HTML, or the address of an index. With --store FOLDER the sketches are kept while they are made, and the same
+command goes on there after it was interrupted in any way.
+
+The exit code is 3 when lines, documents or files were left out: standard error names them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from ndd_search.cli import DONE, PARTLY
+from ndd_search.cli.cluster import add_cluster, connected
+from ndd_search.cli.output import (
+    add_json,
+    add_min_similarity,
+    add_recipe,
+    comma_list,
+    many,
+    print_json,
+    progress,
+    warn,
+)
+from ndd_search.collapse_options import CollapseOptions
+from ndd_search.corpus.collection import Corpus
+from ndd_search.corpus.marks import mark
+from ndd_search.corpus.newcomers import Newcomers
+from ndd_search.corpus.outputs import check_kind, write
+from ndd_search.corpus.search import BUDGET, Effort
+from ndd_search.corpus.sources import IndexSource, Pieces
+from ndd_search.errors import InvalidDocument
+from ndd_search.paging.keep import fields_of
+
+_SUMMARIES = {
+    "groups": "the group of every document",
+    "unique": "one document of each group, with all its fields",
+    "pairs": "every pair of near-duplicates with its similarity",
+    "new": "the documents that are new since an earlier run",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, summary in _SUMMARIES.items():
+        action = actions.add_parser(name, help=summary, description=f"Find {summary}.")
+        action.add_argument("sources", nargs="+", metavar="SOURCE", help="files, patterns, folders, URL/INDEX")
+        action.add_argument("--text", type=comma_list, required=True, help="the fields that hold the text, with commas")
+        action.add_argument("--id", help='the field that holds the id ("_id" or "id", else the place)')
+        action.add_argument("--store", metavar="FOLDER", help="keep sketches here, and go on here when run again")
+        action.add_argument("--save", metavar="FILE", help="write the sketches as .parquet, for --against")
+        action.add_argument("--out", metavar="FILE", help=".parquet, .jsonl or .csv")
+        action.add_argument(
+            "--budget", type=int, default=BUDGET, help=f"documents met for one document at most ({BUDGET:,})"
+        )
+        if name in ("groups", "unique"):
+            action.add_argument("--method", choices=("leaders", "connected", "communities"), default="leaders")
+            action.add_argument("--keep", type=_wishes, default=("score",), help="newest:FIELD, longest, ... in order")
+            action.add_argument("--fields", type=comma_list, default=[], help="fields to report by")
+            action.add_argument("--report", metavar="FILE", help="write a report as .html")
+        if name == "new":
+            action.add_argument("--against", metavar="FILE", required=True, help="what --save wrote earlier")
+        add_min_similarity(action)
+        add_recipe(action)
+        add_cluster(action, positional=False)
+        add_json(action)
+    marking = actions.add_parser("mark", help="write groups into an index", description="Write groups into an index.")
+    marking.add_argument("groups", metavar="GROUPS", help="what the action groups wrote as .parquet or .jsonl")
+    marking.add_argument("index", metavar="URL/INDEX", help="http[s]://[USER:PASSWORD@]HOST[:PORT]/INDEX")
+    marking.add_argument("--field", default="ndd", help="the object that takes group, group_size and leads (ndd)")
+    marking.add_argument("--rate", type=float, help="documents a second (as many as the server takes)")
+    add_cluster(marking, positional=False)
+    add_json(marking)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.action == "mark":
+        return _mark(arguments)
+    if arguments.out:
+        check_kind(arguments.out)
+    against = Corpus.load(arguments.against) if arguments.action == "new" else None
+    left_out: list[str] = []
+
+    def report(sentence: str) -> None:
+        left_out.append(sentence)
+        warn(sentence)
+
+    with ExitStack() as stack:
+        sources = [_source(arguments, name, stack) for name in arguments.sources]
+        keep = getattr(arguments, "keep", ("score",))
+        fields = [*fields_of(CollapseOptions(keep=keep)), *getattr(arguments, "fields", [])]
+        with progress("sketches", None, arguments.json) as move:
+            corpus = Corpus.read(
+                *sources,
+                text=arguments.text,
+                id=arguments.id,
+                recipe=arguments.recipe or (against.recipe if against else None),
+                fields=list(dict.fromkeys(fields)),
+                store=arguments.store,
+                report=report,
+                progress=move,
+            )
+        settings = {"min_similarity": arguments.min_similarity or "auto", "budget": arguments.budget}
+        if against:
+            _new(arguments, corpus, against, settings)
+        elif arguments.action == "pairs":
+            _pairs(arguments, corpus, settings)
+        else:
+            _groups(arguments, corpus, settings)
+        if arguments.save and not against:
+            corpus.save(arguments.save)
+    return PARTLY if left_out else DONE
+
+
+def _mark(arguments: argparse.Namespace) -> int:
+    left_out: list[str] = []
+    pieces = Pieces.of([arguments.groups])
+    rows = [row for _, batch in pieces.read(left_out.append) for row in batch]
+    for sentence in left_out:
+        warn(sentence)
+    if not rows or not {"document", "group", "size"} <= set(rows[0]):
+        raise InvalidDocument(arguments.groups, "it holds no groups", "write it with: ndd-search corpus groups --out")
+    with ExitStack() as stack:
+        target = _source(arguments, arguments.index, stack)
+        if not isinstance(target, IndexSource):
+            raise ValueError(f"{arguments.index} is no address of an index: expected http[s]://HOST[:PORT]/INDEX")
+        with progress("marks", None, arguments.json) as move:
+            tally = mark(
+                target.client, target.index, rows, field=arguments.field, rate=arguments.rate, on_progress=move
+            )
+    for reason, count in tally.refused.most_common(5):
+        warn(f"the server refused {many(count, 'document')}: {reason}")
+    _tell(arguments, {"written": tally.written}, f"{many(tally.written, 'document')} written")
+    return PARTLY if left_out or tally.refused else DONE
+
+
+def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
+    with _moving("groups", len(corpus), arguments.json) as moved:
+        groups = corpus.groups(**settings, method=arguments.method, keep=arguments.keep, progress=moved)
+    _tell_cut(groups.effort)
+    facts = {"documents": len(corpus), "groups": len(groups), "near_duplicates": len(corpus) - len(groups)}
+    if arguments.action == "unique":
+        if arguments.out:
+            facts["written"] = groups.unique(arguments.out)
+        else:
+            _print_rows(groups.unique_documents())
+    elif arguments.out:
+        groups.write(arguments.out)
+    if arguments.report:
+        groups.report(arguments.report)
+    if arguments.out or arguments.action == "groups":
+        copies = f"{facts['near_duplicates']:,} are near-duplicates of another one"
+        _tell(arguments, facts, f"{many(len(corpus), 'document')} in {many(len(groups), 'group')}; {copies}")
+
+
+def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
+    with _moving("pairs", len(corpus), arguments.json) as moved:
+        found = corpus.pairs(**settings, progress=moved)
+    _tell_cut(found.effort)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        ids = corpus.ids
+        for place, same in enumerate(found.same.tolist()):
+            if same != place:
+                yield {"first": ids[same], "second": ids[place], "similarity": 1.0}
+        columns = (found.pairs.first.tolist(), found.pairs.second.tolist(), found.pairs.similarity.tolist())
+        for first, second, similarity in zip(*columns, strict=True):
+            yield {"first": ids[first], "second": ids[second], "similarity": round(similarity, 4)}
+
+    if not arguments.out:
+        _print_rows(rows())
+        return
+    count = write(arguments.out, rows())
+    _tell(arguments, {"documents": len(corpus), "pairs": count}, f"{many(count, 'pair')} of near-duplicates")
+
+
+def _new(arguments: argparse.Namespace, corpus: Corpus, against: Corpus, settings: dict[str, Any]) -> None:
+    with _moving("new", len(corpus) + len(against), arguments.json) as moved:
+        found: Newcomers = corpus.new(against, **settings, progress=moved)
+    _tell_cut(found.effort)
+    if arguments.out:
+        found.write(arguments.out)
+    else:
+        _print_rows(found.documents())
+    if arguments.save:
+        found.save(arguments.save)
+    if arguments.out:
+        facts = {"documents": len(corpus), "new": len(found)}
+        _tell(arguments, facts, f"{len(found):,} of {many(len(corpus), 'document')} are new")
+
+
+def _print_rows(rows: Iterator[Any]) -> None:
+    for row in rows:
+        print_json(json.loads(json.dumps(row, default=str)))
+
+
+def _tell(arguments: argparse.Namespace, facts: dict[str, Any], sentence: str) -> None:
+    if arguments.json:
+        print_json(facts)
+    else:
+        print(sentence)
+
+
+def _tell_cut(effort: Effort) -> None:
+    if effort.cut:
+        warn(
+            f"{effort.cut:,} documents were not met because others had used up their budget, so pairs may be missed: "
+            f"raise --budget"
+        )
+
+
+@contextmanager
+def _moving(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], object]]:
+    """A callable(done) that moves a progress bar."""
+    before = 0
+    with progress(what, total, quiet) as move:
+
+        def moved(done: int) -> None:
+            nonlocal before
+            move(done - before)
+            before = done
+
+        yield moved
+
+
+def _source(arguments: argparse.Namespace, name: str, stack: ExitStack) -> object:
+    if not name.startswith(("http://", "https://")):
+        return name
+    parts = urlsplit(name)
+    prefix, _, index = parts.path.rstrip("/").rpartition("/")
+    if not index:
+        raise ValueError(f"{name} names no index: expected http[s]://[USER:PASSWORD@]HOST[:PORT]/INDEX")
+    url = urlunsplit((parts.scheme, parts.netloc, prefix, "", ""))
+    return IndexSource(stack.enter_context(connected(arguments, url)), index)
+
+
+def _wishes(text: str) -> tuple[str, ...]:
+    """newest:published,longest as a list; the commas of preferred:FIELD=a,b belong to it."""
+    wishes: list[str] = []
+    for part in text.split(","):
+        starts = part.partition(":")[0] in ("score", "newest", "oldest", "longest", "preferred")
+        if starts or not wishes:
+            wishes.append(part)
+        else:
+            wishes[-1] += f",{part}"
+    return tuple(wishes)

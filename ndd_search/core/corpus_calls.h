@@ -1,0 +1,136 @@
+/* What Python calls about whole collections. Sketches are one int32 array with int64 offsets, read where they lie. */
+#pragma once
+#include "corpus.h"
+#include "page_calls.h"
+
+typedef struct {
+    Question question;
+    Py_buffer values, offsets;
+    long long budget, last; /* the last one: `old` or `each` */
+    PyObject *progress;      /* called with a number of documents, or None */
+    PyThreadState *released; /* of this thread while the interpreter lock is released */
+} Inquiry;
+
+/* Let Python handle signals (Ctrl-C), and tell how far the work is. 0: an exception was raised. */
+static int tell_python(void *with, int64_t done)
+{
+    Inquiry *inquiry = with;
+    PyEval_RestoreThread(inquiry->released);
+    int fine = PyErr_CheckSignals() == 0;
+    if (fine && inquiry->progress != Py_None) {
+        PyObject *answer = PyObject_CallFunction(inquiry->progress, "L", (long long)done);
+        fine = answer != NULL;
+        Py_XDECREF(answer);
+    }
+    inquiry->released = PyEval_SaveThread();
+    return fine;
+}
+
+static void end_inquiry(Inquiry *inquiry)
+{
+    inquiry->question.page.values = NULL; /* not ours */
+    inquiry->question.page.offsets = NULL;
+    free_page(&inquiry->question.page, &inquiry->question.weights);
+    PyBuffer_Release(&inquiry->values);
+    PyBuffer_Release(&inquiry->offsets);
+}
+
+/* Read the arguments of both. 1: done; 0: something is not regular; -1: it is an error. */
+static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format)
+{
+    PyObject *values, *offsets, *table;
+    long long k, shortest;
+    Question *question = &inquiry->question;
+    Rule *rule = &question->rule;
+    Page *page = &question->page;
+    *inquiry = (Inquiry){0};
+    if (!PyArg_ParseTuple(arguments, format, &values, &offsets, &k, &rule->least, &rule->asked, &rule->few,
+                          &rule->known, &rule->power, &rule->margin, &shortest, &table, &inquiry->budget,
+                          &inquiry->last, &inquiry->progress))
+        return -1;
+    rule->shortest = shortest;
+    page->k = k;
+    if (!rule_is_regular(rule) || k < 1 || k > MOST_VALUES || inquiry->budget < 1)
+        return 0;
+    if (!get_row(values, sizeof(int32_t), &inquiry->values))
+        return 0;
+    if (!get_row(offsets, sizeof(int64_t), &inquiry->offsets))
+        return 0;
+    page->values = inquiry->values.buf;
+    page->offsets = inquiry->offsets.buf;
+    page->count = inquiry->offsets.len / (int64_t)sizeof(int64_t) - 1;
+    if (page->count < 0 || page->count >= INT32_MAX || page->offsets[0]
+        || page->offsets[page->count] != inquiry->values.len / (int64_t)sizeof(int32_t))
+        return 0;
+    for (int64_t i = 0; i < page->count; i++)
+        if (length_of(page, i) < 0 || length_of(page, i) > k)
+            return 0;
+    if (!is_regular(page) || !get_weights(&question->weights, table, page))
+        return 0;
+    question->common = table == Py_None ? NULL : &question->weights;
+    return 1;
+}
+
+static PyObject *effort_of(const Effort *effort)
+{
+    return Py_BuildValue("LLLL", (long long)effort->documents, (long long)effort->met, (long long)effort->compared,
+                         (long long)effort->cut);
+}
+
+PyDoc_STRVAR(corpus_leaders_doc, "corpus_leaders(values, offsets, k, rule, common, budget, old, progress) -> (leaders,\n"
+                                 "similarities, effort), or None. effort: (documents, met, compared, cut).");
+
+static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Inquiry inquiry;
+    Effort effort = {0};
+    PyObject *result = NULL, *leaders = NULL, *similarities = NULL;
+    int fine = get_inquiry(&inquiry, arguments, "OOL(ddddddL)OLLO:corpus_leaders");
+    const Page *page = &inquiry.question.page;
+    int64_t size = page->count * (int64_t)sizeof(int64_t);
+    if (fine > 0 && (leaders = bytes_of(NULL, size)) && (similarities = bytes_of(NULL, size))) {
+        int64_t *found = (int64_t *)PyBytes_AsString(leaders);
+        double *alike = (double *)PyBytes_AsString(similarities);
+        Watch watch = {tell_python, &inquiry};
+        inquiry.released = PyEval_SaveThread();
+        fine = lead_corpus(page, &inquiry.question.rule, inquiry.question.common, inquiry.budget, inquiry.last, found,
+                           alike, &effort, &watch);
+        PyEval_RestoreThread(inquiry.released);
+        if (fine)
+            result = Py_BuildValue("OON", leaders, similarities, effort_of(&effort));
+    }
+    Py_XDECREF(leaders);
+    Py_XDECREF(similarities);
+    end_inquiry(&inquiry);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(corpus_pairs_doc, "corpus_pairs(values, offsets, k, rule, common, budget, each, progress) -> (first, second,\n"
+                               "similarity, same, effort), or None. same: of each document the first with its values.");
+
+static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Inquiry inquiry;
+    Effort effort = {0};
+    Pair *pairs = NULL;
+    PyObject *result = NULL, *same = NULL, *columns = NULL;
+    int64_t count = -1;
+    int fine = get_inquiry(&inquiry, arguments, "OOL(ddddddL)OLLO:corpus_pairs");
+    const Page *page = &inquiry.question.page;
+    if (fine > 0 && (same = bytes_of(NULL, page->count * (int64_t)sizeof(int64_t)))) {
+        int64_t *first = (int64_t *)PyBytes_AsString(same);
+        Watch watch = {tell_python, &inquiry};
+        inquiry.released = PyEval_SaveThread();
+        count = pair_corpus(page, &inquiry.question.rule, inquiry.question.common, inquiry.budget,
+                            inquiry.last, &pairs, first, &effort, &watch);
+        PyEval_RestoreThread(inquiry.released);
+        if (count >= 0 && (columns = columns_of(page, pairs, count, BRIEF)))
+            result = Py_BuildValue("OOOON", PyTuple_GetItem(columns, 0), PyTuple_GetItem(columns, 1),
+                                   PyTuple_GetItem(columns, 2), same, effort_of(&effort));
+    }
+    Py_XDECREF(columns);
+    Py_XDECREF(same);
+    free(pairs);
+    end_inquiry(&inquiry);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}

@@ -1,0 +1,1 @@
+"""The near-duplicates of a whole collection, on one machine."""

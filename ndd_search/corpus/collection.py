@@ -1,0 +1,278 @@
+"""A collection: the id and the sketch of each of its documents."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ndd_search.collapse_options import CollapseOptions, Keep
+from ndd_search.corpus import store
+from ndd_search.corpus.communities import communities, connected
+from ndd_search.corpus.groups import Groups
+from ndd_search.corpus.newcomers import Newcomers
+from ndd_search.corpus.search import BUDGET, Found, Progress, Search, frequency_table
+from ndd_search.corpus.sources import Pieces, Report, Sayings, id_of
+from ndd_search.corpus.store import Rows
+from ndd_search.documents import text_of, value_of
+from ndd_search.errors import InvalidDocument, RecipeMismatch
+from ndd_search.matching.decision import Decision, Setting
+from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.matching.rows import Ranks
+from ndd_search.paging.keep import fields_of, order_of_preference
+from ndd_search.recipe import Recipe
+from ndd_search.sketching.estimates import estimated_shingles
+from ndd_search.sketching.sketches import Sketches, sketch_many
+
+log = logging.getLogger("ndd_search")
+
+Method = Literal["leaders", "connected", "communities"]
+_EACH = 100  # pairs of one document with earlier ones that "connected" and "communities" ask for: a chain needs few
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """The sketches of a collection; make one with `read` or `load`.
+
+    ids:      of each document, as text, all different.
+    sketches: in the same order.
+    recipe:   of the sketches.
+    columns:  the values of each document in the fields that were kept, by field.
+    pieces:   what the documents were read from, to read them again; None for a loaded collection.
+    text:     the fields that were sketched.
+    id_field: the field that holds the id; None for "_id", "id" or the place.
+    """
+
+    ids: list[str]
+    sketches: Sketches
+    recipe: Recipe
+    columns: Mapping[str, list[Any]] = field(default_factory=dict)
+    pieces: Pieces | None = None
+    text: tuple[str, ...] = ()
+    id_field: str | None = None
+
+    @classmethod
+    def read(
+        cls,
+        *sources: object,
+        text: str | Sequence[str],
+        id: str | None = None,
+        recipe: Recipe | str | None = None,
+        fields: Sequence[str] = (),
+        store: str | Path | None = None,
+        report: Report | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Corpus:
+        """Read a collection and sketch its documents, a batch at a time; texts are not held in memory.
+
+        sources:  paths or patterns of paths (.parquet, .jsonl, .csv and the like, also with .gz, or a folder of texts),
+                  tables of pyarrow, polars, pandas or DuckDB, an IndexSource, or iterables of mappings.
+        text:     the field with a document's text, or several. A document without text gets an empty sketch, which is
+                  nobody's duplicate.
+        id:       the field with a document's id; by default "_id" or "id", and the document's place where it has none.
+                  A document without an id in that field, or with the id of an earlier one, is reported and left out.
+        recipe:   or its id.
+        fields:   fields whose values are held in memory, for `keep` and reports.
+        store:    a folder that takes the sketches while they are made: the same call goes on there after it was
+                  interrupted in any way.
+        report:   told a sentence for every line, document or file that is left out; by default a warning is logged.
+        progress: called with a number of documents more.
+        Raises InvalidDocument when no document has text, IndexUnusable for a store of another reading.
+        """
+        pieces, recipe = Pieces.of(sources), Recipe.of(recipe)
+        reading = _Reading(pieces, (text,) if isinstance(text, str) else tuple(text), id, recipe, tuple(fields))
+        rows = reading.run(store, report or log.warning, progress or _ignore)
+        return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, reading.text, id)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Corpus:
+        """A collection that `save` has written. Raises InvalidDocument for another file."""
+        rows, recipe, _ = store.read_rows(Path(path))
+        return cls(rows.ids, rows.sketches, recipe, rows.columns)
+
+    def save(self, path: str | Path) -> None:
+        """Write ids, sketches and kept fields as Parquet."""
+        store.write_rows(Path(path), Rows(self.ids, self.sketches, self.columns), self.recipe)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Corpus({len(self):,} documents, {self.recipe.id})"
+
+    @cached_property
+    def frequency_table(self) -> FrequencyTable:
+        """The frequency table of the collection itself, which min_similarity="auto" asks."""
+        return frequency_table(self.sketches, self.recipe)
+
+    def groups(
+        self,
+        min_similarity: Setting = "auto",
+        method: Method = "leaders",
+        *,
+        keep: Sequence[Keep] = ("score",),
+        min_shingles: int = 4,
+        budget: int = BUDGET,
+        progress: Progress | None = None,
+    ) -> Groups:
+        """The groups of near-duplicates.
+
+        min_similarity, min_shingles: as in a search; "auto" counts common values in the collection itself.
+        method: "leaders": each document is a near-duplicate of the one that leads its group, as on a page.
+                "connected": two documents are in one group when a chain of near-duplicates joins them.
+                "communities": chains, but parts of a chain that only a few pairs join stay apart; needs networkx.
+        keep:   which document of a group leads it, as in a search; "score" is the order of reading. The fields that it
+                names must have been kept by `read(fields=...)`.
+        budget, progress: see Search.
+        """
+        if method not in ("leaders", "connected", "communities"):
+            raise ValueError(f'method is one of "leaders", "connected" and "communities", got {method!r}')
+        search = self._search(min_similarity, min_shingles, budget, progress)
+        order = self._order(keep)
+        sketches = self.sketches if order is None else _taken(self.sketches, order)
+        if method == "leaders":
+            led = search.leaders(sketches)
+            leader, similarity, effort = led.leader, led.similarity, led.effort
+        else:
+            found = search.pairs(sketches, _EACH)
+            joined = connected if method == "connected" else communities
+            leader, similarity, effort = joined(len(self), found.pairs, found.same), None, found.effort
+        if order is not None:
+            back = np.empty(len(self), np.int64)
+            back[order] = np.arange(len(self))
+            leader, similarity = order[leader[back]], None if similarity is None else similarity[back]
+        return Groups(self, leader, similarity, effort, search.decision, method)
+
+    def pairs(
+        self,
+        min_similarity: Setting = "auto",
+        *,
+        min_shingles: int = 4,
+        budget: int = BUDGET,
+        progress: Progress | None = None,
+    ) -> Found:
+        """All pairs of near-duplicates, by place; documents with equal sketches are told apart from them."""
+        return self._search(min_similarity, min_shingles, budget, progress).pairs(self.sketches)
+
+    def new(
+        self,
+        against: Corpus,
+        min_similarity: Setting = "auto",
+        *,
+        min_shingles: int = 4,
+        budget: int = BUDGET,
+        progress: Progress | None = None,
+    ) -> Newcomers:
+        """Which documents are near-duplicates neither of one in an earlier collection nor of an earlier one here.
+
+        Raises RecipeMismatch when the earlier collection has sketches of another recipe.
+        """
+        if against.recipe != self.recipe:
+            raise RecipeMismatch("the earlier collection", against.recipe.id, self.recipe.id)
+        both = Rows.joined([Rows(one.ids, one.sketches, {}) for one in (against, self)], [])
+        whole = Corpus(both.ids, both.sketches, self.recipe)
+        led = whole._search(min_similarity, min_shingles, budget, progress).leaders(both.sketches, len(against))
+        return Newcomers(self, against, led.leader[len(against) :], led.similarity[len(against) :], led.effort)
+
+    def _search(self, min_similarity: Setting, min_shingles: int, budget: int, progress: Progress | None) -> Search:
+        weighs = min_similarity == "auto" and self.recipe.measure == "kmv"
+        decision = Decision.of(min_similarity, self.recipe, self.frequency_table if weighs else None)
+        return Search(
+            recipe=self.recipe, decision=decision, min_shingles=min_shingles, budget=budget, progress=progress
+        )
+
+    def _order(self, keep: Sequence[Keep]) -> Ranks | None:
+        """The places of all documents, the one to lead a group first; None for the order of reading."""
+        options = CollapseOptions(keep=tuple(keep))
+        if options.keep == ("score",):
+            return None
+        if any(callable(wish) for wish in options.keep):
+            raise ValueError("keep of a collection names wishes such as newest:FIELD; callables are for searches")
+        for name in fields_of(options):
+            if name not in self.columns:
+                raise ValueError(
+                    f"keep asks for {name!r}, which was not kept: read the collection with fields=[{name!r}]"
+                )
+        lengths = np.diff(self.sketches.offsets)
+        last = self.sketches.values[self.sketches.offsets[1:] - 1] if len(self.sketches.values) else lengths
+        shingles = estimated_shingles(lengths, np.where(lengths, last, -1), self.recipe.k)
+        order = order_of_preference(
+            range(len(self)), range(len(self)), lambda at: float(shingles[at]), lambda at, name: self.columns[name][at],
+            options.preferences,
+        )  # fmt: skip
+        return np.array(order, np.int64)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How a collection is read."""
+
+    pieces: Pieces
+    text: tuple[str, ...]
+    id: str | None
+    recipe: Recipe
+    fields: tuple[str, ...]
+
+    def run(self, folder: str | Path | None, report: Report, progress: Callable[[int], object]) -> Rows:
+        kept = None if folder is None else store.Store(folder, self.recipe, self._told)
+        before = kept.parts() if kept else []
+        parts = [rows for rows, _ in before]
+        seen = {name for rows in parts for name in rows.ids}
+        progress(len(seen))
+        *start, place = before[-1][1] if before else (0, 0, 0)
+        wanted = [*self.text, *([self.id] if self.id else []), *self.fields]
+        waiting: list[Rows] = []
+        any_text = any(len(rows.sketches.values) for rows in parts)
+        told = Sayings(report, "the collection")
+        for position, batch in self.pieces.read(report, wanted, (start[0], start[1])):
+            names, chosen = [], []
+            for document in batch:
+                name = id_of(document, self.id, place)
+                place += 1
+                if name is None:
+                    told(f"document {place} is left out, it has nothing in {self.id!r}, which is to hold its id")
+                elif name in seen:
+                    told(f"document {place} is left out, an earlier one has its id, {name!r}")
+                else:
+                    seen.add(name)
+                    names.append(name)
+                    chosen.append(document)
+            texts = [text_of(document, self.text) or "" for document in chosen]
+            any_text = any_text or any(texts)
+            columns = {name: [value_of(document, name) for document in chosen] for name in self.fields}
+            waiting.append(Rows(names, sketch_many(texts, self.recipe), columns))
+            progress(len(batch))
+            if kept and sum(len(rows.ids) for rows in waiting) >= store.PART:
+                parts.append(Rows.joined(waiting, self.fields))
+                kept.add(parts[-1], (*position, place))
+                waiting = []
+        told.end()
+        if seen and not any_text:
+            what = f"none of them has text in {', '.join(self.text)}"
+            raise InvalidDocument(f"{len(seen):,} documents", what, "name the fields that hold text")
+        if waiting:
+            parts.append(Rows.joined(waiting, self.fields))
+            if kept:
+                kept.add(parts[-1], (len(self.pieces.pieces), 0, place))
+        return Rows.joined(parts, self.fields)
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        return {"text": list(self.text), "id": self.id, "fields": list(self.fields), "sources": self.pieces.stamps}
+
+
+def _taken(sketches: Sketches, places: Ranks) -> Sketches:
+    """Sketches in another order."""
+    lengths = np.diff(sketches.offsets)[places]
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    at = np.repeat(sketches.offsets[places] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return Sketches(sketches.values[at], offsets)
+
+
+def _ignore(count: int) -> None:
+    pass

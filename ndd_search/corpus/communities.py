@@ -1,0 +1,59 @@
+"""Groups out of pairs of near-duplicates: connected components, and the communities within them.
+
+A component holds whatever a chain of pairs joins: one document that resembles two large groups makes one group of them.
+Communities are the parts of a component that have many pairs inside and few between them (Louvain: Blondel, Guillaume,
+Lambiotte and Lefebvre 2008, "Fast unfolding of communities in large networks"), found by networkx.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd_search.errors import importing
+from ndd_search.matching.pairs import Pairs
+from ndd_search.matching.rows import Ranks
+
+_SEED = 1
+_RESOLUTION = 1.0
+
+
+def connected(count: int, pairs: Pairs, same: Ranks) -> Ranks:
+    """Of each document the first one that a chain of pairs or equal sketches joins it with. Shape (count,)."""
+    return _components(count, pairs)[same]
+
+
+def communities(count: int, pairs: Pairs, same: Ranks) -> Ranks:
+    """Of each document the first one of its community. Shape (count,). Raises MissingExtra without networkx."""
+    with importing("networkx", "communities", "networkx", "corpus"):
+        import networkx as nx
+    first = np.arange(count)
+    component = _components(count, pairs)[pairs.first]
+    order = np.argsort(component, kind="stable")
+    ends = np.flatnonzero(np.diff(component[order], append=-1)) + 1
+    for chosen in np.split(order, ends[:-1]) if len(order) else []:
+        members = np.unique(np.concatenate((pairs.first[chosen], pairs.second[chosen])))
+        if 2 * len(chosen) == len(members) * (len(members) - 1):  # everyone pairs with everyone
+            first[members] = members[0]
+            continue
+        graph = nx.Graph()
+        edges = (pairs.first[chosen], pairs.second[chosen], pairs.similarity[chosen])
+        graph.add_weighted_edges_from(zip(*(column.tolist() for column in edges), strict=True))
+        for community in nx.community.louvain_communities(graph, resolution=_RESOLUTION, seed=_SEED):
+            first[list(community)] = min(community)
+    return first[same]
+
+
+def _components(count: int, pairs: Pairs) -> Ranks:
+    """The first document that each one is connected with. Shape (count,)."""
+    group = np.arange(count)
+    while True:
+        nearer = group.copy()
+        first = np.minimum(group[pairs.first], group[pairs.second])
+        np.minimum.at(nearer, pairs.first, first)
+        np.minimum.at(nearer, pairs.second, first)
+        np.minimum.at(nearer, group[pairs.first], first)
+        np.minimum.at(nearer, group[pairs.second], first)
+        nearer = nearer[nearer]
+        if (nearer == group).all():
+            return group
+        group = nearer

@@ -1,0 +1,146 @@
+"""The groups of near-duplicates of a collection, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.corpus.outputs import check_kind, write
+from ndd_search.corpus.search import Effort
+from ndd_search.corpus.sources import Document, id_of
+from ndd_search.errors import InvalidDocument, importing
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.frequency_table import Shares
+from ndd_search.matching.rows import Ranks
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ndd_search.corpus.collection import Corpus
+    from ndd_search.indexing.rewrite import Tally
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of a collection: every document is in one, most documents are alone in theirs.
+
+    corpus:     the collection.
+    leader:     of each document the place of the one that stands for its group, int64, shape (n,).
+    similarity: of each document to that one, float64, shape (n,); None for groups made of chains, whose members may
+                share nothing with it.
+    effort:     what the search cost, and what it left out.
+    decision:   which pairs counted.
+    method:     how groups were made of them: see Corpus.groups.
+    """
+
+    corpus: Corpus
+    leader: Ranks
+    similarity: Shares | None
+    effort: Effort
+    decision: Decision
+    method: str
+
+    def __len__(self) -> int:
+        """How many groups there are, those of one document included."""
+        return int(self.is_leader.sum())
+
+    def __repr__(self) -> str:
+        return f"Groups({len(self):,} of {len(self.corpus):,} documents by {self.method})"
+
+    @cached_property
+    def is_leader(self) -> npt.NDArray[np.bool_]:
+        """Whether each document stands for its group; these are the unique documents."""
+        leads: npt.NDArray[np.bool_] = self.leader == np.arange(len(self.leader))
+        return leads
+
+    @cached_property
+    def sizes(self) -> Ranks:
+        """How many documents are in the group of each document, int64, shape (n,)."""
+        return np.bincount(self.leader, minlength=len(self.leader))[self.leader]
+
+    @property
+    def table(self) -> pa.Table:
+        """document, group (the id of its leader), size (documents in the group), similarity to the leader, or null.
+
+        Raises MissingExtra without pyarrow.
+        """
+        with importing("pyarrow", "tables", "pyarrow", "corpus"):
+            import pyarrow as pa
+        ids = pa.array(self.corpus.ids, pa.string())
+        similarity = pa.nulls(len(ids), pa.float64()) if self.similarity is None else pa.array(self.similarity)
+        group = ids.take(pa.array(self.leader))
+        return pa.table({"document": ids, "group": group, "size": pa.array(self.sizes), "similarity": similarity})
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows of `table` as mappings; pyarrow is not needed."""
+        ids, sizes = self.corpus.ids, self.sizes.tolist()
+        alike = [None] * len(ids) if self.similarity is None else self.similarity.tolist()
+        for place, leader in enumerate(self.leader.tolist()):
+            yield {"document": ids[place], "group": ids[leader], "size": sizes[place], "similarity": alike[place]}
+
+    def write(self, path: str | Path) -> None:
+        """Write `table` as .parquet, .jsonl or .csv."""
+        if check_kind(path) != "parquet":
+            write(path, self.rows())
+            return
+        from ndd_search.corpus.store import write_table
+
+        write_table(Path(path), self.table)
+
+    def unique_documents(self) -> Iterator[Document]:
+        """The documents that stand for a group, in the order of the collection; its sources are read again.
+
+        Raises ValueError when that cannot be, InvalidDocument when one of them is there no longer.
+        """
+        return documents_of(self.corpus, {self.corpus.ids[at] for at in np.flatnonzero(self.is_leader).tolist()})
+
+    def unique(self, path: str | Path) -> int:
+        """Write the documents that stand for a group, with all their fields. Returns how many.
+
+        path: .jsonl or .csv, also with .gz, or .parquet.
+        """
+        return write(path, self.unique_documents())
+
+    def write_back(self, client: Any, index: str, *, field: str = "ndd", rate: float | None = None) -> Tally:
+        """Write group, size and leader of every document into an index: see ndd_search.corpus.marks.
+
+        client: of elasticsearch-py or opensearch-py. The ids of the collection must be the `_id`s of the index.
+        """
+        from ndd_search.corpus.marks import mark
+
+        return mark(client, index, self.rows(), field=field, rate=rate)
+
+    def report(self, path: str | Path) -> None:
+        """Write a report as one HTML file: see ndd_search.corpus.report."""
+        from ndd_search.corpus.report import report_of
+
+        Path(path).write_text(report_of(self), encoding="utf-8")
+
+
+def documents_of(corpus: Corpus, wanted: Set[str]) -> Iterator[Document]:
+    """The documents of a collection that have some ids, in its order, read again."""
+    if corpus.pieces is None:
+        raise ValueError("a collection that was loaded knows no documents: read it from its sources")
+    if corpus.pieces.read_once:
+        raise ValueError("an iterator can be read only once: read the collection from a path, a list or a table")
+    left, place = set(wanted), 0
+    for _, batch in corpus.pieces.read(_silently):
+        for document in batch:
+            name = id_of(document, corpus.id_field, place)
+            place += 1
+            if name in left:
+                left.discard(name)
+                yield document
+    if left:
+        what = "the sources no longer hold it: they have changed since they were read"
+        raise InvalidDocument(f"document {min(left)!r}", what, "read the collection again")
+
+
+def _silently(sentence: str) -> None:
+    """What cannot be read was told when the collection was read."""

@@ -1,0 +1,173 @@
+"""A report about the groups of a collection, as one HTML file without scripts or links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from html import escape
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ndd_search.corpus.sources import id_of
+from ndd_search.documents import text_of
+
+if TYPE_CHECKING:
+    from ndd_search.corpus.groups import Groups
+
+SHOWN = 10  # largest groups
+_LONGEST = 1_500  # characters of a text that are shown
+_MOST_VALUES = 15  # rows of a table by a field
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; padding: 0 1em; color: #222 }
+table { border-collapse: collapse } td, th { padding: .15em .8em .15em 0; text-align: left; vertical-align: top }
+td.n { text-align: right; font-variant-numeric: tabular-nums } .bar { background: #47a; height: .8em }
+.texts { display: grid; grid-template-columns: 1fr 1fr; gap: 1.5em } .texts p { white-space: pre-wrap; font-size: 13px }
+mark { background: #fd8 } h2 { margin-top: 2em } .note { color: #666 }
+"""
+
+
+def report_of(groups: Groups) -> str:
+    """The report. The texts of the largest groups are in it when the sources can be read again."""
+    corpus = groups.corpus
+    parts = [
+        f"<h1>Near-duplicates among {len(corpus):,} documents</h1>",
+        _summary(groups),
+        "<h2>Sizes of groups</h2>",
+        _bars([(label, count) for label, count in _sizes(groups) if count], "groups"),
+    ]
+    if groups.similarity is not None:
+        parts += ["<h2>Resemblance of duplicates to their leaders</h2>", _bars(_resemblances(groups), "documents")]
+        if groups.decision.bar is not None:
+            parts.append(f'<p class="note">The bar is at {groups.decision.bar:.2f}.</p>')
+    for name in corpus.columns:
+        parts += [f"<h2>By {escape(name)}</h2>", _by_field(groups, name)]
+    parts += ["<h2>Largest groups</h2>", _largest(groups)]
+    head = f"<!doctype html><html lang=en><meta charset=utf-8><title>Near-duplicates</title><style>{_STYLE}</style>"
+    return head + "\n".join(parts) + "</html>\n"
+
+
+def _summary(groups: Groups) -> str:
+    count, unique = len(groups.corpus), len(groups)
+    empty = int((np.diff(groups.corpus.sketches.offsets) == 0).sum())
+    effort, setting = groups.effort, groups.decision
+    bar = "auto" if setting.bar is None else f"{setting.bar:g}"
+    rows = [
+        ("documents", f"{count:,}"),
+        ("groups (unique documents)", f"{unique:,}"),
+        ("near-duplicates of another document", f"{count - unique:,} ({_share(count - unique, count)})"),
+        ("groups of two or more", f"{int((groups.sizes[groups.is_leader] > 1).sum()):,}"),
+        ("documents without text", f"{empty:,}"),
+        ("decision", f"min_similarity {bar}, method {groups.method}, recipe {groups.corpus.recipe.id}"),
+        ("work", f"{effort.met:,} meetings in lists of values, {effort.compared:,} pairs compared"),
+    ]
+    if effort.cut:
+        rows.append(("left out", f"{effort.cut:,} meetings beyond the budget: some pairs may be missed"))
+    else:
+        rows.append(("left out", "nothing: every pair was found"))
+    return _table(rows)
+
+
+def _sizes(groups: Groups) -> list[tuple[str, int]]:
+    sizes = groups.sizes[groups.is_leader]
+    edges = [1, 2, 3, 4, 6, 11, 21, 51, 101, 1_001, 10_001]
+    labels = [f"{low:,}" if high - low == 1 else f"{low:,}-{high - 1:,}" for low, high in pairwise(edges)]
+    counts = np.histogram(sizes, [*edges, np.inf])[0].tolist()
+    return list(zip([*labels, f"{edges[-1]:,} and more"], counts, strict=True))
+
+
+def _resemblances(groups: Groups) -> list[tuple[str, int]]:
+    assert groups.similarity is not None
+    alike = groups.similarity[~groups.is_leader]
+    edges = np.linspace(0, 1, 21)
+    counts = np.histogram(np.minimum(alike, 1 - 1e-9), edges)[0].tolist()
+    found = [(f"{low:.2f}-{low + 0.05:.2f}", count) for low, count in zip(edges, counts, strict=False) if low >= 0.2]
+    return [*found, ("exactly 1", int((alike == 1).sum()))]
+
+
+def _by_field(groups: Groups, name: str) -> str:
+    copies = ~groups.is_leader
+    counts: dict[str, list[int]] = {}
+    for value, copy in zip(groups.corpus.columns[name], copies.tolist(), strict=True):
+        of_value = counts.setdefault("" if value is None else str(value), [0, 0])
+        of_value[0] += 1
+        of_value[1] += copy
+    largest = sorted(counts.items(), key=lambda item: -item[1][0])[:_MOST_VALUES]
+    rows = [(value or "(nothing)", f"{all_:,}", f"{many:,}", _share(many, all_)) for value, (all_, many) in largest]
+    note = f'<p class="note">{len(counts) - len(rows):,} more values.</p>' if len(counts) > len(rows) else ""
+    return _table([("value", "documents", "near-duplicates", "share"), *rows]) + note
+
+
+def _largest(groups: Groups) -> str:
+    sizes = np.where(groups.is_leader, groups.sizes, 0)
+    leaders = [at for at in np.argsort(-sizes, kind="stable")[:SHOWN].tolist() if sizes[at] > 1]
+    order = np.argsort(groups.leader, kind="stable")
+    starts = np.searchsorted(groups.leader[order], leaders)
+    chosen = []
+    for leader, start in zip(leaders, starts.tolist(), strict=True):
+        members = order[start : start + int(sizes[leader])]
+        others = members[members != leader]
+        alike = groups.similarity
+        chosen.append((leader, int(others[0] if alike is None else others[np.argmin(alike[others])])))
+    texts = _texts(groups, {place for pair in chosen for place in pair})
+    parts = []
+    for leader, other in chosen:
+        ids = groups.corpus.ids
+        least = "" if groups.similarity is None else f", the least alike at {groups.similarity[other]:.2f}"
+        parts.append(f"<h3>{int(sizes[leader]):,} documents led by {escape(ids[leader])}{least}</h3>")
+        if leader in texts and other in texts:
+            left, right = _side_by_side(texts[leader], texts[other])
+            names = f"<b>{escape(ids[leader])}</b>", f"<b>{escape(ids[other])}</b>"
+            columns = f"<div>{names[0]}<p>{left}</p></div><div>{names[1]}<p>{right}</p></div>"
+            parts.append(f'<div class="texts">{columns}</div>')
+    return "\n".join(parts) or "<p>No document is a near-duplicate of another.</p>"
+
+
+def _texts(groups: Groups, places: Iterable[int]) -> dict[int, str]:
+    """The texts of some documents; none when the sources cannot be read again."""
+    corpus = groups.corpus
+    if corpus.pieces is None or corpus.pieces.read_once:
+        return {}
+    wanted, found, number = {corpus.ids[place]: place for place in places}, {}, 0
+    for _, batch in corpus.pieces.read(lambda _: None, [*corpus.text, *([corpus.id_field] if corpus.id_field else [])]):
+        for document in batch:
+            name = id_of(document, corpus.id_field, number)
+            number += 1
+            if name is not None and (place := wanted.pop(name, None)) is not None:
+                found[place] = text_of(document, corpus.text) or ""
+        if not wanted:
+            break
+    return found
+
+
+def _side_by_side(left: str, right: str) -> tuple[str, str]:
+    """Two texts as HTML, with what differs marked."""
+    words = left[:_LONGEST].split(), right[:_LONGEST].split()
+    made: tuple[list[str], list[str]] = ([], [])
+    for kind, *ends in SequenceMatcher(None, words[0], words[1], autojunk=False).get_opcodes():
+        for side in (0, 1):
+            run = escape(" ".join(words[side][ends[2 * side] : ends[2 * side + 1]]))
+            if run:
+                made[side].append(run if kind == "equal" else f"<mark>{run}</mark>")
+    ends_with = ["…" if len(text) > _LONGEST else "" for text in (left, right)]
+    return " ".join(made[0]) + ends_with[0], " ".join(made[1]) + ends_with[1]
+
+
+def _bars(counts: Sequence[tuple[str, int]], what: str) -> str:
+    most = max((count for _, count in counts), default=0) or 1
+    rows = "".join(
+        f'<tr><td>{label}<td class="n">{count:,}<td><div class="bar" style="width:{30 * count / most:.2f}em"></div>'
+        for label, count in counts
+    )
+    return f"<table><tr><th><th>{what}<th>{rows}</table>"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}" for cell in row) for row in rows)
+    return f"<table>{lines}</table>"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "0%"

@@ -1,0 +1,223 @@
+"""The leaders and pairs of a whole collection, from its sketches.
+
+The native core does the work (core/corpus.h explains how). Without the core, numpy does the same: right, but slower,
+because it compares every pair of documents that share one of their rarest values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search import native
+from ndd_search.matching.decision import ROUNDING, Decision
+from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable, Shares
+from ndd_search.matching.groups import choose_leaders
+from ndd_search.matching.measures import similar_pairs
+from ndd_search.matching.pairs import Pairs, overlaps
+from ndd_search.matching.rows import Ranks, Rows, rows_of
+from ndd_search.recipe import Recipe
+from ndd_search.sketching.sketches import Sketches
+
+BUDGET = 10_000  # see Effort.cut
+SMALL = 20_000  # most documents of a collection that another measure than "kmv" compares
+_SEED = 1  # of the sample that the frequency table is counted in
+_AT_ONCE = 1 << 20  # pairs that numpy compares at a time
+_EVERY = 1 << 62
+
+Progress = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a search cost, and what it left out.
+
+    documents: documents with different sketches that are not empty.
+    met:       how often two documents were met in the list of a value that both hold.
+    compared:  pairs compared value by value.
+    cut:       entries of such lists that were not read because one document had met `budget` others already. No pair
+               was missed when this is 0.
+    """
+
+    documents: int
+    met: int
+    compared: int
+    cut: int
+
+
+@dataclass(frozen=True, eq=False)
+class Led:
+    """The leader of each document.
+
+    leader:     the place of the document that stands for it, its own place for a leader, int64, shape (n,).
+    similarity: resemblance to the leader, 1.0 for a leader, float64, shape (n,).
+    effort:     what the search cost.
+    """
+
+    leader: Ranks
+    similarity: Shares
+    effort: Effort
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The pairs of a collection.
+
+    pairs:  of documents with different sketches.
+    same:   of each document the first one with an equal sketch, int64, shape (n,).
+    effort: what the search cost.
+    """
+
+    pairs: Pairs
+    same: Ranks
+    effort: Effort
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How the pairs of a collection are searched.
+
+    recipe:       of the sketches.
+    decision:     which pairs count.
+    min_shingles: a document of fewer shingles pairs only with a document of the same sketch.
+    budget:       documents met for one document at most, at least 1; see Effort.cut.
+    progress:     called now and then with the number of documents done; an exception that it raises ends the search.
+    """
+
+    recipe: Recipe
+    decision: Decision
+    min_shingles: int = 0
+    budget: int = BUDGET
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if self.budget < 1:
+            raise ValueError(f"budget must be at least 1, got {self.budget}")
+
+    def leaders(self, sketches: Sketches, old: int = 0) -> Led:
+        """Let each document, in the order given, join the first leader that it resembles, or become a leader.
+
+        old: so many documents at the head are leaders whatever they share, but for those equal to an earlier one.
+        """
+        found = self._native("corpus_leaders", sketches, old)
+        if found is not None:
+            return Led(np.frombuffer(found[0], np.int64), np.frombuffer(found[1]), Effort(*found[2]))
+        pairs, same, effort = self._by_numpy(sketches)
+        leader, similarity = choose_leaders(len(sketches), pairs.where(pairs.second >= old) if old else pairs)
+        leader, similarity = leader[same], similarity[same]
+        leader[:old], similarity[:old] = np.arange(old), 1.0
+        return Led(leader, similarity, effort)
+
+    def pairs(self, sketches: Sketches, each: int | None = None) -> Found:
+        """All pairs of documents with different sketches that count, ordered by the first, then the second.
+
+        Documents with equal sketches are in `same`, not in pairs: a thousand equal texts would be half a million pairs.
+        each: pairs of one document with earlier ones at most; what that leaves out counts as cut.
+        """
+        found = self._native("corpus_pairs", sketches, each or _EVERY)
+        if found is not None:
+            first, second = np.frombuffer(found[0], np.int64), np.frombuffer(found[1], np.int64)
+            pairs = Pairs(first, second, np.frombuffer(found[2]))
+            return Found(pairs, np.frombuffer(found[3], np.int64), Effort(*found[4]))
+        return Found(*self._by_numpy(sketches))
+
+    def _native(self, name: str, sketches: Sketches, last: int) -> tuple | None:  # type: ignore[type-arg]
+        decision = self.decision
+        if not native.core or decision.measure != "kmv":
+            return None
+        table = (decision.frequency_table.native_table or b"") if decision.frequency_table else None
+        rule = native.Rule(*decision.rule[:-1], min(self.min_shingles, self.recipe.k))
+        call = getattr(native.core, name)
+        found: tuple | None = call(  # type: ignore[type-arg]
+            sketches.values, sketches.offsets, self.recipe.k, rule, table, self.budget, last, self.progress
+        )
+        return found
+
+    def _by_numpy(self, sketches: Sketches) -> tuple[Pairs, Ranks, Effort]:
+        rows = rows_of(sketches, self.recipe.k)
+        same = _same(rows)
+        if self.decision.measure == "kmv":
+            pairs, effort = self._pairs_that_meet(rows, same)
+        elif len(rows.lengths) > SMALL:
+            raise ValueError(
+                f"a collection of {len(rows.lengths):,} documents needs a recipe that measures resemblance, not "
+                f"{self.recipe.id}: others are compared pair by pair, for {SMALL:,} documents at most"
+            )
+        else:
+            every = similar_pairs(rows, self.decision)
+            pairs = every.where((same[every.first] == every.first) & (same[every.second] == every.second))
+            effort = Effort(int((same == np.arange(len(same))).sum()), len(pairs), len(pairs), 0)
+        few = min(self.min_shingles, self.recipe.k)
+        short = np.minimum(rows.lengths[pairs.first], rows.lengths[pairs.second]) < few
+        return pairs.where(~short | (pairs.similarity >= 1)), same, effort
+
+    def _pairs_that_meet(self, rows: Rows, same: Ranks) -> tuple[Pairs, Effort]:
+        """The pairs among documents that share a value of their prefixes."""
+        different = (same == np.arange(len(same))) & (rows.lengths > 0)
+        kept: list[tuple[Ranks, Ranks, Shares]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+        met = 0
+        for first, second in _meetings(rows, different, self.decision.floor):
+            shared = overlaps(rows, first, second, self.decision.frequency_table)
+            accepted = self.decision.accepts(shared) & (shared.resemblance >= self.decision.floor - ROUNDING)
+            kept.append((first[accepted], second[accepted], shared.resemblance[accepted]))
+            met += len(first)
+        first, second, similarity = (np.concatenate(column) for column in zip(*kept, strict=True))
+        _, at = np.unique(first * np.int64(len(same)) + second, return_index=True)
+        return Pairs(first[at], second[at], similarity[at]), Effort(int(different.sum()), met, met, 0)
+
+
+def frequency_table(sketches: Sketches, recipe: Recipe) -> FrequencyTable:
+    """The frequency table of a collection, counted in a random sample of at most SAMPLE of its sketches."""
+    count = len(sketches)
+    places = np.arange(count)
+    if count > SAMPLE:
+        places = np.sort(np.random.default_rng(_SEED).choice(count, SAMPLE, replace=False))
+    return count_document_frequency([sketches[int(place)] for place in places], recipe)
+
+
+def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], floor: float) -> Iterator[tuple[Ranks, Ranks]]:
+    """Pairs of wanted rows, the first before the second, that share a value of their prefixes, a block at a time.
+
+    A pair may be in several blocks, once in each. The prefix of a row is all but as many of its values as it must share
+    with any other to reach `floor`, and one more, in an order that has values of few holders first.
+    """
+    owner = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
+    inside = wanted[owner]
+    owner, values = owner[inside], rows.values[inside]
+    _, which, holders = np.unique(values, return_inverse=True, return_counts=True)
+    order = np.lexsort((values, holders[which], owner))
+    owner, which = owner[order], which[order]
+    lengths = np.bincount(owner, minlength=len(rows.lengths))
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    least = np.maximum(np.ceil((floor - 2 * ROUNDING) * lengths), 1)
+    looked_up = (within <= lengths[owner] - least[owner]) & (holders[which] > 1)
+    owner, which = owner[looked_up], which[looked_up]
+    order = np.lexsort((owner, which))
+    owner, which = owner[order], which[order]
+    place = np.arange(len(owner)) - np.searchsorted(which, which)  # entries of the same value before each
+    ends = np.cumsum(place)
+    start = 0
+    while start < len(owner):
+        stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _AT_ONCE)), start + 1)
+        count = place[start:stop]
+        second = np.repeat(np.arange(start, stop), count)
+        first = second - 1 - (np.arange(len(second)) - np.repeat(np.cumsum(count) - count, count))
+        codes = np.unique(owner[first] * np.int64(len(rows.lengths)) + owner[second])
+        yield codes // len(rows.lengths), codes % len(rows.lengths)
+        start = stop
+
+
+def _same(rows: Rows) -> Ranks:
+    """Of each row the first one with the same values; an empty row has no equal."""
+    first: dict[bytes, int] = {}
+    ends = rows.offsets.tolist()
+    same = [
+        first.setdefault(rows.values[start:end].tobytes(), place) if end > start else place
+        for place, (start, end) in enumerate(pairwise(ends))
+    ]
+    return np.array(same, np.int64)

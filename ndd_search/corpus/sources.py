@@ -1,0 +1,223 @@
+"""The documents of a collection, a batch at a time: out of files, folders, tables, an index or any iterable."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ndd_search.documents import value_of
+from ndd_search.errors import InvalidDocument, importing
+from ndd_search.sources.documents import SourceOptions, read_documents
+from ndd_search.sources.rows import read_rows
+
+BATCH = 4_096  # documents read at a time
+TOLD = 20  # sentences about one source, before the others are only counted
+
+Document = Mapping[str, Any]
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class IndexSource:
+    """An index of Elasticsearch or OpenSearch as a source of documents, read as it is at one moment.
+
+    client: of elasticsearch-py or opensearch-py.
+    index:  its name, an alias or a pattern.
+    query:  which documents, as under "query" of a search request; None for all.
+
+    A document is its `_source` with its `_id`.
+    """
+
+    client: Any
+    index: str
+    query: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What the sources of a collection consist of: files, folders, tables, indexes and iterables, in their order."""
+
+    pieces: tuple[object, ...]
+
+    @classmethod
+    def of(cls, sources: Iterable[object]) -> Pieces:
+        """Look up the paths among some sources.
+
+        A source is a path or a pattern of paths, a table with `__arrow_c_stream__` (pyarrow, polars, pandas, DuckDB),
+        an IndexSource, or an iterable of mappings. Raises InvalidDocument for a path that names nothing, TypeError for
+        anything else.
+        """
+        pieces: list[object] = []
+        for source in sources:
+            if isinstance(source, str | Path):
+                pieces += _paths(source)
+            elif _is_other_source(source):
+                pieces.append(source)
+            else:
+                what = "paths, tables, an IndexSource or iterables of mappings"
+                raise TypeError(f"a collection is read from {what}, got {type(source).__name__}")
+        return cls(tuple(pieces))
+
+    @property
+    def read_once(self) -> bool:
+        """Whether reading uses one of them up."""
+        return any(isinstance(piece, Iterator) for piece in self.pieces)
+
+    @property
+    def stamps(self) -> list[list[Any]]:
+        """What tells that a file has changed: for each piece its path, size and time of change, as JSON values."""
+        return [_stamp(piece) for piece in self.pieces]
+
+    def read(
+        self, report: Report, columns: Sequence[str] | None = None, start: tuple[int, int] = (0, 0)
+    ) -> Iterator[tuple[tuple[int, int], list[Document]]]:
+        """The documents, in batches, each with the position after it.
+
+        report:  told a sentence for every line or file that cannot be read; all others are read.
+        columns: the fields to read, where a piece can leave the others out; None for all.
+        start:   a position that an earlier reading has given: a piece, and a number of its documents.
+        """
+        for number in range(start[0], len(self.pieces)):
+            sayings = Sayings(report, str(self.pieces[number]) if isinstance(self.pieces[number], Path) else "a source")
+            left = start[1] if number == start[0] else 0
+            done = left
+            for batch in _batches(self.pieces[number], sayings, columns):
+                rest = batch[left:] if left else batch
+                left -= len(batch) - len(rest)
+                done += len(rest)
+                if rest:
+                    yield (number, done), rest
+            sayings.end()
+
+
+class Sayings:
+    """Passes sentences on; of many about one source only the first, and how many more there were."""
+
+    def __init__(self, report: Report, name: str) -> None:
+        self._report, self._name, self._count = report, name, 0
+
+    def __call__(self, sentence: str) -> None:
+        """Pass a sentence on."""
+        self._count += 1
+        if self._count <= TOLD:
+            self._report(sentence if self._name in sentence else f"{self._name}: {sentence}")
+
+    def end(self) -> None:
+        """Say how many were not passed on."""
+        if self._count > TOLD:
+            self._report(f"{self._name}: {self._count - TOLD:,} more of its lines or documents are left out")
+
+
+def id_of(document: Document, field: str | None, place: int) -> str | None:
+    """The id of a document as text, None where the field that should hold it holds nothing.
+
+    field: None for "_id" or "id", and the document's place in the collection where it has neither.
+    """
+    if field is not None:
+        value = value_of(document, field)
+        return None if value is None or value == "" else str(value)
+    for name in ("_id", "id"):
+        if (value := document.get(name)) not in (None, ""):
+            return str(value)
+    return str(place)
+
+
+def _is_other_source(source: object) -> bool:
+    if isinstance(source, IndexSource) or hasattr(source, "__arrow_c_stream__"):
+        return True
+    return isinstance(source, Iterable) and not isinstance(source, Mapping | bytes)
+
+
+def _paths(source: str | Path) -> list[Path]:
+    path = Path(source)
+    if path.exists():
+        return [path]
+    found = sorted(map(Path, glob.glob(str(source), recursive=True)))
+    if not found:
+        raise InvalidDocument(str(source), "no file has this name or matches this pattern", "check the path")
+    return found
+
+
+def _stamp(piece: object) -> list[Any]:
+    if not isinstance(piece, Path):
+        return [type(piece).__name__]
+    about = piece.stat()
+    return [str(piece.absolute()), about.st_size if piece.is_file() else -1, about.st_mtime_ns]
+
+
+def _batches(piece: object, report: Report, columns: Sequence[str] | None) -> Iterator[list[Document]]:
+    if isinstance(piece, Path):
+        return _parquet(piece, report, columns) if piece.suffix == ".parquet" else _file(piece, report)
+    if isinstance(piece, IndexSource):
+        return _index(piece, columns)
+    if hasattr(piece, "__arrow_c_stream__"):
+        return _arrow(piece, columns)
+    return _mappings(piece)  # type: ignore[arg-type]
+
+
+def _file(path: Path, report: Report) -> Iterator[list[Document]]:
+    def documents() -> Iterator[Document]:
+        try:
+            if path.is_dir():
+                yield from read_documents(path, SourceOptions(), report=report, note=report)
+            else:
+                yield from (document for _, document in read_rows(path, report, report))
+        except (InvalidDocument, OSError) as error:
+            report(f"{path} is left out from here on: {error}")
+
+    rest = documents()
+    while batch := list(islice(rest, BATCH)):
+        yield batch
+
+
+def _parquet(path: Path, report: Report, columns: Sequence[str] | None) -> Iterator[list[Document]]:
+    with importing("pyarrow", "reading Parquet", "pyarrow", "corpus"):
+        import pyarrow as pa
+        from pyarrow import parquet
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(BATCH, columns=_there(columns, file.schema_arrow.names)):
+                yield batch.to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        report(f"{path} is left out from here on: {str(error).splitlines()[0]}")
+
+
+def _arrow(table: object, columns: Sequence[str] | None) -> Iterator[list[Document]]:
+    with importing("pyarrow", "reading tables", "pyarrow", "corpus"):
+        import pyarrow as pa
+    whole = pa.table(table)
+    for batch in whole.select(_there(columns, whole.column_names) or whole.column_names).to_batches(BATCH):
+        yield batch.to_pylist()
+
+
+def _there(columns: Sequence[str] | None, names: Sequence[str]) -> list[str] | None:
+    """The columns that hold some fields: a field "author.name" may be in a column "author"."""
+    if columns is None:
+        return None
+    wanted = {one for name in columns for one in (name, name.partition(".")[0])}
+    return [name for name in names if name in wanted or name in ("id", "_id")]
+
+
+def _index(source: IndexSource, columns: Sequence[str] | None) -> Iterator[list[Document]]:
+    from ndd_search.indexing.retry import Retry
+    from ndd_search.indexing.scan import snapshot
+
+    body = {"query": source.query or {"match_all": {}}, "_source": True if columns is None else list(columns)}
+    with snapshot(source.client, source.index, Retry()) as now:
+        for hits in now.pages(body, 1_000):
+            yield [{**hit.get("_source", {}), "_id": hit["_id"]} for hit in hits]
+
+
+def _mappings(source: Iterable[Document]) -> Iterator[list[Document]]:
+    rest, read = iter(source), 0
+    while batch := list(islice(rest, BATCH)):
+        for place, document in enumerate(batch, read):
+            if not isinstance(document, Mapping):
+                what = f"it is a {type(document).__name__}, not a mapping of fields"
+                raise InvalidDocument(f"document {place} of an iterable", what, "give mappings, tables or paths")
+        read += len(batch)
+        yield batch

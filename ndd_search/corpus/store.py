@@ -1,0 +1,168 @@
+"""Sketches of a collection on disk.
+
+A stored collection is a Parquet file with a row for each document: `id` (text), `sketch` (a list of int32), and a
+column for each field that was kept. The schema's metadata names the recipe of the sketches (`ndd_search.recipe`), so
+sketches of two recipes are never compared.
+
+A Store is a folder that is filled while a collection is read: parts of that form, each with the position in the sources
+that the next part begins at, and `reading.json`, which says how the collection is read. A part is written under another
+name and renamed when it is whole, so a reading that was killed at any moment goes on after the last whole part.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ndd_search.errors import IndexUnusable, InvalidDocument, importing
+from ndd_search.recipe import Recipe
+from ndd_search.sketching.sketches import Sketches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PART = 50_000  # documents in a part of a store, about
+_RECIPE, _NEXT = b"ndd_search.recipe", b"ndd_search.next"
+_READING = "reading.json"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some documents of a collection. columns: values of fields, by field."""
+
+    ids: list[str]
+    sketches: Sketches
+    columns: Mapping[str, list[Any]]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows], names: Sequence[str]) -> Rows:
+        """All of some parts, with these columns."""
+        ids = [name for part in parts for name in part.ids]
+        columns = {name: [value for part in parts for value in part.columns[name]] for name in names}
+        return cls(ids, _joined([part.sketches for part in parts]), columns)
+
+
+class Store:
+    """A folder of sketches that a reading fills.
+
+    folder:  made where there is none.
+    reading: how the collection is read, as JSON values; the same each time that a reading goes on.
+    Raises IndexUnusable for a folder that holds something else, or another reading.
+    """
+
+    def __init__(self, folder: str | Path, recipe: Recipe, reading: Mapping[str, Any]) -> None:
+        self.folder, self._recipe = Path(folder), recipe
+        told = {"recipe": recipe.id, **reading}
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            there = {path.name for path in self.folder.iterdir() if not path.name.endswith(".new")}
+        except (FileExistsError, NotADirectoryError):
+            raise IndexUnusable(str(folder), "it is a file, not a folder of sketches", "name another folder") from None
+        manifest = self.folder / _READING
+        if _READING not in there:
+            if there:
+                raise IndexUnusable(str(folder), "it holds other files", "name a new or an empty folder")
+            _replace(manifest, json.dumps(told, ensure_ascii=False, indent=1).encode())
+            return
+        try:
+            before = json.loads(manifest.read_text("utf-8"))
+        except ValueError:
+            raise IndexUnusable(str(manifest), "it is damaged", "delete the folder, and read again") from None
+        if different := sorted(name for name in {*told, *before} if told.get(name) != before.get(name)):
+            what = f"{', '.join(different)} were others when its first part was written"
+            raise IndexUnusable(str(folder), what, "delete the folder, or name another one")
+
+    def parts(self) -> list[tuple[Rows, tuple[int, int, int]]]:
+        """The whole parts in their order, each with where the next one begins: see `add`."""
+        found = []
+        for number in range(len(self._names())):
+            rows, recipe, metadata = read_rows(self.folder / _name(number))
+            if recipe != self._recipe or _NEXT not in metadata:
+                raise IndexUnusable(str(self.folder), f"{_name(number)} is of another reading", "delete the folder")
+            piece, done, place = json.loads(metadata[_NEXT])
+            found.append((rows, (piece, done, place)))
+        return found
+
+    def add(self, rows: Rows, following: tuple[int, int, int]) -> None:
+        """Write a part. following: the position in the sources after it, and the documents read up to there."""
+        path = self.folder / _name(len(self._names()))
+        write_rows(path, rows, self._recipe, {_NEXT: json.dumps(following).encode()})
+
+    def _names(self) -> list[str]:
+        names = sorted(path.name for path in self.folder.glob("part-*.parquet"))
+        if names != [_name(number) for number in range(len(names))]:
+            raise IndexUnusable(str(self.folder), "one of its parts is missing", "delete the folder, and read again")
+        return names
+
+
+def write_rows(path: Path, rows: Rows, recipe: Recipe, more: Mapping[bytes, bytes] | None = None) -> None:
+    """Write documents as Parquet; a file that is there is replaced when the new one is whole."""
+    with importing("pyarrow", "storing sketches", "pyarrow", "corpus"):
+        import pyarrow as pa
+    offsets = pa.array(rows.sketches.offsets, pa.int64())
+    sketches = pa.LargeListArray.from_arrays(offsets, pa.array(rows.sketches.values))
+    columns = {"id": pa.array(rows.ids, pa.string()), "sketch": sketches, **rows.columns}
+    write_table(path, pa.table(columns).replace_schema_metadata({_RECIPE: recipe.id.encode(), **(more or {})}))
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a table as Parquet; a file that is there is replaced when the new one is whole."""
+    from pyarrow import parquet
+
+    partial = path.with_name(path.name + ".new")
+    parquet.write_table(table, partial, compression="zstd")
+    _settle(partial, path)
+
+
+def read_rows(path: Path) -> tuple[Rows, Recipe, Mapping[bytes, bytes]]:
+    """What write_rows wrote, and the metadata. Raises InvalidDocument for a file that is no stored collection."""
+    with importing("pyarrow", "reading stored sketches", "pyarrow", "corpus"):
+        import pyarrow as pa
+        from pyarrow import parquet
+    try:
+        table = parquet.read_table(path)
+    except pa.ArrowException as error:
+        what = f"it is no Parquet file: {str(error).splitlines()[0]}"
+        raise InvalidDocument(str(path), what, "write it again with Corpus.save") from None
+    metadata = table.schema.metadata or {}
+    if _RECIPE not in metadata or not {"id", "sketch"} <= set(table.column_names):
+        raise InvalidDocument(str(path), "it holds no stored collection", "write one with Corpus.save")
+    parts = []
+    for chunk in table.column("sketch").chunks:
+        offsets = chunk.offsets.to_numpy().astype(np.int64)
+        parts.append(Sketches(chunk.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0]))
+    others = {name: table.column(name).to_pylist() for name in table.column_names if name not in ("id", "sketch")}
+    rows = Rows(table.column("id").to_pylist(), _joined(parts), others)
+    return rows, Recipe.parse(metadata[_RECIPE].decode()), metadata
+
+
+def _joined(parts: Sequence[Sketches]) -> Sketches:
+    """Sketches one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    values = np.concatenate([np.empty(0, np.int32), *(part.values for part in parts)])
+    lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
+    return Sketches(values, np.cumsum(lengths))
+
+
+def _name(number: int) -> str:
+    return f"part-{number:06}.parquet"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    partial = path.with_name(path.name + ".new")
+    partial.write_bytes(content)
+    _settle(partial, path)
+
+
+def _settle(partial: Path, path: Path) -> None:
+    """Give a file its name once its content has reached the disk."""
+    with partial.open("rb") as file:
+        os.fsync(file.fileno())
+    partial.replace(path)

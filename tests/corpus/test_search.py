@@ -1,0 +1,185 @@
+"""The pairs and leaders of a whole collection are those that comparing every pair finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndd_search import native
+from ndd_search.corpus.search import Search, frequency_table
+from ndd_search.matching.decision import Decision, Setting
+from ndd_search.matching.groups import choose_leaders
+from ndd_search.matching.pairs import Pairs, overlaps
+from ndd_search.matching.rows import rows_of
+from ndd_search.recipe import Recipe
+from ndd_search.sketching.sketches import Sketches, sketch_many
+from tests import collections
+from tests.corpus import made
+
+WAYS = ["native", "numpy"]
+BARS: list[Setting] = ["auto", 0.2, 0.5, 0.8, 1.0]
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    choose(request.param, monkeypatch)
+    return str(request.param)
+
+
+def choose(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way == "numpy":
+        monkeypatch.setattr(native, "core", None)
+    elif native.core is None:
+        pytest.skip("the native core was not built")
+
+
+def search_for(bar: Setting, sketches: Sketches, recipe: Recipe, **more: Any) -> Search:
+    table = frequency_table(sketches, recipe) if bar == "auto" else None
+    return Search(recipe=recipe, decision=Decision.of(bar, recipe, table), **more)
+
+
+def every_pair(sketches: Sketches, search: Search) -> Pairs:
+    """All pairs that the decision accepts, each compared by itself."""
+    rows = rows_of(sketches, search.recipe.k)
+    first, second = np.triu_indices(len(sketches), 1)
+    shared = overlaps(rows, first, second, search.decision.frequency_table)
+    short = np.minimum(rows.lengths[first], rows.lengths[second]) < search.min_shingles
+    counts = search.decision.accepts(shared) & (shared.shared > 0) & (~short | (shared.resemblance == 1))
+    return Pairs(first[counts], second[counts], shared.resemblance[counts])
+
+
+def as_set(pairs: Pairs) -> set[tuple[int, int]]:
+    return set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
+
+
+def check(sketches: Sketches, search: Search) -> None:
+    expected = every_pair(sketches, search)
+    found = search.pairs(sketches)
+    first, second = expected.first, expected.second
+    different = (found.same[first] == first) & (found.same[second] == second)
+    assert as_set(found.pairs) == as_set(expected.where(different))
+    assert (np.diff(found.pairs.first) >= 0).all()
+    equal = [bytes(one.tobytes()) or place for place, one in enumerate(sketches)]
+    assert found.same.tolist() == [equal.index(one) for one in equal]
+    leader, similarity = choose_leaders(len(sketches), expected)
+    led = search.leaders(sketches)
+    assert led.leader.tolist() == leader.tolist()
+    assert led.similarity == pytest.approx(similarity)
+    assert led.effort.cut == found.effort.cut == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    count=st.integers(1, 60),
+    k=st.sampled_from([4, 16, 64]),
+    bar=st.sampled_from(BARS),
+    min_shingles=st.sampled_from([0, 4]),
+)
+def test_no_pair_is_missed_and_none_is_invented(
+    way: str, seed: int, count: int, k: int, bar: Setting, min_shingles: int
+) -> None:
+    """Whatever the sketches are: frames, copies, equal, short or empty ones."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        choose(way, monkeypatch)
+        sketches = made.sketches(seed, count, k)
+        check(sketches, search_for(bar, sketches, Recipe(k=k), min_shingles=min_shingles, budget=2**31))
+
+
+@pytest.mark.parametrize("bar", BARS)
+def test_texts_in_frames_have_the_pairs_that_comparing_all_finds(way: str, bar: Setting) -> None:
+    sketches = sketch_many(made.texts(600, frames=3), Recipe())
+    check(sketches, search_for(bar, sketches, Recipe(), budget=2**31))
+
+
+@pytest.mark.parametrize("name", ["factbook", "advisories", "xquad_pages", "synth_web", "licences"])
+@pytest.mark.parametrize("bar", ["auto", 0.5])
+def test_the_budget_cuts_nothing_of_a_development_set(name: str, bar: Setting) -> None:
+    """And the core finds what numpy finds."""
+    if native.core is None:
+        pytest.skip("the native core was not built")
+    sketches = sketch_many([document["text"] for document in collections.read(name)[:1500]], Recipe())
+    search = search_for(bar, sketches, Recipe(), min_shingles=4)
+    led, found = search.leaders(sketches), search.pairs(sketches)
+    assert led.effort.cut == found.effort.cut == 0
+    expected, same, _ = search._by_numpy(sketches)
+    assert as_set(found.pairs) == as_set(expected)
+    leader, _ = choose_leaders(len(sketches), expected)
+    assert led.leader.tolist() == leader[same].tolist()
+
+
+def test_what_a_budget_leaves_out_is_counted() -> None:
+    if native.core is None:
+        pytest.skip("numpy has no budget")
+    sketches = sketch_many(made.texts(800, frames=1, framed=1.0), Recipe())
+    assert search_for("auto", sketches, Recipe(), budget=1).leaders(sketches).effort.cut > 0
+
+
+def test_a_budget_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="budget must be at least 1, got 0"):
+        Search(recipe=Recipe(), decision=Decision(0.5, 3), budget=0)
+
+
+def test_the_first_documents_can_be_leaders_whatever_they_share(way: str) -> None:
+    """A collection is compared with an earlier one, in which copies are not looked for again."""
+    sketches = sketch_many(
+        ["one two three four five six seven"] * 3 + ["another text of some more words here"], Recipe()
+    )
+    search = search_for(0.5, sketches, Recipe())
+    assert search.leaders(sketches, old=2).leader.tolist() == [0, 1, 0, 3]
+
+
+def test_equal_texts_cost_no_pairs(way: str) -> None:
+    """A hundred thousand equal texts are no five thousand million pairs."""
+    sketches = sketch_many(["the same few words in every one of them"] * 100_000, Recipe())
+    search = search_for("auto", sketches, Recipe())
+    assert not search.leaders(sketches).leader.any()
+    found = search.pairs(sketches)
+    assert (len(found.pairs), int(found.same.max())) == (0, 0)
+
+
+def test_empty_texts_are_nobodys_duplicates(way: str) -> None:
+    sketches = sketch_many([""] * 100_000, Recipe())
+    led = search_for("auto", sketches, Recipe()).leaders(sketches)
+    assert (led.leader == np.arange(100_000)).all()
+
+
+def test_pairs_of_one_document_can_be_bounded() -> None:
+    if native.core is None:
+        pytest.skip("numpy finds all of them")
+    text = " ".join(f"word{number}" for number in range(200))
+    sketches = sketch_many([f"{text} {number}" for number in range(300)], Recipe())
+    found = search_for(0.5, sketches, Recipe()).pairs(sketches, each=5)
+    assert len(found.pairs) <= 5 * 300
+    assert found.effort.cut > 0
+
+
+def test_the_caller_is_told_how_far_the_search_is_and_can_end_it() -> None:
+    if native.core is None:
+        pytest.skip("numpy tells nothing")
+    sketches = sketch_many([str(number) for number in range(10_000)], Recipe())
+    told: list[int] = []
+    search = Search(recipe=Recipe(), decision=Decision(0.5, 3), progress=told.append)
+    search.leaders(sketches)
+    assert told == sorted(told) != []
+
+    def stop(done: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Search(recipe=Recipe(), decision=Decision(0.5, 3), progress=stop).leaders(sketches)
+
+
+def test_a_recipe_without_resemblance_is_compared_pair_by_pair_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = Recipe.parse("w3-k64-v1-broder")
+    sketches = sketch_many(["one two three four five"] * 2 + ["six seven eight nine ten"], recipe)
+    search = Search(recipe=recipe, decision=Decision.of(0.5, recipe))
+    assert search.leaders(sketches).leader.tolist() == [0, 0, 2]
+    monkeypatch.setattr("ndd_search.corpus.search.SMALL", 2)
+    with pytest.raises(ValueError, match="needs a recipe that measures resemblance"):
+        search.leaders(sketches)
