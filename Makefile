@@ -57,8 +57,8 @@ bench: $(VENV)/bench-installed  ## measure every figure of docs/performance.md, 
 bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is worse by half than docs/performance.json
 	$(VENV)/bin/python -m benchmarks --against docs/performance.json $(ARGS)
 
-test-third-parties: $(THIRD)/dev-installed  ## retrievers of LangChain and Haystack over wrapped clients
-	$(THIRD)/bin/python -m pytest tests/wrapping/test_third_parties.py $(ARGS)
+test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex and Haystack: their retrievers, our filters
+	$(THIRD)/bin/python -m pytest tests/wrapping/test_third_parties.py tests/integrations $(ARGS)
 
 lint: $(VENV)/dev-installed
 	$(VENV)/bin/ruff check .
@@ -91,7 +91,9 @@ $(MINIMUM)/installed: pyproject.toml $(CORE) | $(MINIMUM)/bin/python
 	@touch $@
 
 $(THIRD)/dev-installed: pyproject.toml | $(THIRD)/bin/python
-	$(THIRD)/$(PIP_INSTALL) ".[test]" "elasticsearch[async]<9" langchain-elasticsearch elasticsearch-haystack opensearch-haystack
+	$(THIRD)/$(PIP_INSTALL) ".[test,langchain,llamaindex,haystack]" "elasticsearch[async]<9" \
+		langchain-classic langchain-elasticsearch llama-index-vector-stores-elasticsearch \
+		elasticsearch-haystack opensearch-haystack
 	@touch $@
 
 %/bin/python:

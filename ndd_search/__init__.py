@@ -11,10 +11,12 @@ from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
     from ndd_search.clients.wrap import unwrap, wrap
+    from ndd_search.corpus.collection import Corpus
     from ndd_search.embedded.index import Index
     from ndd_search.indexing.candidates import find_duplicates
     from ndd_search.indexing.ingest import with_sketches
     from ndd_search.indexing.templates import mapping_properties
+    from ndd_search.integrations.passages import passages
     from ndd_search.matching.groups import leaders
     from ndd_search.middleware.scope import options
     from ndd_search.paging.collapse import collapse
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 # Imported on first use: importing numpy takes time, some rooms need an extra, and no program needs all of them.
 _LATER = {
+    "Corpus": "corpus.collection",
     "Index": "embedded.index",
     "collapse": "paging.collapse",
     "find_duplicates": "indexing.candidates",
@@ -32,6 +35,7 @@ _LATER = {
     "mapping_properties": "indexing.templates",
     "merge": "rest.merge",
     "options": "middleware.scope",
+    "passages": "integrations.passages",
     "preset": "presets",
     "resemblance": "sketching.estimates",
     "sketch": "sketching.sketches",
@@ -43,6 +47,7 @@ _LATER = {
 
 __all__ = [
     "CollapseOptions",
+    "Corpus",
     "Index",
     "NDDError",
     "Recipe",
@@ -52,6 +57,7 @@ __all__ = [
     "mapping_properties",
     "merge",
     "options",
+    "passages",
     "preset",
     "resemblance",
     "sketch",

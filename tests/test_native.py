@@ -233,7 +233,7 @@ def test_what_is_no_page_is_left_to_numpy(page: list[object], k: int, floor: flo
         isinstance(row, np.ndarray) and row.dtype == np.int32 and row.ndim == 1 and (np.diff(row, prepend=-1) > 0).all()
         for row in page
     )
-    rule = floor, 0.0, 1.0, 1.0, 0.0, 0.0, 0
+    rule = native.Rule(floor)
     found = native.core.leaders(page, None, k, rule, None, 0), native.core.pairs(page, None, k, rule, None, False)
     expected = regular and k >= 1 and 0 <= floor <= 1
     assert [one is not None for one in found] == [expected, expected]
@@ -364,7 +364,7 @@ def test_a_page_leaves_nothing_behind(core: Core) -> None:
     def check() -> None:
         leaders(page, 0.5, 128)
         resembling_pairs(rows, Decision(0.3, 3))
-        core.leaders([*page, "no sketch"], None, 128, (0.5, 0.0, 1.0, 1.0, 0.0, 0.0, 0), None, 0)
+        core.leaders([*page, "no sketch"], None, 128, native.Rule(0.5), None, 0)
 
     check()
     gc.collect()

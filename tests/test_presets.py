@@ -52,7 +52,7 @@ def test_a_folder_is_made_and_searched_with_a_preset(tmp_path: Path, capsys: pyt
     block = json.loads(capsys.readouterr().out.splitlines()[-1])["ndd"]
     assert (block["recipe"], block["kept"], block["hidden"]) == ("c5-k64-v1-nourls", 1, 1)
     assert main(["search", str(folder), "ferry", "--preset", "news", "--json"]) == 0
-    assert "made with recipe c5-k64-v1-nourls, preset news has w3-k64-v1" in capsys.readouterr().err
+    assert "made with recipe c5-k64-v1-nourls, preset news is meant for w3-k64-v1" in capsys.readouterr().err
 
 
 def test_a_list_is_deduplicated_with_a_preset(

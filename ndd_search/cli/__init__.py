@@ -34,6 +34,7 @@ COMMANDS = {
     "template": "print or install the index template of Elasticsearch or OpenSearch",
     "backfill": "add sketches to the documents of a live index",
     "duplicates": "find near-duplicates in a whole index",
+    "corpus": "find every near-duplicate group of a collection",
     "tune": "find the settings that suit an index, from your queries and answers",
     "doctor": "find problems of an index, with remedies",
 }

@@ -1,0 +1,1 @@
+"""Passages without near-duplicates for retrieval frameworks: a plain function, and one module for each framework."""

@@ -1,0 +1,97 @@
+"""LangChain: different documents out of what a retriever found, or of what is to be indexed.
+
+wide = store.as_retriever(search_kwargs={"k": 50})
+retriever = ContextualCompressionRetriever(base_compressor=NearDuplicateFilter(size=10), base_retriever=wide)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ndd_search.errors import MissingExtra
+from ndd_search.integrations.options import Fields
+from ndd_search.integrations.results import Passage
+from ndd_search.integrations.selection import select
+from ndd_search.recipe import Recipe
+from ndd_search.sketching.field import SketchField
+from ndd_search.sketching.sketches import sketch_many
+
+try:
+    from langchain_core.callbacks import Callbacks
+    from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
+except ModuleNotFoundError as error:
+    if error.name != "langchain_core":
+        raise
+    raise MissingExtra("ndd_search.integrations.langchain", "langchain-core", "langchain") from None
+
+from ndd_search.integrations.model import PassageSettings
+
+_STORED = SketchField().name
+
+
+class NearDuplicateFilter(PassageSettings, BaseDocumentCompressor, BaseDocumentTransformer):
+    """Different documents, each with what it stands for in its metadata, under "near_duplicates".
+
+    As a compressor it gives at most `size` documents (10) and `max_tokens` tokens; let the retriever find more than are
+    shown. As a transformer it gives all that are different. A sketch under "ndd" in the metadata is used.
+
+    source:         metadata that is told of a document that another one stands for.
+    document:       metadata that says which document a chunk was cut from. start: where in it, in characters.
+    store_sketches: transform_documents puts the sketch of each document into its metadata, under "ndd".
+    """
+
+    source: str = "source"
+    document: str = "source"
+    start: str = "start_index"
+    store_sketches: bool = False
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """At most `size` different documents, in the order given."""
+        chosen = select(documents, self._fields(), self._options("metadata"))
+        return [self._document(one) for one in chosen]
+
+    def transform_documents(self, documents: Sequence[Document], **others: Any) -> list[Document]:
+        """All different documents, in the order given."""
+        options = replace(self._options("metadata"), size=len(documents), max_tokens=None)
+        chosen = [self._document(one) for one in select(documents, self._fields(), options)]
+        if not self.store_sketches:
+            return chosen
+        recipe = Recipe.of(self.recipe)
+        sketches = sketch_many((one.page_content for one in chosen), recipe)
+        stored = [SketchField().encode(sketch, recipe) for sketch in sketches]
+        return [_with(one, **{_STORED: sketch}) for one, sketch in zip(chosen, stored, strict=True)]
+
+    def _fields(self) -> Fields:
+        return Fields(
+            text="page_content",
+            id=_id,
+            source=lambda one: one.metadata.get(self.source),
+            document=lambda one: one.metadata.get(self.document),
+            start=lambda one: one.metadata.get(self.start),
+            stored=lambda one: one.metadata.get(_STORED),
+        )
+
+    def _document(self, passage: Passage) -> Document:
+        """The document as it was found, where it stands for nothing else."""
+        found: Document = passage.hit
+        if not passage.copies:
+            return found
+        if passage.text == found.page_content:
+            return _with(found, near_duplicates=passage.provenance)
+        metadata = {name: value for name, value in found.metadata.items() if name != _STORED}  # of a shorter text
+        whole = found.model_copy(update={"page_content": passage.text, "metadata": metadata})
+        start = {} if passage.start is None else {self.start: passage.start}
+        return _with(whole, near_duplicates=passage.provenance, **start)
+
+
+def _id(document: Document) -> Any:
+    return document.id or document.metadata.get("id", document.metadata.get("_id"))
+
+
+def _with(document: Document, **metadata: Any) -> Document:
+    """A copy of a document with more metadata."""
+    return document.model_copy(update={"metadata": {**document.metadata, **metadata}})

@@ -1,0 +1,82 @@
+"""LlamaIndex: different nodes out of what a retriever found.
+
+engine = index.as_query_engine(similarity_top_k=50, node_postprocessors=[NearDuplicatePostprocessor(size=10)])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ndd_search.errors import MissingExtra
+from ndd_search.integrations.options import Fields
+from ndd_search.integrations.results import Passage
+from ndd_search.integrations.selection import select
+from ndd_search.sketching.field import SketchField
+
+try:
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle, TextNode
+except ModuleNotFoundError as error:
+    if error.name not in ("llama_index", "llama_index.core"):
+        raise
+    raise MissingExtra("ndd_search.integrations.llamaindex", "llama-index-core", "llamaindex") from None
+
+from ndd_search.integrations.model import PassageSettings
+
+_STORED = SketchField().name
+_LISTED = "near_duplicates"
+
+
+class NearDuplicatePostprocessor(PassageSettings, BaseNodePostprocessor):
+    """At most `size` different nodes, each with what it stands for in its metadata, under "near_duplicates".
+
+    Let the retriever find more nodes than are shown. Neither the model nor an embedding gets to see that metadata. A
+    sketch under "ndd" in the metadata is used. Chunks are merged by `ref_doc_id` and `start_char_idx`.
+
+    source: metadata that is told of a node that another one stands for.
+    """
+
+    source: str = "file_path"
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name under which LlamaIndex stores it."""
+        return "NearDuplicatePostprocessor"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        chosen = select(nodes, self._fields(), self._options("node.metadata"))
+        return [_node(one) for one in chosen]
+
+    def _fields(self) -> Fields:
+        return Fields(
+            text=lambda one: one.node.get_content(metadata_mode=MetadataMode.NONE),
+            id=lambda one: one.node.node_id,
+            source=lambda one: one.node.metadata.get(self.source),
+            document=lambda one: one.node.ref_doc_id,
+            start=lambda one: getattr(one.node, "start_char_idx", None),
+            stored=lambda one: one.node.metadata.get(_STORED),
+        )
+
+
+def _node(passage: Passage) -> NodeWithScore:
+    """The node as it was found, where it stands for nothing else."""
+    found: NodeWithScore = passage.hit
+    if not passage.copies:
+        return found
+    node: BaseNode = found.node.model_copy()
+    node.metadata = {**node.metadata, _LISTED: passage.provenance}
+    node.excluded_llm_metadata_keys = _and_listed(node.excluded_llm_metadata_keys)
+    node.excluded_embed_metadata_keys = _and_listed(node.excluded_embed_metadata_keys)
+    if passage.text != found.node.get_content(metadata_mode=MetadataMode.NONE):
+        node.set_content(passage.text)
+        node.metadata.pop(_STORED, None)  # of a shorter text
+        node.embedding = None
+        if isinstance(node, TextNode):
+            node.start_char_idx, node.end_char_idx = passage.start, passage.end
+    return NodeWithScore(node=node, score=passage.best.score)  # it may be cut off or sorted by its score
+
+
+def _and_listed(names: list[Any]) -> list[Any]:
+    return names if _LISTED in names else [*names, _LISTED]

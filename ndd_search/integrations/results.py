@@ -1,0 +1,109 @@
+"""The passages to show, and what each of them stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+
+Relation = Literal["similar", "contained", "merged"]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A passage that another one stands for.
+
+    hit, rank:  the passage as it was given, and its place in the list.
+    id, source: as `Fields` finds them, None where there are none.
+    relation:   "similar": a near-duplicate; "contained": it stands word for word in the passage that is shown;
+                "merged": it overlaps that passage and is a part of its text.
+    similarity: to the best-ranked passage of its group, 0..1, as estimated; 1.0 for "contained" and "merged".
+    """
+
+    hit: Any = field(repr=False)
+    rank: int
+    id: Any
+    source: Any
+    relation: Relation
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage to show.
+
+    hit, rank: the passage as it was given, and its place in the list. Its own place among the shown ones is that of the
+               best-ranked passage that it stands for.
+    text:      to show; longer than that of `hit` where others were merged into it.
+    score:     of the best-ranked passage that it stands for, in a list of (passage, score); else None.
+    best:      that passage as it was given; this one if it is itself the best.
+    copies:    what it stands for, by rank.
+    start, end: the first character of the text in its document and the one behind its last, where that is known.
+    tokens:    of its text, None where no max_tokens asked for them.
+    """
+
+    hit: Any = field(repr=False)
+    rank: int
+    text: str
+    id: Any
+    source: Any
+    score: Any
+    best: Any = field(repr=False)
+    copies: tuple[Copy, ...]
+    start: int | None
+    end: int | None
+    tokens: int | None
+
+    @property
+    def provenance(self) -> list[dict[str, Any]]:
+        """What the passage stands for, for the metadata of frameworks and for JSON."""
+        return [
+            {
+                "id": copy.id,
+                "source": copy.source,
+                "rank": copy.rank,
+                "relation": copy.relation,
+                "similarity": round(copy.similarity, 4),
+            }
+            for copy in self.copies
+        ]
+
+
+@dataclass(frozen=True)
+class Passages(Sequence[Passage]):
+    """The passages to show, best first.
+
+    left_out: passages as they were given that max_tokens had no room for, by rank.
+    examined: how many were given. min_similarity: the setting that decided.
+    """
+
+    shown: tuple[Passage, ...]
+    left_out: tuple[Any, ...]
+    examined: int
+    min_similarity: float | str
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to show."""
+        return [passage.text for passage in self.shown]
+
+    @property
+    def hits(self) -> list[Any]:
+        """The shown passages as they were given."""
+        return [passage.hit for passage in self.shown]
+
+    @property
+    def tokens(self) -> int | None:
+        """Of all that is shown, None where no max_tokens asked for them."""
+        counts = [passage.tokens for passage in self.shown if passage.tokens is not None]
+        return sum(counts) if len(counts) == len(self.shown) else None
+
+    def __len__(self) -> int:
+        return len(self.shown)
+
+    @overload
+    def __getitem__(self, index: int) -> Passage: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Passage, ...]: ...
+    def __getitem__(self, index: int | slice) -> Passage | tuple[Passage, ...]:
+        return self.shown[index]

@@ -1,0 +1,196 @@
+"""A walk through the groups of near-duplicates that fills the places and the tokens there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from ndd_search.errors import InvalidDocument
+from ndd_search.integrations.grouping import Given, Group, groups_of, longer_ones
+from ndd_search.integrations.options import TEXT_FIELDS, Fields, PassageOptions
+from ndd_search.integrations.results import Copy, Passage, Passages, Relation
+from ndd_search.integrations.verbatim import Extract, joined
+from ndd_search.recipe import Recipe
+
+
+def select(ranked: Sequence[Any], where: Fields, options: PassageOptions) -> Passages:
+    """As `passages`, with the fields and options at hand."""
+    pairs = [_with_score(one) for one in ranked]
+    given = Given([hit for hit, _ in pairs], [score for _, score in pairs], where, Recipe.of(options.recipe))
+    if given.hits and all(text is None for text in given.texts):
+        looked = " or ".join(TEXT_FIELDS) if where.text is None else repr(where.text)
+        raise InvalidDocument(
+            f"none of {len(given.hits)} passages",
+            f"no text under {looked}",
+            "say where it is: text='FIELD' or a callable",
+        )
+    groups = groups_of(given, options)
+    inside = longer_ones(given, groups, options.collapse) if options.contained else {}
+    return _Selection(given, groups, inside, options).run()
+
+
+def _with_score(one: Any) -> tuple[Any, Any]:
+    """A passage and its score, None where it comes without."""
+    if type(one) in (tuple, list) and len(one) == 2 and isinstance(one[1], Real):
+        return one[0], one[1]
+    return one, None
+
+
+@dataclass(eq=False)
+class _Slot:
+    """A passage that is being put together. copies: rank -> how it is related, and its similarity."""
+
+    rank: int
+    extract: Extract
+    document: Any
+    copies: dict[int, tuple[Relation, float]]
+    tokens: int = 0
+
+
+class _Selection:
+    """The walk, in the order of the best rank of each group.
+
+    inside: shown passages -> the longer passages that they stand in.
+    """
+
+    def __init__(
+        self, given: Given, groups: Sequence[Group], inside: dict[int, list[int]], options: PassageOptions
+    ) -> None:
+        self.given, self.inside, self.options = given, inside, options
+        self.waiting = {group.shown: group for group in groups}  # by the passage to show
+        self.holds: dict[int, list[int]] = {}  # the other way round
+        for rank, longer in inside.items():
+            for one in longer:
+                self.holds.setdefault(one, []).append(rank)
+        self.slots: dict[int, _Slot] = {}  # by rank, in the order of their places
+        self.of_document: dict[Any, list[_Slot]] = {}
+        self.spent = 0
+        self.counted: dict[int, int] = {}
+
+    def run(self) -> Passages:
+        left_out: list[int] = []
+        for group in list(self.waiting.values()):
+            if group.shown not in self.waiting:
+                continue
+            if not any(self._place(rank, group) for rank in self._alternatives(group)):
+                if len(self.slots) >= self.options.most:
+                    break
+                del self.waiting[group.shown]
+                left_out += group.members
+        shown = tuple(self._passage(slot) for slot in self.slots.values())
+        left = tuple(self.given.hits[rank] for rank in sorted(left_out))
+        return Passages(shown, left, len(self.given.hits), self.options.collapse.min_similarity)
+
+    def _alternatives(self, group: Group) -> list[int]:
+        """The passages that may be shown for a group, the most wanted first; the others where tokens are scarce."""
+        longer = [one for one in self.inside.get(group.shown, ()) if one in self.waiting or one in group.members]
+        return list(dict.fromkeys([*longer, group.shown, *group.members]))
+
+    def _place(self, rank: int, group: Group) -> bool:
+        """Show a passage for a group, on its own or merged with what it overlaps. Returns whether there was room."""
+        slot = _Slot(rank, self.given.extract(rank), None, {})
+        if self.options.merge:
+            slot.document = self.given.document(rank)
+        target = self._merged(slot) or self._added(slot)
+        if target is None:
+            return False
+        self._list_copies(slot, group)
+        if target is not slot:
+            target.copies |= {**slot.copies, rank: ("merged", 1.0)}
+        self._merge_copies(target)
+        return True
+
+    def _added(self, slot: _Slot) -> _Slot | None:
+        """The passage at a place of its own, None where there is none or the tokens do not suffice."""
+        if len(self.slots) >= self.options.most:
+            return None
+        if slot.rank not in self.counted:
+            self.counted[slot.rank] = self._count(slot.extract.text)
+        if not self._spend(slot, self.counted[slot.rank]):
+            return None
+        self.slots[slot.rank] = slot
+        if slot.document is not None:
+            self.of_document.setdefault(slot.document, []).append(slot)
+        return slot
+
+    def _merged(self, slot: _Slot) -> _Slot | None:
+        """The first of the shown passages of the same document that a passage overlaps, merged with it and the others.
+
+        None where it overlaps none, or the tokens do not suffice.
+        """
+        extract, met, rest = slot.extract, [], list(self.of_document.get(slot.document, ()))
+        while found := next(((one, both) for one in rest if (both := joined(extract, one.extract))), None):
+            met.append(found[0])
+            rest.remove(found[0])
+            extract = found[1]
+        if not met:
+            return None
+        ranks = list(self.slots)
+        first, *others = sorted(met, key=lambda one: ranks.index(one.rank))
+        if not self._spend(first, self._count(extract.text), freed=sum(one.tokens for one in others)):
+            return None
+        first.extract = extract
+        for one in others:
+            first.copies |= {**one.copies, one.rank: ("merged", 1.0)}
+            del self.slots[one.rank]
+            self.of_document[slot.document].remove(one)
+        return first
+
+    def _list_copies(self, slot: _Slot, group: Group) -> None:
+        """List all that a passage stands for when it is shown for a group: those groups wait no longer."""
+        rank = slot.rank
+        within = [group.shown] if rank in self.inside.get(group.shown, ()) else []
+        holders = [rank, *within]
+        within += [one for holder in holders for one in self.holds.get(holder, ()) if one in self.waiting]
+        for shown in dict.fromkeys([group.shown, rank, *within]):
+            part = self.waiting.pop(shown, None)
+            if part is not None:
+                alike = part.others(rank) if rank in part.members else part.members
+                slot.copies |= {one: ("similar", similarity) for one, similarity in alike.items()}
+        slot.copies |= dict.fromkeys(within, ("contained", 1.0))
+
+    def _merge_copies(self, slot: _Slot) -> None:
+        """Add what near-duplicates of the same document hold beyond the passage that stands for them."""
+        if slot.document is None:
+            return
+        for rank, (relation, _) in slot.copies.items():
+            if relation == "similar" and self.given.document(rank) == slot.document:
+                both = joined(slot.extract, self.given.extract(rank))
+                if both is not None and self._spend(slot, self._count(both.text)):
+                    slot.extract = both
+                    slot.copies[rank] = ("merged", 1.0)
+
+    def _spend(self, slot: _Slot, tokens: int, freed: int = 0) -> bool:
+        """Let a slot have so many tokens instead of those that it has, if there are as many."""
+        spent = self.spent + tokens - slot.tokens - freed
+        if self.options.max_tokens is not None and spent > self.options.max_tokens:
+            return False
+        self.spent, slot.tokens = spent, tokens
+        return True
+
+    def _count(self, text: str) -> int:
+        return 0 if self.options.max_tokens is None else self.options.count_tokens(text)
+
+    def _passage(self, slot: _Slot) -> Passage:
+        given, rank, span = self.given, slot.rank, slot.extract
+        best = min([rank, *slot.copies])
+        copies = tuple(
+            Copy(given.hits[one], one, given.id(one), given.source(one), relation, similarity)
+            for one, (relation, similarity) in sorted(slot.copies.items())
+        )
+        tokens = None if self.options.max_tokens is None else slot.tokens
+        return Passage(
+            given.hits[rank],
+            rank,
+            span.text,
+            given.id(rank),
+            given.source(rank),
+            given.scores[best],
+            given.hits[best],
+            copies,
+            span.start,
+            span.end,
+            tokens,
+        )

@@ -1,0 +1,101 @@
+"""The filter of LangChain, in LangChain: `make test-third-parties` installs it and runs this."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ndd_search.indexing.ingest import sketch_fields
+from tests.engines.find import Engine
+from tests.integrations.texts import BUDGET, FINAL, REPORT, STEEL, STEEL_AGAIN
+
+WHERE = "run `make test-third-parties`"
+documents = pytest.importorskip("langchain_core.documents", reason=WHERE)
+retrievers = pytest.importorskip("langchain_core.retrievers", reason=WHERE)
+pydantic = pytest.importorskip("pydantic", reason=WHERE)
+
+from ndd_search.integrations.langchain import NearDuplicateFilter  # noqa: E402 - needs what was looked for above
+
+
+def document(text: str, id: str | None = None, **metadata: Any) -> Any:
+    return documents.Document(page_content=text, id=id, metadata=metadata)
+
+
+FOUND = [
+    document(STEEL, "1", source="a.html", date="2024-01-01"),
+    document(FINAL, "2", source="b.html"),
+    document(STEEL_AGAIN, "3", source="c.html", date="2024-02-01"),
+    document(REPORT, "4", source="d.html"),
+    document(BUDGET, "5", source="e.html"),
+]
+
+
+class Fixed(retrievers.BaseRetriever):  # type: ignore[name-defined,misc]
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Any]:
+        return list(FOUND)
+
+
+def test_a_compression_retriever_shows_different_documents_and_what_they_stand_for() -> None:
+    classic = pytest.importorskip("langchain_classic.retrievers", reason=WHERE)
+    retriever = classic.ContextualCompressionRetriever(
+        base_compressor=NearDuplicateFilter(size=3), base_retriever=Fixed()
+    )
+    found = retriever.invoke("emissions")
+    assert [one.page_content for one in found] == [STEEL, REPORT, BUDGET]
+    (copy,) = found[0].metadata["near_duplicates"]
+    assert (copy["id"], copy["source"], copy["relation"]) == ("3", "c.html", "similar")
+    assert [one["id"] for one in found[1].metadata["near_duplicates"]] == ["2"]
+    assert asyncio.run(retriever.ainvoke("emissions")) == found
+
+
+def test_a_document_that_stands_for_nothing_else_is_the_one_that_was_found() -> None:
+    before = [one.model_copy(deep=True) for one in FOUND]
+    assert NearDuplicateFilter().compress_documents(FOUND, "")[-1] is FOUND[-1]
+    assert before == FOUND
+
+
+def test_settings_name_fields_of_the_metadata() -> None:
+    newest = NearDuplicateFilter(keep=["newest:date"], max_tokens=65)
+    assert [one.id for one in newest.compress_documents(FOUND, "")] == ["3", "2"]
+    apart = NearDuplicateFilter(guards={"must_match": ["date"]}, contained=False)
+    assert apart.compress_documents(FOUND, "") == FOUND
+
+
+def test_chunks_of_one_file_are_merged() -> None:
+    text = f"{STEEL} {FINAL} {BUDGET}"
+    chunks = [document(text[at : at + 200], source="a.txt", start_index=at, ndd={}) for at in (0, 150)]
+    (merged,) = NearDuplicateFilter(merge=True).compress_documents(chunks[::-1], "")
+    assert merged.page_content == text[:350]
+    assert merged.metadata["start_index"] == 0
+    assert "ndd" not in merged.metadata
+
+
+def test_before_indexing_all_different_documents_are_kept_with_their_sketches() -> None:
+    many = [document(f"{word} " * 12) for word in "abcdefghijkl"]
+    kept = NearDuplicateFilter(size=1, store_sketches=True).transform_documents([*many, *many])
+    assert [one.page_content for one in kept] == [one.page_content for one in many]
+    assert kept[0].metadata["ndd"] == sketch_fields({"text": kept[0].page_content}, ["text"])["ndd"]
+    assert NearDuplicateFilter().compress_documents(kept, "") == kept[:10]
+
+
+@pytest.mark.parametrize("settings", [{"size": -1}, {"min_similarity": 2}, {"recipe": "w"}, {"keep": ["best"]}])
+def test_a_wrong_setting_is_refused_when_it_is_made(settings: Any) -> None:
+    with pytest.raises(pydantic.ValidationError):
+        NearDuplicateFilter(**settings)
+
+
+def test_over_elasticsearchs_own_retriever(engine: Engine, index: str) -> None:
+    """The retriever of langchain-elasticsearch finds, and the filter shows what is different."""
+    elastic = pytest.importorskip("langchain_elasticsearch", reason=WHERE)
+    if engine.family != "elasticsearch":
+        pytest.skip("a retriever of Elasticsearch")
+    with engine.client() as client:
+        for place, one in enumerate(FOUND):
+            client.index(index=index, id=str(place), document={"body": one.page_content}, refresh=True)
+        wide = elastic.ElasticsearchRetriever(
+            index_name=index, body_func=lambda query: {"size": 50}, content_field="body", client=client
+        )
+        found = NearDuplicateFilter(size=3).compress_documents(wide.invoke("all"), "all")
+    assert len(found) == 3
+    listed = [copy["id"] for one in found for copy in one.metadata.get("near_duplicates", ())]
+    assert sorted([one.metadata["_id"] for one in found] + listed) == ["0", "1", "2", "3", "4"]
