@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import BaseModel, Field, model_validator
-
+from ndd_search.errors import importing
 from ndd_search.integrations.options import PassageOptions, count_words, in_metadata, passage_options
+
+with importing("pydantic", "the filters for LangChain and LlamaIndex", "pydantic", "langchain"):
+    from pydantic import BaseModel, Field, model_validator
 
 
 class PassageSettings(BaseModel):
