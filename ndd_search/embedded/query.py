@@ -14,9 +14,11 @@ from itertools import islice
 from math import inf, nextafter
 from typing import Any
 
-import tantivy
-
 from ndd_search.embedded.stored import searchable
+from ndd_search.errors import importing
+
+with importing("tantivy", "the embedded index", "tantivy", "embedded"):
+    import tantivy
 
 MOST_WORDS = 1024  # different words of a query that are searched, as in Lucene
 _LONGEST, _DEEPEST = 2000, 50  # characters and parentheses of a parsed query: the parser recurses

@@ -9,17 +9,20 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import tantivy
 
 from ndd_search.documents import text_of, value_of
 from ndd_search.embedded.folder import engine_errors
 from ndd_search.embedded.order import Sort, marked
 from ndd_search.embedded.stored import StoredHit, document_of, searchable
+from ndd_search.errors import importing
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.page import Fetch, Fetched
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Lack, Sketch
 from ndd_search.text.numbers import number_signature
+
+with importing("tantivy", "the embedded index", "tantivy", "embedded"):
+    import tantivy
 
 _PASSAGE = 200  # characters of a passage around the matched words
 
