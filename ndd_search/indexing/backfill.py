@@ -199,7 +199,7 @@ class Backfill:
         other = "choose another name: --field"
         for path in mapping.get("runtime", {}):
             if path.partition(".")[0] in (where.name, where.keys):
-                return f"it has a runtime field {path} of its own; {other}"
+                return f"it has a runtime field {path} that is not a sketch; {other}"
         names = [where.name, where.keys] if self.keys else [where.name]
         unmapped = [name for name in names if name not in mapping.get("properties", {})]
         if not unmapped or str(mapping.get("dynamic", "true")).lower() in ("true", "strict"):
