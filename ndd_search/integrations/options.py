@@ -36,7 +36,7 @@ class PassageOptions:
                   only where `keep` is not set, for it says which of them is shown.
     merge:        make overlapping passages of one document one passage.
     recipe:       how texts are sketched, and of which stored sketches are used; or its id.
-    common:       as in `ndd_search.collapse`: True, False or a table of common values.
+    frequency_table: as in `ndd_search.collapse`: True, False or a FrequencyTable.
     collapse:     which pairs are near-duplicates, and which of them is shown.
     """
 

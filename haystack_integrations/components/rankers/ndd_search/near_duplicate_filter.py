@@ -57,7 +57,7 @@ class NearDuplicateFilter:
             "contained": contained,
             "merge": merge,
             "recipe": recipe,
-            "common": frequency_table,
+            "frequency_table": frequency_table,
         }
         self.count_tokens = count_tokens
         self.guards = dict(guards or {})
