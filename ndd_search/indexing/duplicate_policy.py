@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.run_memory import Copies, LookUp, Original, Recent, Write, Written
-from ndd_search.writing.sketcher import Sketcher
+from ndd_search.writing.add_sketches import Sketcher
 
 logger = logging.getLogger("ndd_search")
 

@@ -32,8 +32,8 @@ from ndd_search.indexing.run_memory import Write
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketch
-from ndd_search.writing.actions import open_action
-from ndd_search.writing.sketcher import Fields, IngestReport, Sketcher
+from ndd_search.writing.add_sketches import Fields, IngestReport, Sketcher
+from ndd_search.writing.bulk_actions import open_action
 
 
 def sketch_fields(

@@ -11,7 +11,7 @@ import numpy as np
 
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.sketching.sketches import Sketch
-from ndd_search.writing.actions import Action
+from ndd_search.writing.bulk_actions import Action
 
 _VERSIONED = {"version", "_version", "if_seq_no", "_if_seq_no"}  # a write with one of these options cannot be repeated
 

@@ -17,13 +17,7 @@ from typing import Any
 from ndd_search.collapse_options import CollapseOptions, Strategy, collapse_options
 from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.middleware.learned import LearnedOfCaller, LearnedOfTarget
-from ndd_search.middleware.page_memory import Moment
-from ndd_search.middleware.round_trips import RoundTrips, Waiting, trouble
-from ndd_search.middleware.sampling import LISTED, sample_frequency_table, table_of
-from ndd_search.middleware.settings import Settings
-from ndd_search.middleware.state import State
-from ndd_search.middleware.strategies import (
+from ndd_search.middleware.fetch_strategies import (
     DoesNotFit,
     Seen,
     documents_of,
@@ -33,10 +27,17 @@ from ndd_search.middleware.strategies import (
     sketches_only,
     strategy_of,
 )
+from ndd_search.middleware.learned import LearnedOfCaller, LearnedOfTarget
+from ndd_search.middleware.page_memory import Moment
+from ndd_search.middleware.sampling import LISTED, sample_frequency_table, table_of
+from ndd_search.middleware.sending import RoundTrips, Waiting, trouble
+from ndd_search.middleware.settings import Settings
+from ndd_search.middleware.state import State
 from ndd_search.middleware.unsketched import has_sketches, look_for_sketches, peeked, saw_a_sketch
 from ndd_search.paging.cache import cache_key
+from ndd_search.paging.fetching import Fetch, next_fetch
 from ndd_search.paging.keep import fields_of
-from ndd_search.paging.page import Fetch, Page, next_fetch, slice_page
+from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import (
     Answer,

@@ -16,8 +16,8 @@ from typing import Any, Self, Unpack
 from ndd_search.middleware.conversation import Conversation, conversation
 from ndd_search.middleware.msearch import MultiConversation, multi_conversation
 from ndd_search.middleware.page_memory import indexes_written
-from ndd_search.middleware.round_trips import Wait
 from ndd_search.middleware.scope import surrounding
+from ndd_search.middleware.sending import Wait
 from ndd_search.middleware.settings import Settings, WrapSettings, settings_of
 from ndd_search.paging.cache import SingleFlight
 from ndd_search.rest.answers import Answer

@@ -14,7 +14,7 @@ from typing import Any
 from cachetools import LRUCache
 
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.middleware.strategies import Seen
+from ndd_search.middleware.fetch_strategies import Seen
 from ndd_search.paging.cache import cache_key
 
 MAX_RESULT_WINDOW = 10_000  # the engines' default

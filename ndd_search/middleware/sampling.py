@@ -13,7 +13,7 @@ from http import HTTPStatus
 
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.middleware.learned import Counted, View
-from ndd_search.middleware.round_trips import LATE, RoundTrips, trouble
+from ndd_search.middleware.sending import LATE, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.rest.answers import Answer, window_limit
 from ndd_search.rest.request import SAMPLE, Reading, Request, Search, sample, sample_head

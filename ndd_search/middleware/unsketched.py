@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from http import HTTPStatus
 
-from ndd_search.middleware.round_trips import RoundTrips
+from ndd_search.middleware.sending import RoundTrips
 from ndd_search.middleware.settings import Settings
 from ndd_search.rest.answers import Answer, Hit
 from ndd_search.rest.request import Reading, Request, Search, any_sketch, peek

@@ -16,7 +16,8 @@ from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument, InvalidSketch
 from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.paging.page import Fetch, Fetched, Page, fetch_until_full, run, slice_page
+from ndd_search.paging.fetching import Fetch, Fetched, fetch_until_full, run
+from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import checked_sketch

@@ -1,29 +1,23 @@
-"""Pages of the deduplicated stream, and the generator that fetches hits until a page is full. Nothing here does I/O.
+"""Pages of the deduplicated stream. Nothing here does I/O.
 
-    stream = Stream()
-    flow = fetch_until_full(stream, start, size, reader, options)  # yields Fetch, is sent Fetched, returns the stream
-    page = slice_page(stream, start, size, reader, options)
-
-How many hits a page examines depends on the request alone: its first window, doubled until the page is full. So a page
-of a longer, cached stream is the page that a first request would have returned.
+page = slice_page(stream, start, size, reader, options)  # of a stream that fetching.fetch_until_full has filled
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import telling_shingles
 from ndd_search.paging.explain import Explanation, explain
+from ndd_search.paging.fetching import first_window, window_for
 from ndd_search.paging.keep import fields_of, order_of_preference
 from ndd_search.paging.stream import Reader, Stream
 from ndd_search.sketching.estimates import estimated_shingles
@@ -31,22 +25,6 @@ from ndd_search.sketching.estimates import estimated_shingles
 log = logging.getLogger("ndd_search")
 
 _FORM = 6  # so many different short texts in one group may be entries of one form
-
-
-@dataclass(frozen=True)
-class Fetch:
-    """A request for `size` hits of the engine's list, from rank `start` on."""
-
-    start: int
-    size: int
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """The answer to a Fetch. Fewer hits than requested mean that the engine has no more. total: matches, if known."""
-
-    hits: Sequence[Any]
-    total: int | None = None
 
 
 @dataclass(frozen=True)
@@ -190,32 +168,16 @@ class Page:
         return explain(self._stream, rank, self._reader, self._options)
 
 
-def fetch_until_full(
-    stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions
-) -> Generator[Fetch, Fetched, Stream]:
-    """Fetch until the page [start, start + size) is full, the engine has no more hits, or max_window is reached."""
-    while (request := next_fetch(stream, start, size, options)) is not None:
-        fetched = yield request
-        stream = stream.extend(fetched.hits, request.size, reader, options, total=fetched.total)
-    return stream
-
-
-def next_fetch(stream: Stream, start: int, size: int, options: CollapseOptions) -> Fetch | None:
-    """Return the next fetch, None when the stream holds the page [start, start + size)."""
-    asked = _window(stream, start + size, options) - stream.fetched
-    return None if stream.exhausted or asked <= 0 else Fetch(stream.fetched, asked)
-
-
 def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions) -> Page:
     """Return the page [start, start + size) of a stream; a stream that is too short gives a shorter page."""
     began = perf_counter()
-    window = min(_window(stream, start + size, options), stream.fetched)
+    window = min(window_for(stream, start + size, options), stream.fetched)
     examined = stream.examined(window)
     layout = _Layout(stream, examined, options)
     over = stream.exhausted and examined == len(stream.hits)
     places = layout.places(everything=over or window >= options.max_window)
     groups = tuple(layout.group(place, reader) for place in places[start : start + size])
-    before = stream.examined(_window(stream, start, options)) if start else 0
+    before = stream.examined(window_for(stream, start, options)) if start else 0
     kept = examined if options.mode in ("annotate", "demote") else len(layout.slots)
     info = Info(
         examined=examined,
@@ -232,17 +194,6 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
         took=perf_counter() - began,
     )
     return Page(groups, info, stream, reader, options)
-
-
-def run(flow: Generator[Fetch, Fetched, Stream], fetch: Callable[[Fetch], Fetched]) -> Stream:
-    """Run a generator of `fetch_until_full` with a function that fetches, and return the stream."""
-    try:
-        request = next(flow)
-        while True:
-            request = flow.send(fetch(request))
-    except StopIteration as finished:
-        stream: Stream = finished.value
-        return stream
 
 
 class _Layout:
@@ -361,30 +312,6 @@ def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions
 @lru_cache(1024)
 def _log_once(sentence: str) -> None:
     log.warning(sentence)
-
-
-def first_window(wanted: int, options: CollapseOptions) -> int:
-    """Return the first of the windows (window, 2 * window, ... max_window) with `wanted` hits, or the last."""
-    window = options.window
-    while window < min(wanted, options.max_window):
-        window *= 2
-    return min(window, options.max_window)
-
-
-def _window(stream: Stream, wanted: int, options: CollapseOptions) -> int:
-    """Return the first window that gives `wanted` places, or the next window to fetch."""
-    window = first_window(wanted, options)
-    while window <= stream.fetched and window < options.max_window and _places(stream, window, options) < wanted:
-        window = first_window(window + 1, options)
-    return window
-
-
-def _places(stream: Stream, window: int, options: CollapseOptions) -> int:
-    """Return how many places the stream has within a window."""
-    leader = stream.leader[: stream.examined(window)]
-    if options.mode == "annotate":
-        return len(leader)
-    return int(np.minimum(np.bincount(leader), options.max_per_group).sum()) if len(leader) else 0
 
 
 def _unique(groups: int, examined: int, total: int | None, exhausted: bool) -> UniqueEstimate | None:

@@ -17,8 +17,8 @@ from urllib.parse import unquote
 
 from ndd_search.recipe import Recipe
 from ndd_search.rest.request import Request
-from ndd_search.writing.actions import open_action
-from ndd_search.writing.sketcher import Sketcher
+from ndd_search.writing.add_sketches import Sketcher
+from ndd_search.writing.bulk_actions import open_action
 
 _ONE = re.compile(r"/(?P<index>[^/]+)/(?P<kind>_doc|_create|_update)(?:/(?P<id>[^/]+))?/?")
 _BULK = re.compile(r"(?:/(?P<index>[^/]+))?/_bulk/?")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from time import perf_counter
 
-from ndd_search.middleware.strategies import together
+from ndd_search.middleware.fetch_strategies import together
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions, Strategy
-from ndd_search.paging.page import Fetch
+from ndd_search.paging.fetching import Fetch
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import Hit
 from ndd_search.rest.request import Reading, Request, Search, widened

@@ -15,7 +15,7 @@ from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField, are_keys, is_sketch_object
 from ndd_search.sketching.sketches import Sketch, sketch
 from ndd_search.text.numbers import number_signature
-from ndd_search.writing.actions import Action, touches
+from ndd_search.writing.bulk_actions import Action, touches
 
 logger = logging.getLogger("ndd_search")
 
