@@ -2,7 +2,7 @@
 
 An exception of the client is thrown into the generator where its request was yielded. On the first request it passes
 through unchanged. Later it ends the fetching of hits, and the caller gets the page made of the hits fetched so far.
-`strategies` decides how hits are fetched. If the chosen strategy fails, the search starts again in one phase.
+`fetch_strategies` decides how hits are fetched. If the chosen strategy fails, the search starts again in one phase.
 """
 
 from __future__ import annotations
