@@ -447,9 +447,11 @@ class _Read(NamedTuple):
 def _stream_of(plain: dict[str, Any], arrays: memoryview) -> Stream:
     """Restore the stream that Index._remember wrote. Raises one of UNREADABLE for anything else."""
     stream = stream_of(plain, arrays)
-    hits = [StoredHit(*hit) for hit in stream.hits]
-    sketches = [sketch.astype("<i4").tobytes() for sketch in stream.sketches]
-    return replace(stream, hits=tuple(hit._replace(sketch=raw) for hit, raw in zip(hits, sketches, strict=True)))
+    hits = tuple(
+        StoredHit(id, score, sketch.astype("<i4", copy=False).tobytes(), segment, number)
+        for (id, score, _, segment, number), sketch in zip(stream.hits, stream.sketches, strict=True)
+    )
+    return replace(stream, hits=hits)
 
 
 def _analyzer(language: str) -> tantivy.TextAnalyzer:
