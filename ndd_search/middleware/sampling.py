@@ -37,16 +37,23 @@ def sample_frequency_table(search: Search, settings: Settings, reading: Reading,
 
     A failure is retried after a minute; until then the caller's former table is used, if there is one.
     """
-    known, now = settings.known, settings.clock()
-    caller = known.of_caller(search.target_of_caller)
-    table = known.table(search.target, caller.table)
-    if (table is not None and now < table.until) or now < caller.count_again:
+    known = settings.known
+    if _needs_no_count(search, settings) or not known.may_count(
+        search.target, search.target_of_caller, settings.clock()
+    ):
         return
-    if known.may_count(search.target, search.target_of_caller, now):
-        try:
+    try:
+        if not _needs_no_count(search, settings):  # another search may have counted it between the two lines above
             yield from _Count(search, settings, reading, round_trips).take_over_or_count()
-        finally:
-            known.has_counted(search.target)
+    finally:
+        known.has_counted(search.target)
+
+
+def _needs_no_count(search: Search, settings: Settings) -> bool:
+    """Return whether the caller needs no count now: its table is fresh, or its last count failed recently."""
+    now, caller = settings.clock(), settings.known.of_caller(search.target_of_caller)
+    table = settings.known.table(search.target, caller.table)
+    return (table is not None and now < table.until) or now < caller.count_again
 
 
 class _Count:

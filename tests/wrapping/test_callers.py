@@ -219,6 +219,28 @@ def test_first_searches_at_once_ask_for_one_sample(forms: str, connect: Connect,
     assert {(len(ids(answer)), answer["ndd"]["hidden"]) for answer in answers} == {(5, 0)}
 
 
+def test_a_search_counts_no_sample_that_another_has_counted_just_before(
+    forms: str, connect: Connect, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other search begins and ends after this one found no table, and before this one is allowed to count."""
+    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, window=100))
+    if caller.asynchronous:
+        pytest.skip("the searches of one event loop cannot come between the two")
+    known, pending = settings_of(caller).known, [1]
+    may_count = known.may_count
+
+    def late(*about: Any) -> bool:
+        if pending:
+            pending.clear()
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(caller.search, index=forms, body={**SEARCH, "size": 4}).result()
+        return may_count(*about)
+
+    monkeypatch.setattr(known, "may_count", late)
+    caller.search(index=forms, body=SEARCH)
+    assert (len(counts(proxy)), len(probes(proxy))) == (1, 0)
+
+
 def test_the_others_go_on_while_one_search_counts(forms: str, connect: Connect, proxy: Proxy) -> None:
     """The one that counts is held until another is done: its page is made from its own list of hits."""
     sampling, go_on = Event(), Event()
