@@ -15,7 +15,8 @@ SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fr
 SANITIZED_BUILD = rm -rf build && CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized . && rm -rf build/lib* build/temp*
 SANITIZED = NDD_TEST_EXAMPLES=large ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized \
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
-PIP_INSTALL = bin/python -m pip install --quiet --disable-pip-version-check --editable
+# uv installs several times faster than pip. Without --reinstall-package it would not build the core again.
+INSTALL = $(@D)/bin/uv pip install --quiet --reinstall-package ndd-search --python $(@D)/bin/python
 
 .PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz bench bench-check lint clean
 
@@ -40,7 +41,7 @@ test-minimum: $(MINIMUM)/installed  ## the tests without servers, on the oldest 
 	$(MINIMUM)/bin/python -m pytest $(PARALLEL) -m "not engine" $(ARGS)
 
 test-bare: | $(BARE)/bin/python  ## an installation without extras: every module imports or names its extra, a list is collapsed
-	$(BARE)/bin/python -m pip install --quiet --disable-pip-version-check .
+	$(BARE)/bin/uv pip install --quiet --reinstall-package ndd-search --python $(BARE)/bin/python .
 	$(BARE)/bin/python -P -W error tests/bare.py
 
 sanitize: $(VENV)/dev-installed  ## the tests of the native core under the sanitizers of gcc, with more random pages
@@ -70,31 +71,30 @@ clean:
 
 # A stamp file newer than pyproject.toml means that its dependencies are installed and the native core is built.
 $(VENV)/demo-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
-	$(VENV)/$(PIP_INSTALL) ".[embedded,html,stem,cli]"
+	$(INSTALL) --editable ".[embedded,html,stem,cli]"
 	@touch $@
 
 $(VENV)/dev-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
-	$(VENV)/$(PIP_INSTALL) ".[dev]"
+	$(INSTALL) --editable ".[dev]"
 	@touch $@
 
 $(VENV)/bench-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
-	$(VENV)/$(PIP_INSTALL) ".[bench]"
+	$(INSTALL) --editable ".[bench]"
 	@touch $@
 
 $(OLDER)/dev-installed: pyproject.toml $(CORE) | $(OLDER)/bin/python
-	$(OLDER)/$(PIP_INSTALL) ".[test]" "elasticsearch[async]<9" "opensearch-py[async]<3"
+	$(INSTALL) --editable ".[test]" "elasticsearch[async]<9" "opensearch-py[async]<3"
 	@touch $@
 
 $(MINIMUM)/installed: pyproject.toml $(CORE) | $(MINIMUM)/bin/python
-	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check uv
-	$(MINIMUM)/bin/uv pip install --quiet --python $(MINIMUM)/bin/python --resolution lowest-direct --editable ".[test]"
+	$(INSTALL) --resolution lowest-direct --editable ".[test]"
 	@touch $@
 
 $(THIRD)/dev-installed: pyproject.toml | $(THIRD)/bin/python
-	$(THIRD)/$(PIP_INSTALL) ".[test,langchain,llamaindex,haystack]" "elasticsearch[async]<9" \
+	$(INSTALL) --editable ".[test,langchain,llamaindex,haystack]" "elasticsearch[async]<9" \
 		langchain-classic langchain-elasticsearch llama-index-vector-stores-elasticsearch \
 		elasticsearch-haystack opensearch-haystack
 	@touch $@
 
 %/bin/python:
-	$(PYTHON) -m venv $* || { rm -rf $*; exit 1; }
+	{ $(PYTHON) -m venv $* && $@ -m pip install --quiet --disable-pip-version-check uv; } || { rm -rf $*; exit 1; }
