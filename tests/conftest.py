@@ -1,6 +1,7 @@
 """Fixtures for tests against real servers (see tests/engines), and switches in the environment.
 
 NDD_TEST_WITHOUT_CORE=1: without the native core. NDD_TEST_EXAMPLES=large: six times as many examples per property.
+NDD_TEST_LONG=1: every test with both kinds of client, and longer soaks.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ hypothesis.settings.register_profile("small", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("large", max_examples=300, deadline=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("NDD_TEST_EXAMPLES", "small"))
 
+LONG = bool(os.environ.get("NDD_TEST_LONG"))
+# Tests of code that both kinds of client share run with one kind per server: each major version of each client library
+# is tested, and each of the two libraries with both kinds.
+KIND = {"elasticsearch9": "sync", "elasticsearch8": "async", "opensearch3": "async", "opensearch2": "sync"}
 REQUIRED = "NDD_TEST_REQUIRE_ENGINES"
 report = pytest.StashKey[dict[str, str]]()  # of each server, where it came from
 
@@ -34,10 +39,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by marker
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "engine" in getattr(item, "fixturenames", ()):
             item.add_marker("engine")
+    if not LONG:
+        config.hook.pytest_deselected(items=[item for item in items if _has_the_other_kind(item)])
+        items[:] = [item for item in items if not _has_the_other_kind(item)]
+
+
+def _has_the_other_kind(item: pytest.Item) -> bool:
+    """Return whether a test that needs one kind of client has the kind that its server is not tested with."""
+    if item.get_closest_marker("one_kind_of_client") is None or not hasattr(item, "callspec"):
+        return False
+    parameters = item.callspec.params
+    kinds = [parameters["connect"], KIND[parameters["engine"]]] if {"connect", "engine"} <= parameters.keys() else []
+    return len(set(kinds)) > 1
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -25,6 +25,8 @@ from tests.wrapping.test_learning import samples
 from tests.wrapping.test_left_alone import wire
 from tests.wrapping.test_searches import MATCH
 
+pytestmark = pytest.mark.one_kind_of_client
+
 FORMS = 150
 AT_ONCE = 200
 NOTHING = {"query": {"match": {"body": "nosuchword"}}}

@@ -17,6 +17,8 @@ from tests.wrapping.conftest import Caller, Connect, Library, bulk
 from tests.wrapping.library import actions, mapping
 from tests.wrapping.test_searches import MATCH
 
+pytestmark = pytest.mark.one_kind_of_client
+
 INNER: dict[str, Any] = {"name": "more", "size": 3, "sort": ["price"]}
 
 

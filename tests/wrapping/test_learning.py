@@ -21,6 +21,8 @@ from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
 
+pytestmark = pytest.mark.one_kind_of_client
+
 STRATEGIES = ("one_phase", "two_phase", "one_trip", "auto")
 
 

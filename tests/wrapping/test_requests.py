@@ -18,6 +18,8 @@ from tests.wrapping.library import actions, documents, expected, mapping
 from tests.wrapping.proxy import Proxy
 from tests.wrapping.test_searches import MATCH, as_plain, copies, pages
 
+pytestmark = pytest.mark.one_kind_of_client
+
 SKETCH = {"_source": {"excludes": ["ndd"]}}
 STRATEGIES = ("one_phase", "two_phase", "one_trip")
 

@@ -19,6 +19,8 @@ from tests.wrapping.test_faults import LATER, after_the_first
 from tests.wrapping.test_requests import FETCHES
 from tests.wrapping.test_searches import MATCH, copies
 
+pytestmark = pytest.mark.one_kind_of_client
+
 STRATEGIES = ("one_phase", "two_phase", "one_trip")
 PAGE = {"query": MATCH, "size": 10}  # copies of its hits are all over the window of 100
 

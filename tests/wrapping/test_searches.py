@@ -10,6 +10,8 @@ from ndd_search.sketching.estimates import standard_error
 from tests.wrapping.conftest import Caller, Connect, Library
 from tests.wrapping.library import BAR, DIMENSIONS, RECIPE, documents, expected, jaccard
 
+pytestmark = pytest.mark.one_kind_of_client
+
 MATCH = {"match": {"body": "market"}}
 NEAR = {"field": "vector", "query_vector": [1.0] * DIMENSIONS, "k": 200, "num_candidates": 200}
 AFTER = {"range": {"price": {"gte": 8}}}

@@ -14,6 +14,8 @@ from tests.wrapping.conftest import Caller, Library, bulk
 from tests.wrapping.library import BAR, RECIPE, actions, documents, expected
 from tests.wrapping.test_searches import MATCH, pages
 
+pytestmark = pytest.mark.one_kind_of_client
+
 
 @pytest.fixture
 def stream(engine: Engine) -> Iterator[str]:

@@ -18,6 +18,8 @@ from tests.wrapping.library import mapping
 from tests.wrapping.pair import Outcome, Pair
 from tests.wrapping.recorder import HIT, NO_HITS, Received, Reply
 
+pytestmark = pytest.mark.one_kind_of_client
+
 MATCH = {"match": {"body": "common"}}
 SKETCHED = {**HIT, "_source": {"body": "x"}, "fields": {"ndd.sketch": [1, 2], "ndd.recipe": ["w3-k64-v1"]}}
 
