@@ -54,7 +54,11 @@ def fill(client: Any, index: str, documents: Sequence[dict[str, Any]], **action:
 def test_an_index_filled_without_us_gets_all_its_sketches_and_a_second_run_does_nothing(
     engine: Engine, index: str
 ) -> None:
-    documents = [*read("xquad_pages")[:2_000], {"id": "without-text", "lang": "en"}, {"id": "null", "title": None, "text": []}]
+    documents = [
+        *read("xquad_pages")[:2_000],
+        {"id": "without-text", "lang": "en"},
+        {"id": "null", "title": None, "text": []},
+    ]
     with engine.client() as client:
         client.indices.create(index=index, body={"settings": {"number_of_shards": 3}})
         fill(client, index, documents)
