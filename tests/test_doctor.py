@@ -11,6 +11,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.errors import IndexUnusable
+from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version, in_a_template
 from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.templates import mapping_properties
@@ -99,6 +100,22 @@ def test_documents_without_a_sketch_stale_ones_other_recipes_and_wrong_ones_are_
     assert "other recipes (w3-k128-v1)" in "\n".join(told(diagnosis, "note"))
     assert diagnosis.figures is not None
     assert diagnosis.figures.recipes == {"w3-k64-v1": 2, "w3-k128-v1": 1, "stale": 1, NONE: 1}
+
+
+def test_keys_that_an_update_without_keys_left_behind_are_told(engine: Engine, index: str) -> None:
+    before, after = ({"id": "1", "text": text} for text in (TEXT, f"{TEXT} Other ministers did not."))
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
+        fill(client, index, [sketch_fields(before, FIELDS, keys=8)])
+        assert "keys of another text" not in "\n".join(
+            told(Doctor(index=index, fields=FIELDS).examine(client), "warning")
+        )
+        client.update(index=index, id="1", body={"doc": sketch_fields(after, FIELDS)}, refresh=True)
+        diagnosis = Doctor(index=index, fields=FIELDS).examine(client)
+        assert "100.0% of 1 sampled documents have keys of another text" in "\n".join(told(diagnosis, "warning"))
+        Backfill(index=index, fields=FIELDS, recheck=True).run(client)
+        client.indices.refresh(index=index)
+        assert Doctor(index=index, fields=FIELDS).examine(client).figures.wrong_keys == 0  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

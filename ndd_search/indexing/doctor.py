@@ -23,7 +23,7 @@ from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.rows import rows_of
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import STALE, SketchField
+from ndd_search.sketching.field import STALE, SketchField, are_keys, keys_of, listed
 from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
 
 BARS: tuple[Setting, ...] = ("auto", 0.5, 0.7, 0.8, 0.9)
@@ -46,6 +46,7 @@ class Figures:
     average_length: average number of values in their sketches.
     short:          share of them with too few shingles to resemble any but an identical text.
     wrong:          share of them whose sketch is not that of their text; None if the source fields are unknown.
+    wrong_keys:     share of them whose keys are not those of their sketch.
     hidden:         for each min_similarity, the share of hits of the sample queries that would be listed under another.
     queries, hits:  number of sample queries, and of their hits.
     templated:      number of hits that "auto" would list under another and that differ from it in a slot of a template.
@@ -58,6 +59,7 @@ class Figures:
     average_length: float = 0.0
     short: float = 0.0
     wrong: float | None = None
+    wrong_keys: float = 0.0
     hidden: Mapping[str, float] = dataclasses.field(default_factory=dict)
     queries: int = 0
     hits: int = 0
@@ -155,10 +157,14 @@ class Doctor:
             what = f"{figures.wrong:.1%} of {figures.sampled} sampled sketches are not of the text in {self.fields}"
             remedy = f"{run} --recheck, and let updates go through ndd.with_sketches; or give the right --fields"
             yield Finding("warning", "sample", what, remedy)
+        if figures.wrong_keys:
+            what = f"{figures.wrong_keys:.1%} of {figures.sampled} sampled documents have keys of another text"
+            remedy = f"{run} --recheck, and write with keys=... wherever texts change"
+            yield Finding("warning", "sample", what, remedy)
         if figures.templated:
-            listed = round(figures.hidden[str(BARS[0])] * figures.hits)
+            hits_listed = round(figures.hidden[str(BARS[0])] * figures.hits)
             what = (
-                f"{figures.templated:,} of {listed:,} hits that would be listed under another differ from it only "
+                f"{figures.templated:,} of {hits_listed:,} hits that would be listed under another differ from it only "
                 "in a few words at the same place: short texts of one template"
             )
             remedy = (
@@ -195,6 +201,7 @@ class Doctor:
             average_length=float(lengths.mean()),
             short=float((lengths < CollapseOptions().min_shingles).mean()),
             wrong=self._wrong(texts, sketches) if texts else None,
+            wrong_keys=self._wrong_keys(sample, sketches),
             hidden=hidden,
             queries=len(queries if self.queries else queries[:_QUERIES]),
             hits=hits,
@@ -218,7 +225,7 @@ class Doctor:
         body = {
             "query": {"function_score": {"query": wanted, "random_score": {}, "boost_mode": "replace"}},
             "size": _SAMPLE,
-            "_source": list(self.fields) or False,
+            "_source": [*self.fields, self._where.keys],
             "docvalue_fields": [self._where.sketch, self._where.recipe],
         }
         return list(client.search(index=names, body=body)["hits"]["hits"])
@@ -231,6 +238,15 @@ class Doctor:
             for stored, right in zip(sketches, expected, strict=True)
         ]
         return float(np.mean(wrong))
+
+    def _wrong_keys(self, sample: Sequence[Mapping[str, Any]], sketches: Sequence[Sketch | Lack]) -> float:
+        """The share of documents whose keys are not the smallest values of their sketch."""
+        wrong = 0
+        for hit, stored in zip(sample, sketches, strict=True):
+            keys = listed(hit.get("_source", {}).get(self._where.keys))
+            values = [] if isinstance(stored, str) else stored.tolist()
+            wrong += are_keys(keys) and keys != keys_of(values, len(keys))
+        return wrong / len(sample)
 
     def _hidden(
         self, client: Any, names: str, queries: Sequence[str], frequency_table: FrequencyTable
