@@ -185,7 +185,7 @@ class Conversation:
         page = slice_page(state.stream, self.search.start, self.search.size, self._reader(), self.options)
         gap = page.ranks - state.documents.keys()
         if state is not cached and self.strategy == "one_trip":
-            self._learn_from(state, bool(gap))
+            self._learn_from(state)
         if gap:
             state = yield from self._with_documents(state, page.ranks)
         if page.groups and page.groups[0].rank not in state.documents:
@@ -275,9 +275,8 @@ class Conversation:
             return [aggregated, widened(self.search, fetch.start, fetch.size, self._field, self._reading, first=False)]
         if self.strategy == "one_phase":
             return [widened(self.search, fetch.start, fetch.size, self._field, self._reading, first=first)]
-        of_all = first and self.strategy == "two_phase"
-        sketches = sketches_only(self.search, fetch, self._field, self._reading, of_all)
-        if not first or of_all:
+        sketches = sketches_only(self.search, fetch, self._field, self._reading)
+        if not first:
             return [sketches]
         own = own_part(self.search, self.options.window)
         return [widened(self.search, own.start, own.size, self._field, self._sketch_reading), sketches]
@@ -434,12 +433,12 @@ class Conversation:
             drop_fields(hit, self._sketch_fields)
         return found
 
-    def _learn_from(self, state: State, gap: bool) -> None:
+    def _learn_from(self, state: State) -> None:
         """Update the figures by which "auto" chooses the strategy of the next searches."""
         kilobytes = len(str(next(iter(state.documents.values()), ""))) / 1000
         now, seen = self.settings.clock(), self._learned_of_caller.seen
         before = seen if now < seen.until else Seen()
-        after = before.after(state.took, kilobytes, gap, now + self.settings.bypass_seconds)
+        after = before.after(state.took, kilobytes, now + self.settings.bypass_seconds)
         self.settings.known.learn_of_caller(self.search.target_of_caller, seen=after)
 
     def _response(self, state: State, page: Page, cache: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
 
-STRATEGIES = ("one_phase", "two_phase", "one_trip", "auto")
+STRATEGIES = ("one_phase", "one_trip", "auto")
 
 
 def samples(proxy: Proxy) -> list[Passed]:
