@@ -234,6 +234,31 @@ def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
     assert driver.handle(wanted, send).body["ndd"]["cache"] == "hit"
 
 
+def test_a_search_that_fails_as_a_whole_does_not_keep_others_from_being_split() -> None:
+    driver, sent = Driver(settings_of(frequency_table=False, cache=False)), list[str]()
+    missing = {"error": {"type": "index_not_found_exception", "reason": "no such index"}, "status": 404}
+
+    def send(request: Request) -> Answer:
+        sent.append(request.path)
+        return Answer({"responses": [missing] * 2}) if request.parts else Answer(missing, 404)
+
+    for _ in range(2):
+        assert driver.handle(SEARCH, send).status == 404
+    assert sent == ["/news/_msearch", "/news/_search"] * 2
+
+
+def test_an_engine_that_refuses_only_the_split_search_is_asked_in_one_phase_from_then_on() -> None:
+    driver, sent = Driver(settings_of(frequency_table=False, cache=False)), list[str]()
+
+    def send(request: Request) -> Answer:
+        sent.append(request.path)
+        return Answer("no", 403) if request.parts else one_hit(request)
+
+    for _ in range(2):
+        assert driver.handle(SEARCH, send).body["ndd"]["kept"] == 1
+    assert sent == ["/news/_msearch", "/news/_search", "/news/_search"]
+
+
 class SlowEngine:
     """Answers a search when it is released; `asked` is set when a request has come."""
 
