@@ -27,9 +27,8 @@ from typing import Any
 import ndd_search as ndd
 from benchmarks.stopwatch import Stopwatch
 from ndd_search.indexing.templates import mapping_properties
-from ndd_search.middleware import conversation as middleware
-from ndd_search.middleware import driver
-from ndd_search.middleware.conversation import Conversation
+from ndd_search.middleware import conversation, driver, fetch_hits
+from ndd_search.middleware.plan import Plan
 from ndd_search.paging.stream import Stream
 from ndd_search.sketching.field import SketchField
 
@@ -131,7 +130,7 @@ def compare(url: str, length: int, count: int, repeats: int) -> dict[str, float]
     with filled(url, length, count) as (make, index), make() as plain, make() as other, make() as fixed:
         wrapped, bar = ndd.wrap(other), ndd.wrap(fixed, min_similarity=0.8)
         ways = {f"plain, size {size}": plain_search(plain, index, size) for size in (10, 100)}
-        for strategy in ("one_phase", "two_phase", "one_trip", "auto"):
+        for strategy in ("one_phase", "one_trip", "auto"):
             ways[f"wrapped, {strategy}"] = wrapped_search(wrapped, index, cache=False, strategy=strategy)
         ways["wrapped, auto, bar 0.8"] = wrapped_search(bar, index, cache=False)
         cached = {"wrapped, cached": wrapped_search(wrapped, index)}
@@ -161,11 +160,12 @@ def stages(client: Any, way: Way, repeats: int) -> dict[str, float]:
         watch.put_under(JSON, transport.deserializer, "loads")
         watch.put_under(JSON, transport.serializer, "dumps")
     watch.put_under(ASK, driver, "conversation")
-    watch.put_under(ASK, Conversation, "_requests")
+    watch.put_under(ASK, Plan, "requests", "document_requests")
+    watch.put_under(ASK, conversation, "plan_of")
     watch.put_under(DECODE, SketchField, "decode")
-    watch.put_under(PAIRS, Stream, "_lead")
-    watch.put_under(PAGE, Conversation, "_extended", "_response")
-    watch.put_under(PAGE, middleware, "cut")
+    watch.put_under(PAIRS, Stream, "_assign_leaders")
+    watch.put_under(PAGE, fetch_hits, "extended", "with_documents")
+    watch.put_under(PAGE, conversation, "slice_page", "page_body")
     try:
         for query, _ in zip(cycle(queries()), range(repeats + WARM_UP), strict=False):
             watch.call(lambda query=query: way(query))  # type: ignore[misc]

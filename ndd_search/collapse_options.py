@@ -14,7 +14,7 @@ from ndd_search.recipe import Recipe
 
 Mode = Literal["group", "drop", "demote", "annotate"]
 Keep = str | Callable[[Any], Any]
-Strategy = Literal["auto", "one_phase", "two_phase", "one_trip"]
+Strategy = Literal["auto", "one_phase", "one_trip"]
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class CollapseOptions:
                       text, or a number of seconds or milliseconds since 1970). A hit without a readable time stands
                       alone.
     strategy:         how a wrapped client fetches a page; the page is the same in every case. "one_phase" fetches the
-                      window with its documents, "two_phase" the sketches of the window and then the documents to show,
-                      "one_trip" both in one request, with an estimate of which documents will be shown. "auto" chooses
-                      for each search. A search that cannot be split is always fetched in one phase.
+                      window with its documents, "one_trip" the sketches of the window and the documents that are
+                      probably shown, in one request. "auto" chooses for each search. A search that cannot be split is
+                      always fetched in one phase.
     collapse_unranked: whether a wrapped client also collapses searches that do not rank their hits: `match_all`,
                       filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
     """
@@ -106,7 +106,7 @@ class CollapseOptions:
         if self.min_similarity == 0:
             raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
         check_one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))
-        check_one_of("strategy", self.strategy, ("auto", "one_phase", "two_phase", "one_trip"))
+        check_one_of("strategy", self.strategy, ("auto", "one_phase", "one_trip"))
         check_whole("window", self.window, 1)
         check_whole("max_window", self.max_window, 1)
         if self.window > self.max_window:

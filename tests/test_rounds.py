@@ -61,13 +61,13 @@ WHOLE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("strategy", ["auto", "two_phase", "one_trip"])
+@pytest.mark.parametrize("strategy", ["auto", "one_trip"])
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_two_requests_may_answer_differently_is_asked_in_one(name: str, strategy: str) -> None:
     assert chosen(WHOLE[name], strategy=strategy) == "one_phase"
 
 
-@pytest.mark.parametrize("strategy", ["auto", "two_phase", "one_trip"])
+@pytest.mark.parametrize("strategy", ["auto", "one_trip"])
 def test_settings_and_parameters_that_need_whole_hits_are_asked_in_one(strategy: str) -> None:
     assert chosen({"query": MATCH}, keep=[lambda hit: 0], strategy=strategy) == "one_phase"
     assert chosen({}, params={"q": "market"}, strategy=strategy) == "one_phase"
@@ -86,7 +86,6 @@ def test_settings_and_parameters_that_need_whole_hits_are_asked_in_one(strategy:
 )
 def test_ordinary_searches_come_apart(body: dict[str, Any]) -> None:
     assert chosen(body) == "one_trip"
-    assert chosen(body, strategy="two_phase") == "two_phase"
     assert chosen(body, strategy="one_phase") == "one_phase"
     assert chosen(body, params={"preference": "mine", "routing": "a", "filter_path": "hits", "size": "5"}) == "one_trip"
 
@@ -97,10 +96,10 @@ def test_auto_goes_by_what_is_spared() -> None:
     assert chosen({"size": 10}, keep=["newest:published"]) == "one_phase"  # every document is read anyway
 
 
-def seen_after(searches: int, took: float, kilobytes: float, gap: bool = False) -> Seen:
+def seen_after(searches: int, took: float, kilobytes: float) -> Seen:
     seen = Seen()
     for _ in range(searches):
-        seen = seen.after(took, kilobytes, gap, 60.0)
+        seen = seen.after(took, kilobytes, 60.0)
     return seen
 
 
@@ -108,15 +107,13 @@ def test_auto_goes_by_what_the_last_searches_were_like() -> None:
     assert chosen({}, seen_after(20, took=20, kilobytes=0.3)) == "one_phase"  # asking twice costs more than it spares
     assert chosen({}, seen_after(20, took=20, kilobytes=50)) == "one_trip"
     assert chosen({}, seen_after(3, took=20, kilobytes=0.3)) == "one_trip"  # too few to say
-    assert chosen({}, seen_after(20, took=1, kilobytes=0.3, gap=True)) == "two_phase"
-    mean = seen_after(20, took=1, kilobytes=1).after(20, 1, True, 60.0)
+    mean = seen_after(20, took=1, kilobytes=1).after(20, 1, 60.0)
     assert 1 < mean.took < 2
     assert chosen({}, mean) == "one_trip"  # one slow search says little
     late = mean
     for _ in range(200):
-        late = late.after(1, 1, False, 60.0)
+        late = late.after(1, 1, 60.0)
     assert late.took == pytest.approx(1, abs=0.01)
-    assert late.gaps == pytest.approx(0, abs=0.01)
 
 
 def test_sketches_are_asked_for_without_any_document() -> None:
@@ -129,7 +126,7 @@ def test_sketches_are_asked_for_without_any_document() -> None:
         "fields": ["price"],
         "collapse": {"field": "site", "inner_hits": {"name": "more"}},
     }
-    beside = sketches_only(search(body), Fetch(0, 100), SketchField(), SKETCH, alone=False).body
+    beside = sketches_only(search(body), Fetch(0, 100), SketchField(), SKETCH).body
     assert beside == {
         "query": MATCH,
         "sort": ["price"],
@@ -142,12 +139,10 @@ def test_sketches_are_asked_for_without_any_document() -> None:
         "track_total_hits": False,
     }
     more = SKETCH.and_of(["ndd.numbers"], ["site"])
-    alone = sketches_only(search(body), Fetch(0, 100), SketchField(), more, alone=True).body
-    assert alone["aggs"] == body["aggs"]
-    assert "track_total_hits" not in alone
-    assert alone["fields"] == ["site"]
-    assert "stored_fields" not in alone  # the engines refuse both
-    assert alone["docvalue_fields"] == ["ndd.sketch", "ndd.recipe", "ndd.numbers"]
+    with_fields = sketches_only(search(body), Fetch(0, 100), SketchField(), more).body
+    assert with_fields["fields"] == ["site"]
+    assert "stored_fields" not in with_fields  # the engines refuse both
+    assert with_fields["docvalue_fields"] == ["ndd.sketch", "ndd.recipe", "ndd.numbers"]
 
 
 @pytest.mark.parametrize(
@@ -237,6 +232,31 @@ def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
     shown = [driver.handle(wanted, send).body["hits"]["hits"][0]["_source"]["body"] for _ in range(2)]
     assert shown == ["old", "new"]
     assert driver.handle(wanted, send).body["ndd"]["cache"] == "hit"
+
+
+def test_a_search_that_fails_as_a_whole_does_not_keep_others_from_being_split() -> None:
+    driver, sent = Driver(settings_of(frequency_table=False, cache=False)), list[str]()
+    missing = {"error": {"type": "index_not_found_exception", "reason": "no such index"}, "status": 404}
+
+    def send(request: Request) -> Answer:
+        sent.append(request.path)
+        return Answer({"responses": [missing] * 2}) if request.parts else Answer(missing, 404)
+
+    for _ in range(2):
+        assert driver.handle(SEARCH, send).status == 404
+    assert sent == ["/news/_msearch", "/news/_search"] * 2
+
+
+def test_an_engine_that_refuses_only_the_split_search_is_asked_in_one_phase_from_then_on() -> None:
+    driver, sent = Driver(settings_of(frequency_table=False, cache=False)), list[str]()
+
+    def send(request: Request) -> Answer:
+        sent.append(request.path)
+        return Answer("no", 403) if request.parts else one_hit(request)
+
+    for _ in range(2):
+        assert driver.handle(SEARCH, send).body["ndd"]["kept"] == 1
+    assert sent == ["/news/_msearch", "/news/_search", "/news/_search"]
 
 
 class SlowEngine:

@@ -4,10 +4,9 @@ To read a document, or only its id, an engine decompresses a block of stored doc
 values. For a window of 100 hits of which 10 to 20 are shown, an engine needs half the time for the sketches of all hits
 and the documents of the shown ones (figures in docs/wrapping.md). So a search that can be split is fetched that way:
 
-one_phase:  one request for the window with its documents.
-two_phase:  the sketches of the window by rank, nothing else; then the documents of the ranks that the page shows.
-one_trip:   both in one `_msearch`: the user's own request, a little wider than the page, and the sketches of the
-            window. A second trip fetches documents that the page shows from further down, if there are any.
+one_phase: one request for the window with its documents.
+one_trip:  both in one `_msearch`: the user's own request, a little wider than the page, and the sketches of the
+           window. A second trip fetches documents that the page shows from further down, if there are any.
 """
 
 from __future__ import annotations
@@ -57,7 +56,6 @@ _PER_KILOBYTE = 0.008
 _QUERY = 0.5  # share of the query in the engine's time for the sketches of a window; one_phase reads sketches too
 _ENOUGH = 8  # searches of an index before their means are used
 _REMEMBERED = 20  # searches over which the means run
-_MANY_GAPS = 0.5  # share of searches with a second trip above which two_phase is used
 
 
 class DoesNotFit(Exception):
@@ -69,41 +67,36 @@ class Seen:
     """Moving means over the last one_trip searches of an index.
 
     searches:  number of searches. took: milliseconds of the engine for the sketches of a window.
-    kilobytes: of one document as text. gaps: share of the searches that needed a second trip.
-    until:     time at which the means expire.
+    kilobytes: of one document as text. until: time at which the means expire.
     """
 
     searches: int = 0
     took: float = 0.0
     kilobytes: float = 0.0
-    gaps: float = 0.0
     until: float = 0.0
 
-    def after(self, took: float, kilobytes: float, gap: bool, until: float) -> Seen:
+    def after(self, took: float, kilobytes: float, until: float) -> Seen:
         """Return the means after another search."""
         share = 1 / min(self.searches + 1, _REMEMBERED)
 
         def mean(old: float, new: float) -> float:
             return old + (new - old) * share
 
-        means = mean(self.took, took), mean(self.kilobytes, kilobytes), mean(self.gaps, gap)
-        return Seen(self.searches + 1, *means, until)
+        return Seen(self.searches + 1, mean(self.took, took), mean(self.kilobytes, kilobytes), until)
 
 
 def strategy_of(search: Search, options: CollapseOptions, reading: Reading, seen: Seen) -> Strategy:
     """Choose how to fetch a page: anything but "auto". seen: of the same index."""
     if options.strategy == "one_phase" or not _can_be_split(search, options):
         return "one_phase"
-    if options.strategy != "auto":
-        return options.strategy
+    if options.strategy == "one_trip":
+        return "one_trip"
     fewer = options.window - own_part(search, options.window).size
     if fewer < _SPARED * options.window or reading.fields:
         return "one_phase"
-    if seen.searches < _ENOUGH:
-        return "one_trip"
-    if seen.took * _QUERY > fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes):
-        return "one_phase"  # the query takes most of the time: run it once
-    return "two_phase" if seen.gaps > _MANY_GAPS else "one_trip"
+    saved = fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes)
+    # If the query takes most of the time, it is run once.
+    return "one_phase" if seen.searches >= _ENOUGH and seen.took * _QUERY > saved else "one_trip"
 
 
 def own_part(search: Search, window: int) -> Fetch:
@@ -112,17 +105,13 @@ def own_part(search: Search, window: int) -> Fetch:
     return Fetch(search.start, min(end, max(window, search.start + search.size)) - search.start)
 
 
-def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Reading, alone: bool) -> Request:
-    """Return the request for the sketches of some hits. It reads no stored document unless `reading` does.
-
-    alone: whether no other request asks for aggregations and the like.
-    """
+def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Reading) -> Request:
+    """Return the request for the sketches of some hits. It reads no stored document unless `reading` does."""
     asked = search.body
-    body = {key: asked[key] for key in (*_WHICH, *(_OF_ALL if alone else ())) if key in asked}
+    body = {key: asked[key] for key in _WHICH if key in asked}
     if "collapse" in asked:
         body["collapse"] = {"field": asked["collapse"].get("field")}
-    if not alone:
-        body["track_total_hits"] = False
+    body["track_total_hits"] = False
     body["_source"] = False
     if not reading.fields:
         body["stored_fields"] = "_none_"

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, TypeGuard
 
-from ndd_search.middleware.conversation import Conversation, Flow, conversation
+from ndd_search.middleware.conversation import Conversation, conversation
+from ndd_search.middleware.sending import Flow
 from ndd_search.middleware.settings import Settings
 from ndd_search.paging.cache import cache_key
 from ndd_search.rest.answers import Answer, status_in

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ndd_search.middleware.origin import Origin, origin_of
-from ndd_search.middleware.state import State
+from ndd_search.middleware.state import NOT_STORED, State
 from ndd_search.paging.cache import Cache, FailureGuard, cache_key
 from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.rest.answers import Answer
@@ -219,9 +219,7 @@ def _add(seen: set[bytes] | None, token: bytes | None) -> None:
 
 def _state_parts(state: State) -> tuple[dict[str, Any], bytes]:
     """Split a state into a value and arrays. A document that is the stream's own hit is stored once."""
-    plain = {
-        one.name: getattr(state, one.name) for one in fields(state) if one.name not in ("stream", "documents", "raw")
-    }
+    plain = {one.name: getattr(state, one.name) for one in fields(state) if one.name not in NOT_STORED}
     stream, arrays = stream_parts(state.stream)
     places = dict(zip(state.stream.ranks.tolist(), state.stream.hits, strict=True))
     shared = [rank for rank, hit in state.documents.items() if places.get(rank) is hit]

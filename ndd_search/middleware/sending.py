@@ -15,6 +15,7 @@ from ndd_search.rest.request import Request
 LATE = "out of time, the page is made of the first hits"
 FAILED = "a later round failed, the page is made of the first hits"
 
+Flow = Generator[Request, Answer, Answer]  # of a search or an `_msearch`
 First = list[Answer] | Answer
 Asked = Generator[Request, Answer, list[Answer]]
 

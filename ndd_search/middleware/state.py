@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import Hit
+
+NOT_STORED = ("stream", "documents", "raw", "frequency_table")  # fields that a cache stores in another way, or not
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class State:
     degraded: another reason for a degraded page, "" for none. partial: whether the first answer is partial.
     lasting: whether the state may be cached: nothing timed out, failed or was cut short.
     table: digest of the frequency table for all hits of the stream; "list" for one counted in the stream's first
-           window, "" for none.
+           window, "" for none. frequency_table: that table; for "list" it is counted when hits are added.
     """
 
     stream: Stream = field(default_factory=Stream)
@@ -33,3 +36,12 @@ class State:
     partial: bool = False
     lasting: bool = True
     table: str = ""
+    frequency_table: FrequencyTable | None = None
+
+    def comparing_with(self, table: FrequencyTable | None) -> State:
+        """Return the state with a frequency table."""
+        return replace(self, frequency_table=table)
+
+    def stop(self, reason: str) -> State:
+        """Return the state of a search that fetches no more hits. It is not cached."""
+        return replace(self, stopped=reason, lasting=False)

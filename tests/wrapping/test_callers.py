@@ -107,7 +107,7 @@ def at_once(caller: Caller, index: str, bodies: list[Any], headers: Callable[[in
     return list(caller.run(gathered()))
 
 
-@pytest.mark.parametrize("strategy", ["one_phase", "two_phase", "one_trip"])
+@pytest.mark.parametrize("strategy", ["one_phase", "one_trip"])
 def test_a_caller_who_may_read_little_decides_nothing_for_the_others(
     strategy: str, forms: str, connect: Connect, proxy: Proxy
 ) -> None:
@@ -173,7 +173,7 @@ def test_a_page_without_hits_is_left_alone_where_there_are_no_sketches(
     """Nothing could have been collapsed in it; where there are sketches it says so as every other page."""
     expected = connect(proxy.url, wrapped=False).search(index=library.bare, body=NOTHING)
     as_it_is = wire(proxy.passed)
-    for strategy in ("one_phase", "two_phase", "one_trip"):
+    for strategy in ("one_phase", "one_trip"):
         caller = stopped(connect(proxy.url, strategy=strategy))
         for _ in range(2):
             proxy.reset()
@@ -202,7 +202,7 @@ def test_a_caller_who_finds_no_sketch_switches_nothing_off_for_one_who_comes_aft
 ) -> None:
     proxy.rewrite = may_read({"bare": {"bool": {"must_not": {"exists": {"field": "ndd.recipe"}}}}})
     total = connect(wrapped=False).search(index=library.mixed, body=SEARCH)["hits"]["total"]["value"]
-    for strategy in ("one_phase", "two_phase", "one_trip"):
+    for strategy in ("one_phase", "one_trip"):
         caller = connect(proxy.url, cache=False, strategy=strategy, window=400, max_window=400)
         for _ in range(2):
             assert "ndd" not in ask(caller, library.mixed, SEARCH, x_user="bare")

@@ -48,7 +48,7 @@ def test_the_users_own_collapse_lists_hits_without_sketches(
                 assert one == other
 
 
-STRATEGIES = ("one_phase", "two_phase", "one_trip")
+STRATEGIES = ("one_phase", "one_trip")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -23,7 +23,7 @@ from tests.wrapping.test_searches import MATCH
 
 pytestmark = pytest.mark.one_kind_of_client
 
-STRATEGIES = ("one_phase", "two_phase", "one_trip", "auto")
+STRATEGIES = ("one_phase", "one_trip", "auto")
 
 
 def samples(proxy: Proxy) -> list[Passed]:

@@ -21,7 +21,7 @@ from tests.wrapping.test_searches import MATCH, as_plain, copies, pages
 pytestmark = pytest.mark.one_kind_of_client
 
 SKETCH = {"_source": {"excludes": ["ndd"]}}
-STRATEGIES = ("one_phase", "two_phase", "one_trip")
+STRATEGIES = ("one_phase", "one_trip")
 
 # What to fetch of each hit: (body, parameters), and the same for a plain client that is to give the same hits.
 FETCHES: dict[str, Any] = {

@@ -21,7 +21,7 @@ from tests.wrapping.test_searches import MATCH, copies
 
 pytestmark = pytest.mark.one_kind_of_client
 
-STRATEGIES = ("one_phase", "two_phase", "one_trip")
+STRATEGIES = ("one_phase", "one_trip")
 PAGE = {"query": MATCH, "size": 10}  # copies of its hits are all over the window of 100
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -53,7 +53,6 @@ def test_every_strategy_gives_the_same_pages_in_every_mode(name: str, library: L
             made[strategy] = caller.search(index=library.news, body={**PAGE, "from": start, "ndd": wish})
         assert [made[one]["ndd"]["strategy"] for one in STRATEGIES] == list(STRATEGIES)
         assert len(ids(made["one_phase"])) == 10
-        assert without_facts(made["two_phase"]) == without_facts(made["one_phase"])
         assert without_facts(made["one_trip"]) == without_facts(made["one_phase"])
 
 
@@ -67,7 +66,6 @@ def test_every_strategy_fetches_of_a_hit_what_the_user_asked(name: str, library:
     ]
     assert len(made[0]["hits"]["hits"]) == 10
     assert without_facts(made[1]) == without_facts(made[0])
-    assert without_facts(made[2]) == without_facts(made[0])
 
 
 def bodies(one: Passed) -> list[dict[str, Any]]:
@@ -93,7 +91,7 @@ def test_what_is_sent(library: Library, connect: Connect, proxy: Proxy) -> None:
             (sketches,) = [body for body in sent if body.get("_source") is False]
             assert (sketches["from"], sketches["size"], sketches["stored_fields"]) == (0, 100, "_none_")
             assert "highlight" not in sketches
-    assert [len(round_trips[strategy]) for strategy in STRATEGIES] == [1, 2, 2]
+    assert [len(round_trips[strategy]) for strategy in STRATEGIES] == [1, 2]
     assert len(round_trips["one_trip"][0]) == 2
     own = round_trips["one_trip"][0][0]
     assert (own["from"], own["size"]) == (0, 18)
@@ -169,25 +167,27 @@ def test_a_second_trip_of_one_trip_that_fails_gives_what_the_first_gave(
 
 
 @pytest.mark.parametrize("name", LATER)
-def test_documents_that_cannot_be_had_in_two_phases_give_the_page_of_the_engine(
+def test_documents_of_a_later_page_that_cannot_be_fetched_give_the_page_of_the_engine(
     name: str, library: Library, connect: Connect, proxy: Proxy
 ) -> None:
-    plain = connect(wrapped=False).search(index=library.news, body={**PAGE, "_source": {"excludes": ["ndd"]}})
-    caller = connect(proxy.url, window=100, frequency_table=False, strategy="two_phase", client={"max_retries": 0})
+    later = {**PAGE, "from": 20}
+    plain = connect(wrapped=False).search(index=library.news, body={**later, "_source": {"excludes": ["ndd"]}})
+    caller = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip", client={"max_retries": 0})
+    caller.search(index=library.news, body=PAGE)  # the stream is cached, without documents of the later page
     seen: list[Passed] = []
 
-    def only_the_second(_: int, request: Passed) -> Harm | None:
+    def only_the_first(_: int, request: Passed) -> Harm | None:
         seen.append(request)
-        return LATER[name] if len(seen) == 2 else None
+        return LATER[name] if len(seen) == 1 else None
 
-    proxy.reset(only_the_second)
-    answer = caller.search(index=library.news, body=PAGE)
-    assert len(proxy.searches) == 3
+    proxy.reset(only_the_first)
+    answer = caller.search(index=library.news, body=later)
+    assert len(proxy.searches) == 2
     assert ids(answer) == ids(plain)
     assert answer["ndd"] == {"degraded": "the documents to show could not be fetched, the page is the engine's own"}
-    proxy.reset(lambda number, _: Harm(status=503) if number else None)
+    proxy.reset(lambda number, _: Harm(status=503))
     with pytest.raises(Exception) as raised:  # noqa: PT011 - of either client
-        caller.search(index=library.news, body=PAGE)
+        caller.search(index=library.news, body=later)
     assert getattr(raised.value, "status_code", None) == 503
 
 
@@ -226,9 +226,8 @@ def test_an_engine_that_lets_nobody_msearch_is_asked_in_one_phase(
         assert len(proxy.searches) == round_trips
 
 
-@pytest.mark.parametrize("strategy", ["two_phase", "one_trip"])
 def test_an_index_that_changes_between_the_trips_is_asked_again_in_one_phase(
-    strategy: str, engine: Engine, index: str, connect: Connect, proxy: Proxy
+    engine: Engine, index: str, connect: Connect, proxy: Proxy
 ) -> None:
     with engine.client() as client:
         client.indices.create(index=index, body=mapping(engine))
@@ -240,7 +239,7 @@ def test_an_index_that_changes_between_the_trips_is_asked_again_in_one_phase(
                 client.delete(index=index, id=best, refresh=True)
             return None
 
-        caller = connect(proxy.url, window=100, cache=False, frequency_table=False, strategy=strategy)
+        caller = connect(proxy.url, window=100, cache=False, frequency_table=False, strategy="one_trip")
         proxy.reset(change)
         answer = caller.search(index=index, body=PAGE)
         assert len(proxy.searches) == 3
@@ -253,11 +252,10 @@ def test_an_index_that_changes_between_the_trips_is_asked_again_in_one_phase(
 
 def test_an_index_without_sketches_pays_for_no_window(library: Library, connect: Connect, proxy: Proxy) -> None:
     whole = connect(wrapped=False).search(index=library.bare, body=PAGE)
-    for strategy in ("two_phase", "one_trip"):
-        caller = connect(proxy.url, window=100, cache=False, strategy=strategy)
-        for _ in range(2):
-            answer = caller.search(index=library.bare, body=PAGE)
-            assert {**answer, "took": 0} == {**whole, "took": 0}
+    caller = connect(proxy.url, window=100, cache=False, strategy="one_trip")
+    for _ in range(2):
+        answer = caller.search(index=library.bare, body=PAGE)
+        assert {**answer, "took": 0} == {**whole, "took": 0}
 
 
 def test_a_remembered_stream_that_is_older_than_the_index_is_fetched_again(
@@ -277,10 +275,7 @@ def test_a_remembered_stream_that_is_older_than_the_index_is_fetched_again(
         assert caller.search(index=index, body={**PAGE, "size": 9})["ndd"]["strategy"] == "one_trip"  # as before
 
 
-@pytest.mark.parametrize("strategy", ["two_phase", "one_trip"])
-def test_scores_are_those_that_the_sketches_came_with(
-    strategy: str, library: Library, connect: Connect, proxy: Proxy
-) -> None:
+def test_scores_are_those_that_the_sketches_came_with(library: Library, connect: Connect, proxy: Proxy) -> None:
     """A score that depends on the time of day is another one in the next request."""
 
     def a_little_later(number: int, request: Passed) -> Harm | None:
@@ -294,7 +289,7 @@ def test_scores_are_those_that_the_sketches_came_with(
 
     proxy.reset(a_little_later)
     healthy = connect(window=100, cache=False, strategy="one_phase").search(index=library.news, body=PAGE)
-    answer = connect(proxy.url, window=100, frequency_table=False, strategy=strategy).search(
+    answer = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip").search(
         index=library.news, body=PAGE
     )
     assert len(proxy.searches) == 2

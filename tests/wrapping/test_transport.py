@@ -214,7 +214,7 @@ def test_what_is_raised_below_passes_as_it_is(pair: Pair, error: BaseException, 
 
 
 @pytest.mark.parametrize("status", [401, 409, 429, 500, 502, 503, 504])
-@pytest.mark.parametrize("strategy", ["one_trip", "two_phase", "one_phase"])
+@pytest.mark.parametrize("strategy", ["one_trip", "one_phase"])
 def test_a_failure_that_is_not_about_us_is_sent_no_more_often_than_without_us(
     pair: Pair, status: int, strategy: str
 ) -> None:
@@ -253,7 +253,7 @@ def test_where_only_an_msearch_is_refused_the_search_is_sent_alone(pair: Pair, s
     assert "'took'" in wrapped.returned
 
 
-@pytest.mark.parametrize("strategy", ["one_trip", "two_phase", "one_phase"])
+@pytest.mark.parametrize("strategy", ["one_trip", "one_phase"])
 def test_a_missing_index_is_asked_for_once_more_at_most(pair: Pair, strategy: str) -> None:
     """Told in the client's own exception, or as the caller's `ignore` wants it."""
     ndd.wrap(pair.wrapped, strategy=strategy)  # type: ignore[arg-type]

@@ -119,7 +119,7 @@ def filled(engine: Engine, actions: Any) -> None:
         importlib.import_module(f"{MODULES[engine.family]}.helpers").bulk(client, actions, refresh=True)
 
 
-@pytest.mark.parametrize("strategy", ["one_phase", "two_phase", "one_trip"])
+@pytest.mark.parametrize("strategy", ["one_phase", "one_trip"])
 def test_documents_of_one_id_on_several_shards_are_all_shown(
     engine: Engine, connect: Connect, index: str, strategy: str
 ) -> None:

@@ -1,0 +1,95 @@
+"""Adds the answers of the engine to the state of a search. Nothing here sends requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ndd_search.middleware.fetch_strategies import DoesNotFit, documents_of
+from ndd_search.middleware.plan import Plan
+from ndd_search.middleware.sampling import LISTED
+from ndd_search.middleware.settings import Settings
+from ndd_search.middleware.state import State
+from ndd_search.middleware.tables import counted_in_list
+from ndd_search.paging.fetching import Fetch
+from ndd_search.paging.stream import Stream
+from ndd_search.rest.answers import Answer, Hit, HitReader, after, drop_fields, envelope_of
+from ndd_search.sketching.sketches import Lack, Sketch
+
+_NO_NUMBERS = (
+    "hits without stored numbers stand alone: run ndd-search backfill --numbers, or turn numbers_must_match off"
+)
+
+
+def reader_of(state: State, settings: Settings, found: Sequence[Sketch | Lack] = ()) -> HitReader:
+    """Return a reader of the engine's hits. found: sketches of the hits after those of the state's stream."""
+    return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, state.stream.fetched)
+
+
+def sketches_of(hits: Sequence[Hit], settings: Settings) -> list[Sketch | Lack]:
+    """Return the sketch of each hit, or why it has none."""
+    return settings.sketch_field.decode([hit.get("fields") or {} for hit in hits], settings.recipe)
+
+
+def extended(state: State, plan: Plan, settings: Settings, answers: Sequence[Answer], fetch: Fetch) -> State:
+    """Return the state after a trip for more hits. The answers are changed: their hits lose the sketches."""
+    hits = answers[-1].hits
+    sketches = sketches_of(hits, settings)
+    if state.table == LISTED:
+        state = state.comparing_with(counted_in_list(state.stream, sketches, plan, settings))
+    reader = reader_of(state, settings, sketches)
+    _drop_sketches(hits, plan)
+    partial = any(one.partial for one in answers)
+    asked = len(hits) if partial else fetch.size  # few hits of a partial answer do not mean that there are no more
+    stream = state.stream.extend(hits, asked, reader, plan.options, total=answers[0].total)
+    documents = {} if plan.is_split else dict(enumerate(hits, fetch.start))
+    if plan.is_split and len(answers) > 1:
+        within = max(0, fetch.size - plan.search.start)  # max_window may end before the page does
+        documents = _documents(stream, plan, settings, plan.search.start, answers[0].hits[:within])
+    unknown = plan.options.numbers_must_match and any(
+        not isinstance(sketch, str) and reader.numbers(hit) is None for hit, sketch in zip(hits, sketches, strict=True)
+    )
+    return replace(
+        state,
+        degraded=_NO_NUMBERS if unknown else state.degraded,
+        stream=stream,
+        documents={**state.documents, **documents},
+        took=state.took or answers[-1].took or 0,
+        envelope=envelope_of(answers[0].body) if state.envelope is None else after(state.envelope, answers),
+        raw=state.raw or answers[0].raw,
+        partial=partial,
+        lasting=state.lasting and not partial and not any(one.cut_short for one in answers),
+    )
+
+
+def with_documents(
+    state: State, plan: Plan, settings: Settings, ranks: set[int], ranges: Sequence[Fetch], answers: Sequence[Answer]
+) -> State:
+    """Return the state with the documents of ranks. answers: to the requests for these ranges.
+
+    Raises DoesNotFit if the documents are not those that the sketches belong to.
+    """
+    documents = dict(state.documents)
+    for fetch, answer in zip(ranges, answers, strict=True):
+        documents.update(_documents(state.stream, plan, settings, fetch.start, answer.hits))
+    reader = reader_of(state, settings)
+    if len({reader.identity(one, rank) for rank, one in documents.items() if rank in ranks}) < len(ranks):
+        raise DoesNotFit
+    return replace(state, documents=documents, envelope=after(state.envelope or {}, answers))
+
+
+def _drop_sketches(hits: Sequence[Hit], plan: Plan) -> None:
+    """Remove the fields that were fetched for the sketches from hits, in place."""
+    for hit in hits:
+        if plan.is_split and plan.reading == plan.sketch_reading:
+            hit.pop("fields", None)  # no longer needed
+        else:
+            drop_fields(hit, (plan.field.sketch, plan.field.recipe) if plan.is_split else plan.sketch_fields)
+
+
+def _documents(stream: Stream, plan: Plan, settings: Settings, start: int, hits: list[Hit]) -> dict[int, Hit]:
+    """Return documents by rank, without their sketches."""
+    found = documents_of(stream, start, hits, sketches_of(hits, settings))
+    for hit in hits:
+        drop_fields(hit, plan.sketch_fields)
+    return found

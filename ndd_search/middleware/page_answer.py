@@ -1,0 +1,58 @@
+"""Assembles the answer for the caller from a page and the engine's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ndd_search.middleware.plan import Plan
+from ndd_search.middleware.settings import Settings
+from ndd_search.middleware.state import State
+from ndd_search.paging.page import Page
+from ndd_search.rest.answers import Hit, without_fields
+from ndd_search.rest.filter_path import filtered
+from ndd_search.rest.request import Search
+from ndd_search.rest.response import block_of, hits_of, total_of
+
+
+def page_body(plan: Plan, settings: Settings, state: State, page: Page, seconds: float, cache: str) -> dict[str, Any]:
+    """Return the answer in the engine's shape, with the page and the block `ndd`.
+
+    seconds: of our own work. cache: "hit", "miss" or "off".
+    """
+
+    def plain(hit: Hit) -> Hit:
+        return without_fields(hit, plan.added_fields)
+
+    search, limits = plan.search, plan.search.limits
+    degraded = state.stopped or state.degraded
+    if degraded:
+        settings.degrade(search.request.path, degraded)
+    page = page.with_hits(state.documents)
+    page = replace(page, info=replace(page.info, took=seconds, cache=cache, degraded=degraded))
+    body = dict(state.envelope or {})
+    body["hits"] = {**body["hits"], "hits": hits_of(page, plain)}
+    if "total" in body["hits"]:
+        body["hits"]["total"] = total_of(page, body["hits"]["total"], limits.total)
+    block = {**block_of(page, plain), "strategy": plan.strategy, "table": state.table[:8] or None}
+    if limits.total is not None and (unique := block["unique"]):
+        unique.update({name: min(unique[name], limits.total) for name in ("value", "low", "high")})
+    if notes := search.raised(plan.options.window)[1]:
+        block["raised"] = notes
+    body["ndd"] = block
+    return filter_body(body, search)
+
+
+def engine_page(plan: Plan, state: State, ranks: Sequence[int]) -> dict[str, Any]:
+    """Return the engine's own page as its answer: the hits at these ranks."""
+    body = dict(state.envelope or {})
+    hits = [without_fields(state.documents[rank], plan.added_fields) for rank in ranks]
+    body["hits"] = {**body["hits"], "hits": hits}
+    return filter_body(body, plan.search)
+
+
+def filter_body(body: dict[str, Any], search: Search) -> dict[str, Any]:
+    """Return what the caller's `filter_path` leaves of an answer."""
+    paths = search.request.params.get("filter_path")
+    return filtered(body, paths, "ndd") if paths else body

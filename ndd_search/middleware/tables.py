@@ -1,0 +1,45 @@
+"""Chooses the frequency table that all hits of a search are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ndd_search.matching.document_frequency import count_in_list
+from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.middleware.plan import Plan
+from ndd_search.middleware.sampling import LISTED, table_of
+from ndd_search.middleware.settings import Settings
+from ndd_search.middleware.state import State
+from ndd_search.paging.stream import Stream
+from ndd_search.sketching.sketches import Lack, Sketch
+
+
+def with_table(state: State, plan: Plan, settings: Settings) -> State | None:
+    """Return a state with the frequency table that it names, None if that table is no longer stored."""
+    given, counted = settings.frequency_table, settings.known.table(plan.search.target, state.table)
+    table = given if isinstance(given, FrequencyTable) else counted.frequency_table if counted else None
+    named = state.table in ("", LISTED) or (table is not None and table.digest == state.table)
+    return state.comparing_with(table) if named else None
+
+
+def new_state(plan: Plan, settings: Settings) -> State:
+    """Return the state of a search that begins now, with the caller's current table."""
+    given = settings.frequency_table
+    if given is False or not weighs(plan, settings):
+        name = ""
+    else:
+        name = given.digest if isinstance(given, FrequencyTable) else table_of(plan.search, settings)
+    # Another search may just have evicted the table.
+    return with_table(State(table=name), plan, settings) or State(table=LISTED)
+
+
+def weighs(plan: Plan, settings: Settings) -> bool:
+    """Return whether the search compares hits by how rare their sketch values are."""
+    return plan.options.min_similarity == "auto" and settings.recipe.measure == "kmv"
+
+
+def counted_in_list(stream: Stream, found: Sequence[Sketch | Lack], plan: Plan, settings: Settings) -> FrequencyTable:
+    """Count the table of a stream's first window. found: the sketches that follow those of the stream."""
+    window = plan.options.window
+    first = stream.sketches[: stream.examined(window)] if stream.fetched else found[:window]
+    return count_in_list([one for one in first if not isinstance(one, str)], settings.recipe)
