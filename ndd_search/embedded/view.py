@@ -98,9 +98,9 @@ class View:
         return self._documents[hit.id]
 
     def sketches(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[Sketch | Lack]:
-        values, ends = sketch_of(b"".join([hit.sketch for hit in hits])), np.cumsum([len(hit.sketch) for hit in hits])
-        ends = [0, *(ends // values.itemsize).tolist()]
-        return [values[start:end] if start < end else Lack.EMPTY for start, end in pairwise(ends)]
+        values = sketch_of(b"".join([hit.sketch for hit in hits]))
+        ends = np.cumsum([0, *(len(hit.sketch) for hit in hits)]) // values.itemsize
+        return [values[start:end] if start < end else Lack.EMPTY for start, end in pairwise(ends.tolist())]
 
     def identity(self, hit: StoredHit, rank: int) -> str:
         return hit.id
