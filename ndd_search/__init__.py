@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ndd_search.matching.groups import leaders
     from ndd_search.middleware.scope import options
     from ndd_search.paging.collapse import collapse
+    from ndd_search.plugins.redis_cache import RedisCache
     from ndd_search.presets import preset
     from ndd_search.rest.merge import merge
     from ndd_search.sketching.estimates import resemblance
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _LATER = {
     "Corpus": "corpus.collection",
     "Index": "embedded.index",
+    "RedisCache": "plugins.redis_cache",
     "collapse": "paging.collapse",
     "find_duplicates": "indexing.candidates",
     "leaders": "matching.groups",
@@ -51,6 +53,7 @@ __all__ = [
     "Index",
     "NDDError",
     "Recipe",
+    "RedisCache",
     "collapse",
     "find_duplicates",
     "leaders",

@@ -20,6 +20,7 @@ ROOMS = [
     "rest",
     "writing",
     "middleware",
+    "plugins",
     "clients",
     "embedded",
     "indexing",
@@ -124,6 +125,7 @@ def test_the_public_names_are_these() -> None:
         "Index",
         "NDDError",
         "Recipe",
+        "RedisCache",
         "collapse",
         "find_duplicates",
         "leaders",
@@ -152,6 +154,9 @@ def test_importing_prints_nothing_and_loads_nothing_that_only_some_programs_want
         "trafilatura",
         "elasticsearch",
         "opensearchpy",
+        "redis",
+        "prometheus_client",
+        "opentelemetry",
         "numpy",
         "asyncio",
     ]
@@ -195,6 +200,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("tantivy", "import ndd_search.embedded.index"),
         ("elastic_transport", "import ndd_search.clients.elasticsearch"),
         ("opensearchpy", "import ndd_search.clients.opensearch"),
+        ("redis", "import ndd_search.plugins.redis_cache"),
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],
 )

@@ -142,7 +142,7 @@ class Conversation:
 
     def remembered(self) -> Answer | None:
         """Return the finished page if it is in the cache."""
-        body = self.settings.memory.recall_page(self.key)
+        body = self.settings.memory.recall_page(self.key, self._indexes)
         if body is None:
             return None
         if isinstance(body.get("ndd"), dict):
@@ -150,7 +150,10 @@ class Conversation:
         return Answer(body)
 
     def wait(self, flight: Future[None], most: float) -> Waiting:
-        """Wait until another caller has made the same page, at most `most` seconds and within the time budget."""
+        """Wait until another caller has made the same page, at most `most` seconds and within the time budget.
+
+        Returns whether time is left.
+        """
         return self._round_trips.wait(flight, most)
 
     def flow(self) -> Flow:
@@ -166,7 +169,7 @@ class Conversation:
             if page is not None:
                 return replace(page, body=self._filtered(page.body)) if page.has_hits else page
             self.settings.known.came_back(self.search.target, self.search.target_of_caller)
-        cached = self.settings.memory.recall_state(self._stream_key) if self._moment else None
+        cached = self.settings.memory.recall_state(self.stream_key, self._indexes) if self._moment else None
         if cached is not None and not self._use_table(cached.table):
             cached = None
         try:
@@ -191,8 +194,8 @@ class Conversation:
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from self._own_request(_NO_DOCUMENTS))
         if state is not cached and state.lasting:
-            self.settings.memory.remember_state(self._stream_key, state, self._moment)
-        body = self._response(state, page, "off" if self._stream_key is None else "hit" if state is cached else "miss")
+            self.settings.memory.remember_state(self.stream_key, state, self._moment)
+        body = self._response(state, page, "off" if self.stream_key is None else "hit" if state is cached else "miss")
         if state.lasting:
             self.settings.memory.remember_page(self.key, body, state, self._moment)
         return Answer(body, raw=state.raw)
@@ -500,10 +503,16 @@ class Conversation:
     @cached_property
     def _moment(self) -> Moment | None:
         """The write tokens when this search began, None if it is not cached."""
-        return self.settings.memory.moment(self.search.request.path.rpartition("/")[0]) if self._remember else None
+        return self.settings.memory.moment(self._indexes) if self._remember else None
+
+    @property
+    def _indexes(self) -> str:
+        """The part of the search's path that names its indexes."""
+        return self.search.request.path.rpartition("/")[0]
 
     @cached_property
-    def _stream_key(self) -> bytes | None:
+    def stream_key(self) -> bytes | None:
+        """The cache key of the stream that the page is cut from, None if it is not cached."""
         if not self._remember:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents

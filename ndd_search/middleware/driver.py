@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from contextlib import closing
 from dataclasses import replace
+from time import monotonic
 from typing import Any, Self, Unpack
 
 from ndd_search.middleware.conversation import Conversation, conversation
@@ -29,6 +30,7 @@ Writable = Callable[[Any], bool]
 Flow = Generator[Request | Wait, Any, Answer]
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
+_POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
 
 
 def _wait_for(step: Wait) -> Answer | None:
@@ -101,13 +103,30 @@ class Driver:
             return cached
         if isinstance(talk, MultiConversation) or talk.key is None:
             return (yield from talk.flow())
+        most = _WAIT if timeout is None else min(_WAIT, timeout)
         if (other := flights.acquire(talk.key)) is not None:
-            yield from talk.wait(other, _WAIT if timeout is None else min(_WAIT, timeout))
+            yield from talk.wait(other, most)
             return talk.remembered() or (yield from talk.flow())
         try:
-            return (yield from talk.flow())
+            return (yield from self._computed(talk, talk.stream_key or talk.key, most))
         finally:
             flights.release(talk.key)
+
+    def _computed(self, talk: Conversation, key: bytes, most: float) -> Flow:
+        """Compute a page, after any other process that computes a page of the same stream. most: seconds to wait."""
+        memory, poll, until = self.settings.memory, _POLLS[0], monotonic() + most
+        while not (acquired := memory.acquire(key)) and monotonic() < until:
+            is_time_left = yield from talk.wait(Future(), poll)
+            if (cached := talk.remembered()) is not None:
+                return cached
+            if not is_time_left:
+                break
+            poll = min(2 * poll, _POLLS[1])
+        try:
+            return (acquired and poll > _POLLS[0] and talk.remembered()) or (yield from talk.flow())
+        finally:
+            if acquired:
+                memory.release(key)
 
     def _conversation(self, request: Request) -> Conversation | MultiConversation | None:
         changes = surrounding()
