@@ -142,7 +142,7 @@ class Conversation:
 
     def remembered(self) -> Answer | None:
         """Return the finished page if it is in the cache."""
-        body = self.settings.memory.recall_page(self.key, self._indexes)
+        body = self.settings.memory.recall_page(self.key, self.search.indexes)
         if body is None:
             return None
         if isinstance(body.get("ndd"), dict):
@@ -169,8 +169,8 @@ class Conversation:
             if page is not None:
                 return replace(page, body=self._filtered(page.body)) if page.has_hits else page
             self.settings.known.came_back(self.search.target, self.search.target_of_caller)
-        cached = self.settings.memory.recall_state(self.stream_key, self._indexes) if self._moment else None
-        if cached is not None and not self._use_table(cached.table):
+        cached = self.settings.memory.recall_state(self.stream_key, self.search.indexes) if self._moment else None
+        if cached is not None and not self._continues(cached):
             cached = None
         try:
             return (yield from self._page(cached or State()))
@@ -195,6 +195,8 @@ class Conversation:
             return (yield from self._own_request(_NO_DOCUMENTS))
         if state is not cached and state.lasting:
             self.settings.memory.remember_state(self.stream_key, state, self._moment)
+            if self.settings.frequency_table is True and state.table != LISTED:
+                self.settings.memory.remember_table(self._frequency_table)
         body = self._response(state, page, "off" if self.stream_key is None else "hit" if state is cached else "miss")
         if state.lasting:
             self.settings.memory.remember_page(self.key, body, state, self._moment)
@@ -312,6 +314,14 @@ class Conversation:
             given if isinstance(given, FrequencyTable) else counted.frequency_table if counted else None
         )
         return table in ("", LISTED) or (self._frequency_table is not None and self._frequency_table.digest == table)
+
+    def _continues(self, cached: State) -> bool:
+        """Return whether the page can be cut from a cached stream, or from that stream extended with its own table."""
+        fetch = next_fetch(cached.stream, self.search.start, self.search.size, self.options)
+        if self._use_table(cached.table) or fetch is None:
+            return True
+        self._frequency_table = self.settings.memory.recall_table(cached.table)
+        return self._frequency_table is not None
 
     def _count_in_list(self, stream: Stream, found: Sequence[Sketch | Lack]) -> FrequencyTable:
         """Count the table of a stream's first window. found: the sketches that follow those of the stream."""
@@ -503,12 +513,7 @@ class Conversation:
     @cached_property
     def _moment(self) -> Moment | None:
         """The write tokens when this search began, None if it is not cached."""
-        return self.settings.memory.moment(self._indexes) if self._remember else None
-
-    @property
-    def _indexes(self) -> str:
-        """The part of the search's path that names its indexes."""
-        return self.search.request.path.rpartition("/")[0]
+        return self.settings.memory.moment(self.search.indexes) if self._remember else None
 
     @cached_property
     def stream_key(self) -> bytes | None:

@@ -21,9 +21,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import unquote
 
+from cachetools import TTLCache
+
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.origin import Origin, origin_of
 from ndd_search.middleware.state import State
-from ndd_search.paging.cache import Cache, FailureGuard, SharedCache, cache_key, get_with
+from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, get_with
 from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
@@ -31,6 +34,7 @@ from ndd_search.rest.request import Request
 _TOKEN_SECONDS = 3600.0  # longer than a cache keeps pages; entries of an expired token are invalid
 _MOST_SEEN = 10_000  # tokens
 _MOST_TARGETS = 1_000  # whose further tokens are remembered
+_TABLE_SECONDS = 7200.0  # longer than a stream is extended
 _LOCK_SECONDS = 5.0  # after which a process that holds a lock is taken for dead
 _LATEST, _EVERYTHING = "the latest write", "everything"
 _NOT_IN_A_NAME = set("*?,:<>")
@@ -58,6 +62,7 @@ class Memory:
         self._further: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind an alias
         self._locks: SharedCache | None = cache if hasattr(cache, "acquire") else None  # type: ignore[assignment]
         self._held: dict[bytes, bytes] = {}  # tokens of locks, by key
+        self._stored_tables: TTLCache[str, None] = TTLCache(_MOST_TARGETS, _TABLE_SECONDS / 2)  # by digest
 
     def serve(self, transport: Any) -> None:
         """Use the identity of the client that has this transport."""
@@ -113,6 +118,33 @@ class Memory:
         if self._cache is not None and key is not None and moment is not None:
             with self._guarded():
                 self._remember(self._cache, key, *_state_parts(state), state, moment)
+
+    def remember_table(self, table: FrequencyTable | None) -> None:
+        """Store the table of a stream for other processes, which extend the stream with the same table."""
+        cache = self._cache
+        if table is None or cache is None or isinstance(cache, MemoryCache) or table.digest in self._stored_tables:
+            return
+        with self._guarded():
+            key = self._key_of_table(table.digest)
+            if (entry := sealed(key, table.to_dict())) is not None:
+                cache.put(key, entry, _TABLE_SECONDS)
+                self._stored_tables[table.digest] = None
+
+    def recall_table(self, digest: str) -> FrequencyTable | None:
+        """Return the table that another process has stored, None if there is none.
+
+        digest: from the stored state of a search. Only callers who may read that state know it.
+        """
+        with self._guarded():
+            key = self._key_of_table(digest)
+            entry = None if self._cache is None else self._cache.get_many([key])[0]
+            found = None if entry is None else unsealed(key, entry)
+            try:
+                table = None if found is None else FrequencyTable.from_dict(found[0])
+                return table if table is not None and table.digest == digest else None
+            except UNREADABLE:
+                return None
+        return None
 
     def forget(self, written: Collection[str] | None) -> None:
         """Invalidate entries from before a write that has ended.
@@ -217,6 +249,9 @@ class Memory:
         """Return the keys of the tokens of a target, none for a pattern."""
         names = _names(target)
         return [] if names is None else [self._key(name) for name in (_EVERYTHING, *names)]
+
+    def _key_of_table(self, digest: str) -> bytes:
+        return cache_key("frequency table", self._origin.cluster.hex(), digest)
 
     def _lock_of(self, key: bytes) -> bytes:
         return cache_key("lock", key.hex())

@@ -93,7 +93,7 @@ def test_one_of_several_processes_computes_a_page(
 
 def _ready(_: int) -> None:
     """Import what a search needs, so that all processes search at the same time."""
-    _ = ndd.wrap, ndd.RedisCache
+    print(ndd.wrap, ndd.RedisCache)
 
 
 def _search(about: tuple[dict[str, Any], str, str, str]) -> dict[str, Any]:
