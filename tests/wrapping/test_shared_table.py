@@ -98,6 +98,21 @@ def test_every_client_decides_by_the_stored_table(
         assert (len(proxy.lookups), len(probes(proxy)), len(counts(proxy))) == (2, 2, 0)
 
 
+def test_the_searches_of_an_msearch_decide_by_it(
+    engine: Engine, forms: str, tables: str, connect: Connect, proxy: Proxy
+) -> None:
+    lines = [{"index": forms, "preference": "_local"}, SEARCH, {"index": forms}, {**SEARCH, "size": 4}]
+    caller = connected(connect, tables, proxy.url, write_tables=True)
+    for answer in caller.msearch(body=lines)["responses"]:
+        assert (len(ids(answer)) in (4, 5), answer["ndd"]["degraded"]) == (True, None)
+    assert not [one for one in proxy.passed if one.method == "PUT"]
+    table = count(engine, forms, tables)
+    caller = connected(connect, tables, proxy.url, write_tables=True)
+    answers = caller.msearch(body=lines)["responses"] + caller.msearch(body=lines)["responses"]
+    assert table.digest[:8] in {table_in(answer) for answer in answers[:2]}  # the other one is not held up
+    assert {table_in(answer) for answer in answers[2:]} == {table.digest[:8]}
+
+
 def test_a_refreshed_table_is_read_within_an_hour(engine: Engine, forms: str, tables: str, connect: Connect) -> None:
     table = count(engine, forms, tables)
     caller = connected(connect, tables)
