@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ndd_search.matching.groups import leaders
     from ndd_search.middleware.scope import options
     from ndd_search.paging.collapse import collapse
+    from ndd_search.plugins.opentelemetry_spans import OpenTelemetrySpans
+    from ndd_search.plugins.prometheus_metrics import PrometheusMetrics
     from ndd_search.plugins.redis_cache import RedisCache
     from ndd_search.presets import preset
     from ndd_search.rest.merge import merge
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 _LATER = {
     "Corpus": "corpus.collection",
     "Index": "embedded.index",
+    "OpenTelemetrySpans": "plugins.opentelemetry_spans",
+    "PrometheusMetrics": "plugins.prometheus_metrics",
     "RedisCache": "plugins.redis_cache",
     "collapse": "paging.collapse",
     "find_duplicates": "indexing.candidates",
@@ -52,6 +56,8 @@ __all__ = [
     "Corpus",
     "Index",
     "NDDError",
+    "OpenTelemetrySpans",
+    "PrometheusMetrics",
     "Recipe",
     "RedisCache",
     "collapse",

@@ -140,6 +140,16 @@ class Conversation:
             seen = self._learned_of_caller.seen
             self.strategy = strategy_of(self.search, self.options, self._reading, seen if now < seen.until else Seen())
 
+    @property
+    def path(self) -> str:
+        """The path of the request."""
+        return self.search.request.path
+
+    @property
+    def windows(self) -> list[int]:
+        """The first window."""
+        return [self.options.window]
+
     def remembered(self) -> Answer | None:
         """Return the finished page if it is in the cache."""
         body = self.settings.memory.recall_page(self.key, self.search.indexes)

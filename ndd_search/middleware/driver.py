@@ -7,7 +7,7 @@ waits for a coroutine of its own event loop would wait for ever.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import closing
 from dataclasses import replace
@@ -16,6 +16,7 @@ from typing import Any, Self, Unpack
 
 from ndd_search.middleware.conversation import Conversation, conversation
 from ndd_search.middleware.msearch import MultiConversation, multi_conversation
+from ndd_search.middleware.observer import Flow, observed
 from ndd_search.middleware.page_memory import indexes_written
 from ndd_search.middleware.scope import surrounding
 from ndd_search.middleware.sending import Wait
@@ -27,7 +28,6 @@ from ndd_search.rest.request import Request, is_write, stripped
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
 Writable = Callable[[Any], bool]
-Flow = Generator[Request | Wait, Any, Answer]
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
 _POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
@@ -99,6 +99,10 @@ class Driver:
 
     def _flow(self, talk: Conversation | MultiConversation, flights: SingleFlight, timeout: float | None) -> Flow:
         """Yield the requests to send and the computations to wait for; return the answer."""
+        flow, observers = self._unobserved(talk, flights, timeout), self.settings.observers
+        return observed(flow, talk.path, talk.windows, observers) if observers else flow
+
+    def _unobserved(self, talk: Conversation | MultiConversation, flights: SingleFlight, timeout: float | None) -> Flow:
         if (cached := talk.remembered()) is not None:
             return cached
         if isinstance(talk, MultiConversation) or talk.key is None:

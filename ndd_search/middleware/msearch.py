@@ -41,6 +41,16 @@ class MultiConversation:
     conversations: list[Conversation | None]
     texts: list[Text | None]
 
+    @property
+    def path(self) -> str:
+        """The path of the request."""
+        return self.request.path
+
+    @property
+    def windows(self) -> list[int]:
+        """The first window of each search, 0 for one that is left alone."""
+        return [talk.options.window if talk else 0 for talk in self.conversations]
+
     def remembered(self) -> Answer | None:
         """Return all the finished pages if every one is in the cache."""
         cached = [talk.remembered() if talk else None for talk in self.conversations]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic, time
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.learned import Learned, Said
+from ndd_search.middleware.observer import Observer
 from ndd_search.middleware.page_memory import Memory
 from ndd_search.middleware.stored_table import TABLES
 from ndd_search.paging.cache import Cache, MemoryCache
@@ -37,6 +38,7 @@ class Settings:
                  and per group of callers who see the same documents, and in the hits until then; False for no table.
     tables:      name of the companion index with the tables that all clients share (see `stored_table`), "" for none.
     write_tables: whether this client stores the tables that it counts there, and counts old ones again.
+    observers:   each is given the facts of every search that may be collapsed (see `observer`).
     writes:      adds sketches to documents that are written through the client.
     clock:       a monotonic clock, in seconds. now: seconds since 1970.
     """
@@ -50,6 +52,7 @@ class Settings:
     frequency_table: FrequencyTable | bool = True
     tables: str = TABLES
     write_tables: bool = False
+    observers: Sequence[Observer] = ()
     writes: SketchedWrites = field(default_factory=SketchedWrites)
     clock: Callable[[], float] = monotonic
     now: Callable[[], float] = time
@@ -88,6 +91,7 @@ class WrapSettings(CollapseChanges, total=False):
     frequency_table: FrequencyTable | bool
     tables: str
     write_tables: bool
+    observers: Sequence[Observer]
     sketch: Mapping[str, Any] | None
     settings: str | os.PathLike[str] | None
     options: CollapseOptions | None
@@ -103,6 +107,7 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     frequency_table: FrequencyTable | bool = True,
     tables: str = TABLES,
     write_tables: bool = False,
+    observers: Sequence[Observer] = (),
     settings: str | os.PathLike[str] | None = None,
     sketch: Mapping[str, Any] | None = None,
     options: CollapseOptions | None = None,
@@ -126,5 +131,6 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         frequency_table=frequency_table,
         tables=tables,
         write_tables=write_tables,
+        observers=tuple(observers),
         writes=SketchedWrites.of(sketch, field, recipe),
     )
