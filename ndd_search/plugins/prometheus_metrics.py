@@ -22,6 +22,7 @@ class PrometheusMetrics:
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(f"{prefix}_{name}", what, labels, registry=registry)
 
+        self.registry = registry
         self._pages = counter("pages", "Pages, by result: collapsed, unchanged (the engine's own), failed.", "result")
         self._degraded = counter("degraded", "Pages that may show near-duplicates, by reason.", "reason")
         self._cache = counter("cache", "Collapsed pages, by result of the cache: hit, miss, off.", "result")
