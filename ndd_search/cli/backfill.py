@@ -103,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
                 reported = done
 
             report = settings.run(client, on_progress)
+        code = _report(report, arguments.json)
         if arguments.count and not settings.remove:
             count = TableCount(
                 index=settings.index, recipe=settings.recipe, field=settings.field, tables=arguments.tables
@@ -110,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
             counted = sentence(count.run(client))
             if not arguments.json:
                 print(counted)
-    return _report(report, arguments.json)
+    return code
 
 
 def _plan(work: list[Work], as_json: bool) -> int:

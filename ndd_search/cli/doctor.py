@@ -15,11 +15,13 @@ import argparse
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.count import sentence
 from ndd_search.cli.output import add_json, add_recipe, comma_list, console, print_json, styled, table
+from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.doctor import Diagnosis, Doctor, Figures
 from ndd_search.indexing.tables import TableCount
 from ndd_search.indexing.templates import Finding
@@ -55,13 +57,21 @@ def run(arguments: argparse.Namespace) -> int:
         diagnosis = doctor.examine(client)
         if arguments.count:
             count = TableCount(index=doctor.index, recipe=doctor.recipe, field=doctor.field, tables=arguments.tables)
-            counted = Finding("ok", "table", f"{sentence(count.run(client))}, stored in {arguments.tables}")
-            diagnosis = dataclasses.replace(diagnosis, findings=(*diagnosis.findings, counted))
+            diagnosis = dataclasses.replace(diagnosis, findings=(*diagnosis.findings, _counted(count, client)))
     if arguments.json:
         print_json(dataclasses.asdict(diagnosis))
     else:
         _show(diagnosis)
     return NO if any(finding.level in ("error", "warning") for finding in diagnosis.findings) else DONE
+
+
+def _counted(count: TableCount, client: Any) -> Finding:
+    """Count and store a table, and return a finding about it."""
+    try:
+        return Finding("ok", "table", f"{sentence(count.run(client))}, stored in {count.tables}")
+    except IndexUnusable as error:
+        _, problem, remedy = error.args
+        return Finding("warning", "table", problem, remedy)
 
 
 def _show(diagnosis: Diagnosis) -> None:

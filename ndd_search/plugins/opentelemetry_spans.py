@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ndd_search.errors import importing
 from ndd_search.middleware.observer import Observation
 
@@ -14,11 +16,17 @@ class OpenTelemetrySpans:
 
     Attributes: ndd.trips, ndd.own_seconds, ndd.upstream_seconds, ndd.pages, and of all its pages together ndd.examined,
     ndd.hidden and ndd.windows; for a search with one page also ndd.cache, ndd.strategy and ndd.degraded.
-    provider: None for the one that is set for the process.
+    provider: None for the one that is set for the process, which another process always uses.
     """
 
     def __init__(self, provider: trace.TracerProvider | None = None) -> None:
         self._tracer = trace.get_tracer("ndd_search", tracer_provider=provider)
+
+    def __deepcopy__(self, memo: object) -> OpenTelemetrySpans:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OpenTelemetrySpans, ()
 
     def observe(self, seen: Observation) -> None:
         """Record a span."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ndd_search.errors import importing
 from ndd_search.middleware.observer import Observation
 
@@ -15,14 +17,15 @@ _UPSTREAM = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 class PrometheusMetrics:
     """An observer that counts searches. One object may be given to any number of clients.
 
-    registry: where the metrics are registered; one object a registry. prefix: of every name.
+    registry: where the metrics are registered; one object a registry. prefix: of every name. A copy is the same object.
+    Another process uses its own object in its own default registry.
     """
 
     def __init__(self, registry: CollectorRegistry = REGISTRY, prefix: str = "ndd_search") -> None:
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(f"{prefix}_{name}", what, labels, registry=registry)
 
-        self.registry = registry
+        self.registry, self._prefix = registry, prefix
         self._pages = counter("pages", "Pages, by result: collapsed, unchanged (the engine's own), failed.", "result")
         self._degraded = counter("degraded", "Pages that may show near-duplicates, by reason.", "reason")
         self._cache = counter("cache", "Collapsed pages, by result of the cache: hit, miss, off.", "result")
@@ -34,6 +37,15 @@ class PrometheusMetrics:
         self._upstream = Histogram(
             f"{prefix}_upstream_seconds", "Waiting of a search for the engine.", registry=registry, buckets=_UPSTREAM
         )
+
+        if registry is REGISTRY:
+            _OF_PROCESS[prefix] = self
+
+    def __deepcopy__(self, memo: object) -> PrometheusMetrics:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_process, (self._prefix,)
 
     def observe(self, seen: Observation) -> None:
         """Count a search."""
@@ -51,3 +63,10 @@ class PrometheusMetrics:
         self._trips.inc(seen.trips)
         self._own.observe(seen.own_seconds)
         self._upstream.observe(seen.upstream_seconds)
+
+
+_OF_PROCESS: dict[str, PrometheusMetrics] = {}  # those in the default registry, by prefix
+
+
+def _of_process(prefix: str) -> PrometheusMetrics:
+    return _OF_PROCESS.get(prefix) or PrometheusMetrics(prefix=prefix)

@@ -18,7 +18,7 @@ with importing("redis", "the shared cache", "redis", "redis"):
 
 Result = TypeVar("Result")
 
-_CONNECTING = 10  # times the budget: a connection may need name look-ups and a TLS handshake
+_CONNECTING = 3  # times the budget: a connection may need a TLS handshake
 _SCANNED = 1000  # keys of one SCAN
 # Deletes a lock only if it is still the caller's own: it may have expired and belong to another process.
 _RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
@@ -30,7 +30,7 @@ class RedisCache:
     url:        redis://[[user]:password@]host[:port][/database], rediss:// for TLS, or unix://path.
     seconds:    lifetime of an entry that is put without one, above 0.
     prefix:     of every key, so that other programs can use the same server.
-    budget:     seconds that the server may take to answer, above 0. A connection may take ten times as long.
+    budget:     seconds that the server may take to answer, above 0. A connection may take three times as long.
     pause:      seconds for which the cache is not used after a failed or late answer, at least 0.
     most_bytes: a larger value is not stored.
     clock:      a monotonic clock, in seconds.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.middleware.observer import Observation, PageFacts
+from ndd_search.middleware.settings import settings_of
 from tests.wrapping.conftest import Caller, Connect, Library, body_of
 from tests.wrapping.proxy import Harm, Proxy
 from tests.wrapping.test_searches import MATCH
@@ -128,6 +131,17 @@ def test_prometheus_counts_what_was_observed() -> None:
     named = set(re.findall(r"ndd_search_\w+", text)) | {"ndd_search_windows_total"}
     known = {re.match(r"\w+?_(?:total|bucket|sum|count|created)", name)[0] for name in found}  # type: ignore[index]
     assert named <= known
+
+
+def test_a_client_with_observers_can_be_copied_and_sent_to_another_process() -> None:
+    pytest.importorskip("opentelemetry")
+    metrics, spans = ndd.PrometheusMetrics(prefix="copied"), ndd.OpenTelemetrySpans()
+    settings = settings_of(observers=[metrics, spans])
+    assert deepcopy(settings.observers) == (metrics, spans)
+    copied = pickle.loads(pickle.dumps(settings.observers))
+    assert copied[0] is metrics
+    copied[1].observe(ONE)
+    assert ndd.PrometheusMetrics(prefix="another").registry is prometheus_client.REGISTRY
 
 
 def test_a_span_is_below_that_of_the_caller(library: Library, connect: Connect) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import ndd_search as ndd
 from tests.engines.find import Engine
-from tests.redis_server import Link
+from tests.redis_server import Link, server
 from tests.wrapping.conftest import Connect, Library, body_of, bulk
 from tests.wrapping.library import BAR, RECIPE, actions, documents, mapping
 from tests.wrapping.proxy import Harm, Proxy
@@ -153,6 +153,27 @@ def test_a_faulty_cache_costs_no_more_than_the_saving(
         assert kinds(answer) != ["hit"] or start
         if not start:
             assert ids(answer) == ids(expected)
+
+
+def test_a_server_that_is_killed_and_restarted_under_load_harms_no_search(
+    library: Library, engine: Engine, redis_url: str
+) -> None:
+    with server() as cache, engine.client() as client, ThreadPoolExecutor(4) as pool:
+        settings: dict[str, Any] = {"seconds": 600.0, "budget": 20.0, "pause": 0.0}
+        wrapped = ndd.wrap(client, min_similarity=BAR, window=20, cache=ndd.RedisCache(cache.url, **settings))
+
+        def ask(number: int) -> tuple[list[str], Any]:
+            body = {**SEARCH, "from": 5 * (number % 4)}
+            answer = body_of(wrapped.search(index=library.news, body=body))
+            return ids(answer), answer["ndd"]["degraded"]
+
+        expected = list(pool.map(ask, range(4)))
+        for change in (cache.stop, cache.start, cache.stop, cache.start):
+            answers = pool.map(ask, range(40))
+            change()
+            assert list(answers) == expected * 10
+        assert ask(0) == ask(0) == expected[0]
+        assert body_of(wrapped.search(index=library.news, body=SEARCH))["ndd"]["cache"] == "hit"
 
 
 def test_many_threads_share_one_cache(library: Library, engine: Engine, shared: Shared) -> None:
