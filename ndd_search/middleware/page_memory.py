@@ -18,6 +18,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -258,7 +259,7 @@ class Memory:
 
     def _key(self, name: str) -> bytes:
         """Return the key of the token of an index in this cluster, or of a name that no index can have."""
-        return cache_key("token", self._origin.cluster.hex(), name)
+        return _token_key(self._origin.cluster, name)
 
 
 def indexes_written(request: Request, answer: Answer | None) -> set[str] | None:
@@ -276,6 +277,11 @@ def indexes_written(request: Request, answer: Answer | None) -> set[str] | None:
         return {*names, *(str(one["_index"]) for one in items)}
     except UNREADABLE:
         return None
+
+
+@lru_cache(_MOST_SEEN)
+def _token_key(cluster: bytes, name: str) -> bytes:
+    return cache_key("token", cluster.hex(), name)
 
 
 def _names(target: str) -> list[str] | None:
