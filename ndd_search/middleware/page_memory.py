@@ -27,7 +27,7 @@ from cachetools import TTLCache
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.origin import Origin, origin_of
 from ndd_search.middleware.state import State
-from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, get_with
+from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, get_with, is_shared
 from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
@@ -61,7 +61,7 @@ class Memory:
         # A write replaces the whole set, so that a search that began before it adds its token to the old set.
         self._seen: set[bytes] | None = None
         self._further: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind an alias
-        self._locks: SharedCache | None = cache if hasattr(cache, "acquire") else None  # type: ignore[assignment]
+        self._locks: SharedCache | None = cache if cache is not None and is_shared(cache) else None
         self._held: dict[bytes, bytes] = {}  # tokens of locks, by key
         self._stored_tables: TTLCache[str, None] = TTLCache(_MOST_TARGETS, _TABLE_SECONDS / 2)  # by digest
 

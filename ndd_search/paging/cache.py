@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from cachetools import TLRUCache
 
@@ -87,8 +87,14 @@ class CachePaused(Exception):
 
 def get_with(cache: Cache, key: bytes, others: Sequence[bytes]) -> tuple[bytes | None, list[bytes | None]]:
     """Return the values of a key and of others, in one round trip if the cache can do that."""
-    together = getattr(cache, "get_with", None)
-    return together(key, others) if together else (cache.get(key), cache.get_many(others))
+    if is_shared(cache):
+        return cache.get_with(key, others)
+    return cache.get(key), cache.get_many(others)
+
+
+def is_shared(cache: Cache) -> TypeGuard[SharedCache]:
+    """Return whether a cache has the methods of `SharedCache`."""
+    return all(hasattr(type(cache), name) for name in ("get_with", "acquire", "release"))
 
 
 class MemoryCache:
