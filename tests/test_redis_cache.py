@@ -3,6 +3,7 @@
 import pickle
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,6 +66,18 @@ def test_an_entry_expires(make: Make) -> None:
     assert 0 < cache._redis.pttl(name) <= 60_000
     cache.put(OTHER, b"2")
     assert 0 < cache._redis.pttl(name) <= 10_000
+
+
+def test_an_embedded_index_takes_it_too(make: Make, tmp_path: Path) -> None:
+    pytest.importorskip("tantivy")
+    cache = make()
+    with ndd.Index.open(tmp_path / "news", text="body", cache=cache) as one:
+        one.add({"id": number, "body": f"a story about the climate {number}"} for number in range(5))
+        first = one.search("climate")
+    with ndd.Index.open(tmp_path / "news", cache=cache) as other:
+        again = other.search("climate")
+    assert (first["ndd"]["cache"], again["ndd"]["cache"]) == ("miss", "hit")
+    assert again["hits"] == first["hits"]
 
 
 def test_a_lock_belongs_to_one_process_until_it_ends(make: Make) -> None:

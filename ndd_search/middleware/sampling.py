@@ -124,10 +124,13 @@ class _Count:
     def _store(self, counted: Counted, before: StoredTable | None) -> Generator[Request, Answer, Counted]:
         """Store a table for all clients. Returns the table to use: another client may have stored one meanwhile.
 
-        before: the stored table that it replaces. A table of other documents is not replaced: it belongs to others.
+        before: the stored table. It is replaced if it is old, or if this caller sees more documents: the index has
+                grown, or a caller with fewer rights has stored it.
         """
-        if before is not None and not (self._is_old(before) and before.view.is_about(counted.view)):
-            return counted
+        if before is not None:
+            alike = before.view.is_about(counted.view)
+            if not (self._is_old(before) if alike else counted.view.total > before.view.total):
+                return counted
         if not self._has_companion:
             (made,) = yield from self._round_trips.later([creating(self._request, self._settings.tables)])
             if not made.ok and made.status not in _EXISTS:

@@ -139,6 +139,21 @@ def test_a_caller_who_sees_other_documents_counts_an_own_table(
     assert stored.frequency_table == table
 
 
+def test_the_table_of_a_caller_with_few_rights_is_replaced_by_that_of_one_who_sees_more(
+    engine: Engine, forms: str, tables: str, connect: Connect, proxy: Proxy
+) -> None:
+    """An index that has grown looks the same: the stored table is of fewer documents."""
+    proxy.rewrite = may_read({"few": {"range": {"price": {"lt": 40}}}})
+    caller = connected(connect, tables, proxy.url, write_tables=True)
+    of_few = table_in(ask(caller, forms, SEARCH, x_user="few"))
+    of_all = table_in(ask(caller, forms, SEARCH, x_user="all"))
+    assert of_few != of_all
+    with engine.client() as client:
+        stored = TableCount(index=forms, tables=tables).stored(client)
+    assert stored is not None
+    assert (stored.frequency_table.digest[:8], stored.view.total) == (of_all, FORMS)
+
+
 HARM = {
     "not allowed": Harm(status=403, body=b'{"error": "no", "status": 403}'),
     "missing": Harm(status=404, body=b'{"error": "no such index", "status": 404}'),
