@@ -16,13 +16,12 @@ together. If that cache has locks (see cache.SharedCache), one process at a time
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from time import monotonic
 from typing import Any
 from urllib.parse import unquote
-
-from cachetools import TTLCache
 
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.origin import Origin, origin_of
@@ -34,8 +33,9 @@ from ndd_search.rest.request import Request
 
 _TOKEN_SECONDS = 3600.0  # longer than a cache keeps pages; entries of an expired token are invalid
 _MOST_SEEN = 10_000  # tokens
-_MOST_TARGETS = 1_000  # whose further tokens are remembered
+_MOST_TARGETS = 1_000  # whose further tokens are remembered; and tables
 _TABLE_SECONDS = 7200.0  # longer than a stream is extended
+_TABLE_AGAIN = 60.0  # seconds until a table is stored again, because the cache may have lost it
 _LOCK_SECONDS = 5.0  # after which a process that holds a lock is taken for dead
 _LATEST, _EVERYTHING = "the latest write", "everything"
 _NOT_IN_A_NAME = set("*?,:<>")
@@ -50,10 +50,10 @@ class Moment:
 
 
 class Memory:
-    """Pages and streams of one client. cache: None to store nothing. Thread-safe."""
+    """Pages and streams of one client. cache: None to store nothing. clock: a monotonic clock. Thread-safe."""
 
-    def __init__(self, cache: Cache | None) -> None:
-        self._cache, self._guarded = cache, FailureGuard()
+    def __init__(self, cache: Cache | None, clock: Callable[[], float] = monotonic) -> None:
+        self._cache, self._guarded, self._clock = cache, FailureGuard(), clock
         self._transport: Any = None
         self._origin = Origin(uuid.uuid4().bytes, uuid.uuid4().bytes)  # of an unknown client
         self._pending: dict[object, bytes] = {}  # keys of tokens to replace before the cache is used again
@@ -63,7 +63,7 @@ class Memory:
         self._further: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind an alias
         self._locks: SharedCache | None = cache if cache is not None and is_shared(cache) else None
         self._held: dict[bytes, bytes] = {}  # tokens of locks, by key
-        self._stored_tables: TTLCache[str, None] = TTLCache(_MOST_TARGETS, _TABLE_SECONDS / 2)  # by digest
+        self._stored_tables: dict[str, float] = {}  # time until which a table need not be stored, by digest
 
     def serve(self, transport: Any) -> None:
         """Use the identity of the client that has this transport."""
@@ -123,13 +123,17 @@ class Memory:
     def remember_table(self, table: FrequencyTable | None) -> None:
         """Store the table of a stream for other processes, which extend the stream with the same table."""
         cache = self._cache
-        if table is None or cache is None or isinstance(cache, MemoryCache) or table.digest in self._stored_tables:
+        if table is None or cache is None or isinstance(cache, MemoryCache):
+            return
+        now, key = self._clock(), self._key_of_table(table.digest)
+        if now < self._stored_tables.get(table.digest, now):
             return
         with self._guarded():
-            key = self._key_of_table(table.digest)
             if (entry := sealed(key, table.to_dict())) is not None:
                 cache.put(key, entry, _TABLE_SECONDS)
-                self._stored_tables[table.digest] = None
+                if len(self._stored_tables) >= _MOST_TARGETS:
+                    self._stored_tables.clear()
+                self._stored_tables[table.digest] = now + _TABLE_AGAIN
 
     def recall_table(self, digest: str) -> FrequencyTable | None:
         """Return the table that another process has stored, None if there is none.
