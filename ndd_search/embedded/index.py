@@ -255,7 +255,7 @@ class Index:
         def plain(hit: StoredHit) -> dict[str, Any]:
             return {"_index": self._name, "_id": hit.id, "_score": hit.score, "_source": view.document(hit)}
 
-        page = slice_page(stream, from_, size, view, replace(options, keep=adapt_callables(plain, options.keep)))
+        page = slice_page(stream, from_, size, view, _keeping(options, adapt_callables(plain, options.keep)))
         own = perf_counter() - began - view.seconds
         page = replace(page, info=replace(page.info, took=own, cache="hit" if is_cached else "miss"))
         hits = hits_of(page, plain)
@@ -368,7 +368,7 @@ class Index:
     ) -> bytes:
         """The cache key of a stream: everything that it depends on, so not `keep`."""
         digest = frequency_table.digest if frequency_table else ""
-        return cache_key(str(self.path), state, digest, query, repr(replace(options, keep=("score",))))
+        return cache_key(str(self.path), state, digest, query, repr(_keeping(options, ("score",))))
 
     @property
     def frequency_table(self) -> FrequencyTable | None:
@@ -446,6 +446,11 @@ class _Read(NamedTuple):
     source: bytes
     texts: list[str]
     fields: dict[str, Any]
+
+
+def _keeping(options: CollapseOptions, keep: tuple[Any, ...]) -> CollapseOptions:
+    """Return options with another `keep`. Equal options are not made, and checked, again."""
+    return options if options.keep == keep else replace(options, keep=keep)
 
 
 def _stream_of(plain: dict[str, Any], arrays: memoryview) -> Stream:
