@@ -159,6 +159,10 @@ class Conversation:
             body["ndd"]["cache"] = "hit"
         return Answer(body)
 
+    def has_stream(self) -> bool:
+        """Return whether the stream of the search is in the cache."""
+        return self.settings.memory.recall_state(self.stream_key, self.search.indexes) is not None
+
     def wait(self, flight: Future[None], most: float) -> Waiting:
         """Wait until another caller has made the same page, at most `most` seconds and within the time budget.
 

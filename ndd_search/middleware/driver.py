@@ -119,15 +119,22 @@ class Driver:
     def _computed(self, talk: Conversation, key: bytes, most: float) -> Flow:
         """Compute a page, after any other process that computes a page of the same stream. most: seconds to wait."""
         memory, poll, until = self.settings.memory, _POLLS[0], monotonic() + most
-        while not (acquired := memory.acquire(key)) and monotonic() < until:
+        acquired = at_once = memory.acquire(key)
+        while not acquired and monotonic() < until:
             is_time_left = yield from talk.wait(Future(), poll)
             if (cached := talk.remembered()) is not None:
                 return cached
             if not is_time_left:
                 break
-            poll = min(2 * poll, _POLLS[1])
+            acquired, poll = memory.acquire(key), min(2 * poll, _POLLS[1])
         try:
-            return (acquired and poll > _POLLS[0] and talk.remembered()) or (yield from talk.flow())
+            if acquired and not at_once:
+                if (cached := talk.remembered()) is not None:
+                    return cached
+                if not talk.has_stream():  # pages of this search cannot be cached: nobody needs to wait for them
+                    memory.release(key)
+                    acquired = False
+            return (yield from talk.flow())
         finally:
             if acquired:
                 memory.release(key)

@@ -6,6 +6,9 @@ import multiprocessing
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from threading import Barrier, Event
+from time import sleep
 from typing import Any
 
 import pytest
@@ -15,7 +18,7 @@ from tests.engines.find import Engine
 from tests.redis_server import Link, server
 from tests.wrapping.conftest import Connect, Library, body_of, bulk
 from tests.wrapping.library import BAR, RECIPE, actions, documents, mapping
-from tests.wrapping.proxy import Harm, Proxy
+from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
 
@@ -103,6 +106,36 @@ def _search(about: tuple[dict[str, Any], str, str, str]) -> dict[str, Any]:
         caller = ndd.wrap(client, min_similarity=BAR, window=20, cache=cache)
         answer: dict[str, Any] = body_of(caller.search(index=index, body=SEARCH))
         return answer
+
+
+def test_pages_that_cannot_be_cached_are_not_computed_one_after_another(
+    library: Library, engine: Engine, proxy: Proxy, shared: Shared
+) -> None:
+    """Three processes ask at once: two wait for the first, then both search at the same time."""
+    both, first = Barrier(2), Event()
+
+    def held(number: int, request: Passed) -> None:
+        if number:
+            both.wait(60)
+        else:
+            first.set()
+            sleep(0.2)
+
+    proxy.reset(held)
+    at_proxy = Engine(**{**engine.__dict__, "url": proxy.url})
+    body = {**SEARCH, "terminate_after": 1}
+
+    def ask(client: Any) -> list[str]:
+        return ids(body_of(client.search(index=library.news, body=body)))
+
+    with ExitStack() as stack, ThreadPoolExecutor(3) as pool:
+        plain = [stack.enter_context(at_proxy.client(max_retries=0)) for _ in range(3)]
+        clients = [ndd.wrap(client, min_similarity=BAR, window=20, cache=shared()) for client in plain]
+        pages = [pool.submit(ask, clients[0])]
+        assert first.wait(60)
+        pages += [pool.submit(ask, client) for client in clients[1:]]
+        assert len({tuple(page.result()) for page in pages}) == 1
+    assert len(proxy.searches) == 3
 
 
 def test_a_search_that_waits_for_another_process_ends_in_its_own_time(
