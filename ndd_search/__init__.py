@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ndd_search.matching.groups import leaders
     from ndd_search.middleware.scope import options
     from ndd_search.paging.collapse import collapse
+    from ndd_search.plugins.opentelemetry_spans import OpenTelemetrySpans
+    from ndd_search.plugins.prometheus_metrics import PrometheusMetrics
+    from ndd_search.plugins.redis_cache import RedisCache
     from ndd_search.presets import preset
     from ndd_search.rest.merge import merge
     from ndd_search.sketching.estimates import resemblance
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 _LATER = {
     "Corpus": "corpus.collection",
     "Index": "embedded.index",
+    "OpenTelemetrySpans": "plugins.opentelemetry_spans",
+    "PrometheusMetrics": "plugins.prometheus_metrics",
+    "RedisCache": "plugins.redis_cache",
     "collapse": "paging.collapse",
     "find_duplicates": "indexing.candidates",
     "leaders": "matching.groups",
@@ -50,7 +56,10 @@ __all__ = [
     "Corpus",
     "Index",
     "NDDError",
+    "OpenTelemetrySpans",
+    "PrometheusMetrics",
     "Recipe",
+    "RedisCache",
     "collapse",
     "find_duplicates",
     "leaders",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from operator import index
-from typing import SupportsIndex
 
 
 def check_page(size: int, from_: int) -> None:
     """Raise TypeError unless both are integers (of any integer type), ValueError if one is below 0."""
     for name, value in (("size", size), ("from_", from_)):
-        if not isinstance(value, SupportsIndex):
+        if not hasattr(value, "__index__"):  # isinstance with a protocol costs ten times as much
             raise TypeError(f"{name} must be a whole number, got {value!r}")
         if index(value) < 0:
             raise ValueError(f"{name} must be at least 0, got {value}")

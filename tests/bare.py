@@ -12,6 +12,7 @@ from ndd_search.cli import main
 from ndd_search.errors import MissingExtra
 
 EXTRAS = ["elasticsearch", "opensearchpy", "tantivy", "selectolax", "Stemmer", "rich", "orjson"]
+EXTRAS += ["redis", "prometheus_client", "opentelemetry"]
 
 
 def check() -> None:

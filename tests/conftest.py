@@ -10,7 +10,9 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import hypothesis
 import pytest
@@ -18,6 +20,7 @@ import pytest
 from ndd_search import native
 from tests.engines.find import Engine, Engines
 from tests.engines.jars import RELEASES, Unavailable
+from tests.redis_server import ADDRESS, Link, given_address, server
 
 # No deadlines: a machine may be busy with other things.
 hypothesis.settings.register_profile("small", max_examples=50, deadline=None)
@@ -102,6 +105,38 @@ def index(engine: Engine) -> Iterator[str]:
     yield name
     with engine.client() as client:
         client.indices.delete(index=name, ignore_unavailable=True)
+
+
+@pytest.fixture(scope="session")
+def redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Yield the address of a Redis or Valkey server; each test uses keys with a prefix of its own.
+
+    Without a server the test is skipped with a reason, or fails if NDD_TEST_REQUIRE_ENGINES names "redis".
+    """
+    pytest.importorskip("redis")
+    said = request.config.stash[report]
+    if address := given_address():
+        said["redis"] = f"{address} from {ADDRESS}"
+        yield address
+        return
+    try:
+        with server() as made:
+            said["redis"] = "started for this session"
+            yield made.url
+    except Unavailable as reason:
+        said["redis"] = f"not tested: {reason}"
+        if "redis" in os.environ.get(REQUIRED, "").split(","):
+            pytest.fail(f"redis is required by {REQUIRED}, but {reason}", pytrace=False)
+        pytest.skip(f"redis {reason}")
+
+
+@pytest.fixture
+def link(redis_url: str) -> Iterator[Link]:
+    """Yield a proxy in front of the Redis server, which injects faults."""
+    made = Link(urlsplit(redis_url).port or 6379)
+    yield made
+    with suppress(OSError):  # closed by the test
+        made.close()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

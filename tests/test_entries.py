@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ndd_search as ndd
 from ndd_search.paging import entries
 from ndd_search.paging.entries import sealed, unsealed
+from ndd_search.rest.response import block_of
 
 KEY = b"0123456789abcdef"
 
@@ -43,6 +45,11 @@ def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(entries, "orjson", None)
     elif find_spec("orjson") is None:
         pytest.skip("orjson is not installed")
+
+
+def test_the_block_of_a_page_can_be_stored() -> None:
+    page = ndd.collapse([{"_id": "1", "body": "a story"}, {"_id": "2", "body": "a story"}], text="body", size=1)
+    assert read(sealed(KEY, block := block_of(page, dict)))[0] == block  # type: ignore[index]
 
 
 @pytest.mark.usefixtures("writer")

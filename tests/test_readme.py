@@ -21,7 +21,10 @@ BLOCK = re.compile(r"^```(?P<kind>[a-z ]+)\n(?P<code>.*?)^```$", re.MULTILINE | 
 CONSOLE = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
-def run(page: Path, kinds: set[str], url: str = "") -> int:
+REDIS = "redis://localhost:6379/0"
+
+
+def run(page: Path, kinds: set[str], url: str = "", redis: str = "") -> int:
     names: dict[str, object] = {"__name__": "readme"}
     ran = 0
     for block in BLOCK.finditer(page.read_text()):
@@ -29,6 +32,7 @@ def run(page: Path, kinds: set[str], url: str = "") -> int:
             block["kind"].strip(),
             block["code"].replace("http://localhost:9200", url or "http://localhost:9200"),
         )
+        code = code.replace(REDIS, redis or REDIS)
         if kind not in kinds:
             continue
         ran += 1
@@ -64,12 +68,13 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("page", pages_with("python engine"), ids=lambda page: page.name)
 def test_the_examples_for_an_engine_run(
-    page: Path, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     if engine.family != "elasticsearch":
         pytest.skip("the examples show the client of Elasticsearch")
+    redis = request.getfixturevalue("redis_url") if REDIS in page.read_text() else ""
     monkeypatch.chdir(tmp_path)
     with engine.client() as client:
-        client.indices.delete(index="articles", ignore_unavailable=True)
-        assert run(page, {"python engine"}, engine.url)
-        client.indices.delete(index="articles")
+        client.indices.delete(index="articles,ndd-tables", ignore_unavailable=True)
+        assert run(page, {"python engine"}, engine.url, redis)
+        client.indices.delete(index="articles,ndd-tables", ignore_unavailable=True)

@@ -33,6 +33,7 @@ COMMANDS = {
     "evaluate": "compare all methods on labelled pairs",
     "template": "print or install the index template of Elasticsearch or OpenSearch",
     "backfill": "add sketches to the documents of a live index",
+    "count": "count the common values of an index once, for all clients",
     "duplicates": "find near-duplicates in a whole index",
     "corpus": "find every near-duplicate group of a collection",
     "tune": "find the settings that suit an index, from your queries and answers",

@@ -21,6 +21,7 @@ from typing import Any
 
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
+from ndd_search.cli.count import sentence
 from ndd_search.cli.output import (
     add_json,
     add_preset,
@@ -34,6 +35,8 @@ from ndd_search.cli.output import (
     warn,
 )
 from ndd_search.indexing.backfill import Backfill, BackfillReport, Work
+from ndd_search.indexing.tables import TableCount
+from ndd_search.middleware.stored_table import TABLES
 from ndd_search.presets import preset
 from ndd_search.recipe import Recipe
 from ndd_search.text.printable import safe
@@ -64,6 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also compare existing sketches with their texts: for use after a run that was killed while others wrote",
     )
+    parser.add_argument("--count", action="store_true", help="then count the common values, and store them for clients")
+    parser.add_argument("--tables", default=TABLES, help=f"the index that holds these tables ({TABLES})")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done, without changes")
     add_json(parser)
 
@@ -98,7 +103,15 @@ def run(arguments: argparse.Namespace) -> int:
                 reported = done
 
             report = settings.run(client, on_progress)
-    return _report(report, arguments.json)
+        code = _report(report, arguments.json)
+        if arguments.count and not settings.remove:
+            count = TableCount(
+                index=settings.index, recipe=settings.recipe, field=settings.field, tables=arguments.tables
+            )
+            counted = sentence(count.run(client))
+            if not arguments.json:
+                print(counted)
+    return code
 
 
 def _plan(work: list[Work], as_json: bool) -> int:

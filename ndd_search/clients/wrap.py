@@ -28,6 +28,10 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     bypass_seconds: seconds during which searches of an index without sketches are left alone (60).
     frequency_table: for min_similarity="auto". True counts the document frequency of sketch values in a sample of 5,000
                  documents of each index, once an hour; False uses no table; or a FrequencyTable of your own.
+    tables:      name of the index with the frequency tables that all clients share ("ndd-tables"), "" to read none.
+    write_tables: whether this client stores the tables that it counts there (False). `ndd-search count` does so, too.
+    observers:   each is given the facts of every search: PrometheusMetrics(), OpenTelemetrySpans(), or an
+                 middleware.observer.Observer of your own.
     settings:    a file of CollapseOptions, as `ndd-search tune` writes it (see settings_file).
     sketch:      text fields by pattern of index names, {"news*": ["title", "body"]}, or with settings of with_sketches,
                  {"news*": {"fields": ["title", "body"], "keys": 8, "numbers": True}}. Documents written to such

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, starmap
 from pathlib import Path
 from shutil import rmtree
 from threading import RLock
@@ -90,6 +90,7 @@ class Index:
         self._writing, self._reading = RLock(), RLock()
         self._remove_links: Callable[[], Any] | None = None  # set if the user may not write: it reads through links
         self._linked: State | None = None  # the state whose files the links point to
+        self._opened: tuple[State, tantivy.Searcher] | None = None  # reused: it caches the documents that it has read
         with engine_errors(path):
             self._index = self._engine(path)
         self._cache, self._guarded, self._flights = cache, FailureGuard(), SingleFlight()
@@ -254,7 +255,7 @@ class Index:
         def plain(hit: StoredHit) -> dict[str, Any]:
             return {"_index": self._name, "_id": hit.id, "_score": hit.score, "_source": view.document(hit)}
 
-        page = slice_page(stream, from_, size, view, replace(options, keep=adapt_callables(plain, options.keep)))
+        page = slice_page(stream, from_, size, view, _keeping(options, adapt_callables(plain, options.keep)))
         own = perf_counter() - began - view.seconds
         page = replace(page, info=replace(page.info, took=own, cache="hit" if is_cached else "miss"))
         hits = hits_of(page, plain)
@@ -276,6 +277,8 @@ class Index:
         with engine_errors(self.path), self._reading:
             while True:
                 state = state_of(self.path)
+                if self._opened is not None and self._opened[0] == state:
+                    return self._opened[1], state
                 try:
                     searcher = self._searcher(state)
                 except ValueError:  # another process may have committed and removed a file
@@ -283,6 +286,7 @@ class Index:
                         raise
                     continue
                 if state == state_of(self.path):
+                    self._opened = state, searcher
                     return searcher, state
 
     def _searcher(self, state: State) -> tantivy.Searcher:
@@ -347,12 +351,12 @@ class Index:
         return Stream()
 
     def _remember(self, key: bytes, stream: Stream) -> None:
-        """Cache a stream. The hits are written without sketches, which the stream holds already."""
-        hits = tuple(
-            [None if name == "sketch" else value for name, value in hit._asdict().items()] for hit in stream.hits
-        )
+        """Cache a stream. The hits are written as columns, without sketches, which the stream holds already."""
         with self._guarded():
-            if (entry := sealed(key, *stream_parts(replace(stream, hits=hits)))) is not None:
+            plain, arrays = stream_parts(stream)
+            columns = [list(column) for column in zip(*(hit[:-1] for hit in stream.hits), strict=True)]
+            plain["hits"], plain["columns"] = columns.pop(0) if columns else [], columns
+            if (entry := sealed(key, plain, arrays)) is not None:
                 self._cache.put(key, entry)
 
     def _key(
@@ -364,7 +368,7 @@ class Index:
     ) -> bytes:
         """The cache key of a stream: everything that it depends on, so not `keep`."""
         digest = frequency_table.digest if frequency_table else ""
-        return cache_key(str(self.path), state, digest, query, repr(replace(options, keep=("score",))))
+        return cache_key(str(self.path), state, digest, query, repr(_keeping(options, ("score",))))
 
     @property
     def frequency_table(self) -> FrequencyTable | None:
@@ -444,14 +448,16 @@ class _Read(NamedTuple):
     fields: dict[str, Any]
 
 
+def _keeping(options: CollapseOptions, keep: tuple[Any, ...]) -> CollapseOptions:
+    """Return options with another `keep`. Equal options are not made, and checked, again."""
+    return options if options.keep == keep else replace(options, keep=keep)
+
+
 def _stream_of(plain: dict[str, Any], arrays: memoryview) -> Stream:
     """Restore the stream that Index._remember wrote. Raises one of UNREADABLE for anything else."""
+    columns = plain.pop("columns")
     stream = stream_of(plain, arrays)
-    hits = tuple(
-        StoredHit(id, score, sketch.astype("<i4", copy=False).tobytes(), segment, number)
-        for (id, score, _, segment, number), sketch in zip(stream.hits, stream.sketches, strict=True)
-    )
-    return replace(stream, hits=hits)
+    return replace(stream, hits=tuple(starmap(StoredHit, zip(stream.hits, *columns, strict=True))))
 
 
 def _analyzer(language: str) -> tantivy.TextAnalyzer:

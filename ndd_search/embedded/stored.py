@@ -20,14 +20,15 @@ _TOO_MANY_MARKS = re.compile(r"([^\w\s]{30})[^\w\s]+")
 class StoredHit(NamedTuple):
     """A hit without its document, which is read when the hit is shown.
 
-    sketch: little-endian int32. segment, number: the address of the document in this state of the index.
+    segment, number: the address of the document in this state of the index. sketch: little-endian int32; empty if the
+    hit comes from a cached stream, which holds the sketches itself.
     """
 
     id: str
     score: float
-    sketch: bytes
     segment: int
     number: int
+    sketch: bytes = b""
 
 
 def id_of(document: Any, which: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -85,7 +86,7 @@ class View:
     def stored(self, score: float, address: tantivy.DocAddress) -> StoredHit:
         fields = self.searcher.doc(address)
         id, sketch = _first(fields, "id"), _first(fields, "sketch")
-        return StoredHit(id, score, sketch, address.segment_ord, address.doc)
+        return StoredHit(id, score, address.segment_ord, address.doc, sketch)
 
     def document(self, hit: StoredHit) -> dict[str, Any]:
         if hit.id not in self._documents:
@@ -97,7 +98,9 @@ class View:
         return self._documents[hit.id]
 
     def sketches(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[Sketch | Lack]:
-        return [sketch_of(hit.sketch) if hit.sketch else Lack.EMPTY for hit in hits]
+        values = sketch_of(b"".join([hit.sketch for hit in hits]))
+        ends = np.cumsum([0, *(len(hit.sketch) for hit in hits)]) // values.itemsize
+        return [values[start:end] if start < end else Lack.EMPTY for start, end in pairwise(ends.tolist())]
 
     def identity(self, hit: StoredHit, rank: int) -> str:
         return hit.id

@@ -22,10 +22,11 @@ from ndd_search.middleware.fetch_strategies import DoesNotFit, Seen, goes_togeth
 from ndd_search.middleware.page_answer import filter_body, page_body
 from ndd_search.middleware.page_memory import Moment
 from ndd_search.middleware.plan import Plan, Replan, narrowed, plan_of
+from ndd_search.middleware.sampling import LISTED
 from ndd_search.middleware.sending import Flow, RoundTrips, Waiting
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
-from ndd_search.middleware.tables import with_table
+from ndd_search.middleware.tables import with_table_of_stream
 from ndd_search.middleware.unsketched import peeked
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of
@@ -73,17 +74,34 @@ class Conversation:
         if self._remember and not any(map(callable, options.keep)):
             self.key = self._make_key(options, search.start, search.size)
 
+    @property
+    def path(self) -> str:
+        """The path of the request."""
+        return self.search.request.path
+
+    @property
+    def windows(self) -> list[int]:
+        """The first window."""
+        return [self.options.window]
+
     def remembered(self) -> Answer | None:
         """Return the finished page if it is in the cache."""
-        body = self.settings.memory.recall_page(self.key)
+        body = self.settings.memory.recall_page(self.key, self.search.indexes)
         if body is None:
             return None
         if isinstance(body.get("ndd"), dict):
             body["ndd"]["cache"] = "hit"
         return Answer(body)
 
+    def has_stream(self) -> bool:
+        """Return whether the stream of the search is in the cache."""
+        return self.settings.memory.recall_state(self.stream_key, self.search.indexes) is not None
+
     def wait(self, flight: Future[None], most: float) -> Waiting:
-        """Wait until another caller has made the same page, at most `most` seconds and within the time budget."""
+        """Wait until another caller has made the same page, at most `most` seconds and within the time budget.
+
+        Returns whether time is left.
+        """
         return self._round_trips.wait(flight, most)
 
     def flow(self) -> Flow:
@@ -131,8 +149,10 @@ class Conversation:
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from own_request(plan, settings, NO_DOCUMENTS))
         if state is not cached and state.lasting:
-            settings.memory.remember_state(self._stream_key, state, self._moment)
-        cache = "off" if self._stream_key is None else "hit" if state is cached else "miss"
+            settings.memory.remember_state(self.stream_key, state, self._moment)
+            if settings.frequency_table is True and state.table != LISTED:
+                settings.memory.remember_table(state.frequency_table)
+        cache = "off" if self.stream_key is None else "hit" if state is cached else "miss"
         body = page_body(plan, settings, state, page, self._round_trips.own_seconds, cache)
         if state.lasting:
             settings.memory.remember_page(self.key, body, state, self._moment)
@@ -148,8 +168,10 @@ class Conversation:
 
     def _recall_state(self, plan: Plan) -> State | None:
         """Return the cached state of this search with its frequency table, None if there is none."""
-        cached = self.settings.memory.recall_state(self._stream_key) if self._moment else None
-        return None if cached is None else with_table(cached, plan, self.settings)
+        if not self._moment:
+            return None
+        cached = self.settings.memory.recall_state(self.stream_key, self.search.indexes)
+        return None if cached is None else with_table_of_stream(cached, plan, self.settings)
 
     def _make_key(self, *parts: Any) -> bytes:
         request = self.search.request
@@ -160,10 +182,11 @@ class Conversation:
     @cached_property
     def _moment(self) -> Moment | None:
         """The write tokens when this search began, None if it is not cached."""
-        return self.settings.memory.moment(self.search.request.path.rpartition("/")[0]) if self._remember else None
+        return self.settings.memory.moment(self.search.indexes) if self._remember else None
 
     @cached_property
-    def _stream_key(self) -> bytes | None:
+    def stream_key(self) -> bytes | None:
+        """The cache key of the stream that the page is cut from, None if it is not cached."""
         if not self._remember:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents

@@ -7,14 +7,16 @@ waits for a coroutine of its own event loop would wait for ever.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from concurrent.futures import wait
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future, wait
 from contextlib import closing
 from dataclasses import replace
+from time import monotonic
 from typing import Any, Self, Unpack
 
 from ndd_search.middleware.conversation import Conversation, conversation
 from ndd_search.middleware.msearch import MultiConversation, multi_conversation
+from ndd_search.middleware.observer import Flow, observed
 from ndd_search.middleware.page_memory import indexes_written
 from ndd_search.middleware.scope import surrounding
 from ndd_search.middleware.sending import Wait
@@ -26,9 +28,9 @@ from ndd_search.rest.request import Request, is_write, stripped
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
 Writable = Callable[[Any], bool]
-Flow = Generator[Request | Wait, Any, Answer]
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
+_POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
 
 
 def _wait_for(step: Wait) -> Answer | None:
@@ -97,17 +99,45 @@ class Driver:
 
     def _flow(self, talk: Conversation | MultiConversation, flights: SingleFlight, timeout: float | None) -> Flow:
         """Yield the requests to send and the computations to wait for; return the answer."""
+        flow, observers = self._unobserved(talk, flights, timeout), self.settings.observers
+        return observed(flow, talk.path, talk.windows, observers) if observers else flow
+
+    def _unobserved(self, talk: Conversation | MultiConversation, flights: SingleFlight, timeout: float | None) -> Flow:
         if (cached := talk.remembered()) is not None:
             return cached
         if isinstance(talk, MultiConversation) or talk.key is None:
             return (yield from talk.flow())
+        most = _WAIT if timeout is None else min(_WAIT, timeout)
         if (other := flights.acquire(talk.key)) is not None:
-            yield from talk.wait(other, _WAIT if timeout is None else min(_WAIT, timeout))
+            yield from talk.wait(other, most)
             return talk.remembered() or (yield from talk.flow())
         try:
-            return (yield from talk.flow())
+            return (yield from self._computed(talk, talk.stream_key or talk.key, most))
         finally:
             flights.release(talk.key)
+
+    def _computed(self, talk: Conversation, key: bytes, most: float) -> Flow:
+        """Compute a page, after any other process that computes a page of the same stream. most: seconds to wait."""
+        memory, poll, until = self.settings.memory, _POLLS[0], monotonic() + most
+        acquired = at_once = memory.acquire(key)
+        while not acquired and monotonic() < until:
+            is_time_left = yield from talk.wait(Future(), poll)
+            if (cached := talk.remembered()) is not None:
+                return cached
+            if not is_time_left:
+                break
+            acquired, poll = memory.acquire(key), min(2 * poll, _POLLS[1])
+        try:
+            if acquired and not at_once:
+                if (cached := talk.remembered()) is not None:
+                    return cached
+                if not talk.has_stream():  # pages of this search cannot be cached: nobody needs to wait for them
+                    memory.release(key)
+                    acquired = False
+            return (yield from talk.flow())
+        finally:
+            if acquired:
+                memory.release(key)
 
     def _conversation(self, request: Request) -> Conversation | MultiConversation | None:
         changes = surrounding()

@@ -33,10 +33,10 @@ _PER_VALUE = 64  # bytes of a value of a table, with its share of the look-up st
 class View:
     """Which documents of a target a caller sees, estimated from the head of a random sample with a fixed seed.
 
-    first: index and id of the first documents of the sample. total: number of documents it was drawn from.
+    first: hashes of index and id of the first documents of the sample. total: number of documents it was drawn from.
     """
 
-    first: frozenset[tuple[str, str]]
+    first: frozenset[str]
     total: int
 
     def is_about(self, other: View) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, TypeGuard
+from urllib.parse import unquote
 
 from ndd_search.middleware.conversation import Conversation, conversation
 from ndd_search.middleware.sending import Flow
@@ -40,6 +41,16 @@ class MultiConversation:
     searches: list[Request]
     conversations: list[Conversation | None]
     texts: list[Text | None]
+
+    @property
+    def path(self) -> str:
+        """The path of the request."""
+        return self.request.path
+
+    @property
+    def windows(self) -> list[int]:
+        """The first window of each search, 0 for one that is left alone."""
+        return [talk.options.window if talk else 0 for talk in self.conversations]
 
     def remembered(self) -> Answer | None:
         """Return all the finished pages if every one is in the cache."""
@@ -119,12 +130,18 @@ class MultiConversation:
         for place, request in requests.items():
             for search in request.parts or (request,):
                 text = self.texts[place] if search is self.searches[place] else None
-                added = {name: value for name, value in search.params.items() if name not in self.request.params}
-                line = text or ({**self.headers[place], **added}, search.body or {})
+                line = text or (self._header(search, place), search.body or {})
                 positions[place].append(position_of.setdefault(cache_key(*line), len(position_of)))
                 if positions[place][-1] * 2 == len(lines):
                     lines += line
         return lines, positions
+
+    def _header(self, search: Request, place: int) -> Line:
+        """Return the header line of a request of the search at a place."""
+        if search.path != self.searches[place].path:  # for the stored table
+            return {"index": unquote(search.path.split("/")[1]), **search.params}
+        added = {name: value for name, value in search.params.items() if name not in self.request.params}
+        return {**self.headers[place], **added}
 
     def _round_trip(self, lines: list[Line | str], requests: Mapping[int, Request]) -> Request:
         timeouts = [request.timeout for request in requests.values() if request.timeout is not None]
@@ -255,4 +272,7 @@ def _resume(flow: Flow, result: Answer | Exception | None) -> Request:
     """Resume a flow and return its next request. result: None to start it. Raises StopIteration when it ends."""
     if result is None:
         return next(flow)
-    return flow.throw(result) if isinstance(result, Exception) else flow.send(result)
+    request = flow.throw(result) if isinstance(result, Exception) else flow.send(result)
+    while request.method == "PUT":  # it would store a table
+        request = flow.send(Answer("an _msearch only searches", HTTPStatus.NOT_IMPLEMENTED))
+    return request

@@ -8,25 +8,35 @@ is valid while all of them are current:
 - both replace the token of the latest write. Entries whose target is a pattern depend on that token.
 
 A client always reads its own writes, through any alias: it uses no entry from before its own last write.
+
+A cached page costs one round trip to a cache in a server: the entry and the tokens that it probably depends on are read
+together. If that cache has locks (see cache.SharedCache), one process at a time extends a stream.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
+from time import monotonic
 from typing import Any
 from urllib.parse import unquote
 
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.origin import Origin, origin_of
 from ndd_search.middleware.state import NOT_STORED, State
-from ndd_search.paging.cache import Cache, FailureGuard, cache_key
+from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, get_with, is_shared
 from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 
 _TOKEN_SECONDS = 3600.0  # longer than a cache keeps pages; entries of an expired token are invalid
 _MOST_SEEN = 10_000  # tokens
+_MOST_TARGETS = 1_000  # whose further tokens are remembered; and tables
+_TABLE_SECONDS = 7200.0  # longer than a stream is extended
+_TABLE_AGAIN = 60.0  # seconds until a table is stored again, because the cache may have lost it
+_LOCK_SECONDS = 5.0  # after which a process that holds a lock is taken for dead
 _LATEST, _EVERYTHING = "the latest write", "everything"
 _NOT_IN_A_NAME = set("*?,:<>")
 
@@ -40,16 +50,20 @@ class Moment:
 
 
 class Memory:
-    """Pages and streams of one client. cache: None to store nothing. Thread-safe."""
+    """Pages and streams of one client. cache: None to store nothing. clock: a monotonic clock. Thread-safe."""
 
-    def __init__(self, cache: Cache | None) -> None:
-        self._cache, self._guarded = cache, FailureGuard()
+    def __init__(self, cache: Cache | None, clock: Callable[[], float] = monotonic) -> None:
+        self._cache, self._guarded, self._clock = cache, FailureGuard(), clock
         self._transport: Any = None
         self._origin = Origin(uuid.uuid4().bytes, uuid.uuid4().bytes)  # of an unknown client
         self._pending: dict[object, bytes] = {}  # keys of tokens to replace before the cache is used again
         # Tokens of the latest write that were current after our own last write; None before any write of our own.
         # A write replaces the whole set, so that a search that began before it adds its token to the old set.
         self._seen: set[bytes] | None = None
+        self._further: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind an alias
+        self._locks: SharedCache | None = cache if cache is not None and is_shared(cache) else None
+        self._held: dict[bytes, bytes] = {}  # tokens of locks, by key
+        self._stored_tables: dict[str, float] = {}  # time until which a table need not be stored, by digest
 
     def serve(self, transport: Any) -> None:
         """Use the identity of the client that has this transport."""
@@ -71,24 +85,23 @@ class Memory:
         with self._guarded():
             seen = self._seen
             self._replace_pending(self._cache)
-            names = _names(target)
-            depends = [] if names is None else [self._key(name) for name in (_EVERYTHING, *names)]
+            depends = self._keys_of(target)
             latest, *tokens = self._tokens(self._cache, [self._key(_LATEST), *depends])
             _add(seen, latest)
             return Moment(latest, dict(zip(depends or [self._key(_LATEST)], tokens or [latest], strict=True)))
         return None
 
-    def recall_page(self, key: bytes | None) -> dict[str, Any] | None:
-        """Return the finished page under a key, None if there is none. The caller may change it."""
+    def recall_page(self, key: bytes | None, target: str) -> dict[str, Any] | None:
+        """Return the finished page under a key, None if there is none. The caller may change it. target: as above."""
         with self._guarded():
-            if (found := self._recall(key)) is not None and isinstance(found[0], dict):
+            if (found := self._recall(key, target)) is not None and isinstance(found[0], dict):
                 return found[0]
         return None
 
-    def recall_state(self, key: bytes | None) -> State | None:
+    def recall_state(self, key: bytes | None, target: str) -> State | None:
         """Return the state of a search under a key, None if there is none."""
         with self._guarded():
-            found = self._recall(key)
+            found = self._recall(key, target)
             try:
                 return None if found is None else _state_of(*found)
             except UNREADABLE:  # written by another program under a valid key and checksum
@@ -107,6 +120,37 @@ class Memory:
             with self._guarded():
                 self._remember(self._cache, key, *_state_parts(state), state, moment)
 
+    def remember_table(self, table: FrequencyTable | None) -> None:
+        """Store the table of a stream for other processes, which extend the stream with the same table."""
+        cache = self._cache
+        if table is None or cache is None or isinstance(cache, MemoryCache):
+            return
+        now, key = self._clock(), self._key_of_table(table.digest)
+        if now < self._stored_tables.get(table.digest, now):
+            return
+        with self._guarded():
+            if (entry := sealed(key, table.to_dict())) is not None:
+                cache.put(key, entry, _TABLE_SECONDS)
+                if len(self._stored_tables) >= _MOST_TARGETS:
+                    self._stored_tables.clear()
+                self._stored_tables[table.digest] = now + _TABLE_AGAIN
+
+    def recall_table(self, digest: str) -> FrequencyTable | None:
+        """Return the table that another process has stored, None if there is none.
+
+        digest: from the stored state of a search. Only callers who may read that state know it.
+        """
+        with self._guarded():
+            key = self._key_of_table(digest)
+            entry = None if self._cache is None else self._cache.get_many([key])[0]
+            found = None if entry is None else unsealed(key, entry)
+            try:
+                table = None if found is None else FrequencyTable.from_dict(found[0])
+                return table if table is not None and table.digest == digest else None
+            except UNREADABLE:
+                return None
+        return None
+
     def forget(self, written: Collection[str] | None) -> None:
         """Invalidate entries from before a write that has ended.
 
@@ -123,27 +167,57 @@ class Memory:
             self._replace_pending(self._cache)
         self._seen = set()
 
-    def _recall(self, key: bytes | None) -> tuple[Any, memoryview] | None:
+    def acquire(self, key: bytes) -> bool:
+        """Return whether the caller may compute what is under a key; it must then call `release`.
+
+        False if another process, or another thread, is computing it. True if the cache has no locks, or fails.
+        """
+        if self._locks is None:
+            return True
+        with self._guarded():
+            if (token := self._locks.acquire(self._lock_of(key), _LOCK_SECONDS)) is None:
+                return False
+            self._held[key] = token
+        return True
+
+    def release(self, key: bytes) -> None:
+        """Let others compute what is under a key."""
+        if self._locks is not None and (token := self._held.pop(key, None)) is not None:
+            with self._guarded():
+                self._locks.release(self._lock_of(key), token)
+
+    def _recall(self, key: bytes | None, target: str) -> tuple[Any, memoryview] | None:
         """Return value and arrays under a key if all the tokens that they depend on are current."""
         seen, cache = self._seen, self._cache
         if key is None or cache is None:
             return None
         self._replace_pending(cache)
-        entry = cache.get(key)
+        names = list(dict.fromkeys((self._key(_LATEST), *self._keys_of(target), *self._further.get(target, ()))))
+        entry, tokens = get_with(cache, key, names)
+        current = dict(zip(names, tokens, strict=True))
         found = None if entry is None else unsealed(key, entry)
         if found is None:
             return None
         try:
-            (latest, tokens, value), arrays = found
-            wanted = {bytes.fromhex(name): bytes.fromhex(token) for name, token in tokens.items()}
+            (latest, of, value), arrays = found
+            wanted = {bytes.fromhex(name): bytes.fromhex(token) for name, token in of.items()}
             since = bytes.fromhex(latest)
         except UNREADABLE:
             return None
+        if further := [name for name in wanted if name not in current]:
+            current.update(zip(further, cache.get_many(further), strict=True))
+            self._expect(target, further)
         if seen is not None:
-            _add(seen, cache.get_many([self._key(_LATEST)])[0])
+            _add(seen, current[self._key(_LATEST)])
             if since not in seen:
                 return None
-        return (value, arrays) if cache.get_many(list(wanted)) == list(wanted.values()) else None
+        return (value, arrays) if all(current[name] == token for name, token in wanted.items()) else None
+
+    def _expect(self, target: str, keys: list[bytes]) -> None:
+        """Read these tokens together with the next entries of a target."""
+        if len(self._further) >= _MOST_TARGETS:
+            self._further.clear()
+        self._further[target] = keys
 
     def _remember(self, cache: Cache, key: bytes, value: Any, arrays: bytes, state: State, moment: Moment) -> None:
         """Store an entry that depends on the moment and on the indexes of the hits.
@@ -176,9 +250,20 @@ class Memory:
         cache.put(key, token, _TOKEN_SECONDS)
         return token
 
+    def _keys_of(self, target: str) -> list[bytes]:
+        """Return the keys of the tokens of a target, none for a pattern."""
+        names = _names(target)
+        return [] if names is None else [self._key(name) for name in (_EVERYTHING, *names)]
+
+    def _key_of_table(self, digest: str) -> bytes:
+        return cache_key("frequency table", self._origin.cluster.hex(), digest)
+
+    def _lock_of(self, key: bytes) -> bytes:
+        return cache_key("lock", key.hex())
+
     def _key(self, name: str) -> bytes:
         """Return the key of the token of an index in this cluster, or of a name that no index can have."""
-        return cache_key("token", self._origin.cluster.hex(), name)
+        return _token_key(self._origin.cluster, name)
 
 
 def indexes_written(request: Request, answer: Answer | None) -> set[str] | None:
@@ -196,6 +281,11 @@ def indexes_written(request: Request, answer: Answer | None) -> set[str] | None:
         return {*names, *(str(one["_index"]) for one in items)}
     except UNREADABLE:
         return None
+
+
+@lru_cache(_MOST_SEEN)
+def _token_key(cluster: bytes, name: str) -> bytes:
+    return cache_key("token", cluster.hex(), name)
 
 
 def _names(target: str) -> list[str] | None:

@@ -4,22 +4,43 @@ A frequency table reveals contents of documents, so callers share one only if th
 caller without a table first sends a probe for the ids of the sample's first documents. If they agree with those of
 another caller, that caller's table is used, else the caller's own sample is counted. One such request at a time goes to
 a target. Other searches continue with their former table, or with one counted in their own hits (`LISTED`).
+
+The table that is stored beside the index comes first (see `stored_table`): it is read with one request, and used
+after the same probe, so every process decides alike. Where it is missing, unreadable or of other documents, each
+process counts its own. A client with `write_tables` stores what it has counted, unless another one has done so before.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from http import HTTPStatus
 
 from ndd_search.matching.document_frequency import count_document_frequency
-from ndd_search.middleware.learned import Counted, View
+from ndd_search.middleware.learned import Counted
 from ndd_search.middleware.sending import LATE, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
-from ndd_search.rest.answers import Answer, window_limit
+from ndd_search.middleware.stored_table import (
+    HEAD,
+    StoredTable,
+    creating,
+    document,
+    document_id,
+    is_missing,
+    read_document,
+    reading,
+    view_of,
+    writing,
+)
+from ndd_search.rest.answers import Answer, reason_of, window_limit
 from ndd_search.rest.request import SAMPLE, Reading, Request, Search, sample, sample_head
 
+log = logging.getLogger("ndd_search")
+
 LISTED = "list"  # the name of a table that is counted in the hits of the search
-_HEAD = 32  # documents of a sample by which the views of two callers are compared
+_OLD = 24 * 3600.0  # seconds after which a client with `write_tables` counts a stored table again
+_EXISTS = {HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT}  # of an index that another client has created meanwhile
 _AGAIN = 3600.0  # seconds until a table is counted again
 _AFTER_A_FAILURE = 60.0  # seconds until a failed count is repeated
 
@@ -62,25 +83,83 @@ class _Count:
     def __init__(self, search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips) -> None:
         self._search, self._settings, self._reading, self._round_trips = search, settings, reading, round_trips
         self._target, self._known = search.target, settings.known
+        self._has_companion = True
 
     def take_over_or_count(self) -> Asked:
         """Use the table of a caller with about the same view, or count a new one."""
         now, field, recipe = self._settings.clock(), self._settings.sketch_field, self._settings.recipe
+        stored = yield from self._stored()
         found = [self._known.table(self._target, digest) for digest in self._known.about(self._target).tables]
         fresh = [one for one in found if one is not None and now < one.until]
+        if stored is not None and not self._is_old(stored):
+            fresh.insert(0, Counted(stored.frequency_table, stored.view, now + _AGAIN))
         if fresh:
-            head = yield from self._fetch(lambda size: sample_head(self._search, field, recipe, size), _HEAD)
+            head = yield from self._fetch(lambda size: sample_head(self._search, field, recipe, size), HEAD)
             if not head.whole:
                 return self._try_again_soon(head)
-            view = _view(head)
+            view = view_of(head.hits, head.total)
             if (like := next((one for one in fresh if one.view.is_about(view)), None)) is not None:
-                return self._use(like.frequency_table.digest)
+                return self._use(like)
         sampled = yield from self._fetch(lambda size: sample(self._search, field, recipe, self._reading, size), SAMPLE)
         if not sampled.whole:
             return self._try_again_soon(sampled)
         sketches = field.decode([hit.get("fields") or {} for hit in sampled.hits], recipe)
         frequency_table = count_document_frequency([one for one in sketches if not isinstance(one, str)], recipe)
-        self._use(self._known.add_table(self._target, Counted(frequency_table, _view(sampled), now + _AGAIN)))
+        counted = Counted(frequency_table, view_of(sampled.hits, sampled.total), now + _AGAIN)
+        if self._settings.write_tables and self._settings.tables:
+            counted = yield from self._store(counted, stored)
+        self._use(counted)
+
+    def _stored(self) -> Generator[Request, Answer, StoredTable | None]:
+        """Return the table that is stored beside the index, None if there is none that can be used."""
+        if not self._settings.tables:
+            return None
+        (found,) = yield from self._round_trips.later([reading(self._request, self._settings.tables, self._id)])
+        self._has_companion = not is_missing(found)
+        return read_document(found.hits[0], self._settings.recipe.id) if found.whole and found.hits else None
+
+    def _is_old(self, stored: StoredTable) -> bool:
+        return self._settings.write_tables and self._settings.now() - stored.counted > _OLD
+
+    def _store(self, counted: Counted, before: StoredTable | None) -> Generator[Request, Answer, Counted]:
+        """Store a table for all clients. Returns the table to use: another client may have stored one meanwhile.
+
+        before: the stored table. It is replaced if it is old, or if this caller sees more documents: the index has
+                grown, or a caller with fewer rights has stored it.
+        """
+        if before is not None:
+            alike = before.view.is_about(counted.view)
+            if not (self._is_old(before) if alike else counted.view.total > before.view.total):
+                return counted
+        if not self._has_companion:
+            (made,) = yield from self._round_trips.later([creating(self._request, self._settings.tables)])
+            if not made.ok and made.status not in _EXISTS:
+                return self._not_stored(made, counted)
+        table = StoredTable(counted.frequency_table, counted.view, self._settings.now())
+        body = document(self._search.indexes, self._settings.sketch_field, table)
+        place = None if before is None else before.place
+        request = writing(self._request, self._settings.tables, self._id, body, place)
+        (written,) = yield from self._round_trips.later([request])
+        if written.status == HTTPStatus.CONFLICT:
+            other = yield from self._stored()
+            if other is not None and other.view.is_about(counted.view):
+                return replace(counted, frequency_table=other.frequency_table, view=other.view)
+        elif not written.ok:
+            return self._not_stored(written, counted)
+        return counted
+
+    def _not_stored(self, failed: Answer, counted: Counted) -> Counted:
+        log.info("the frequency table was not stored in %s: %s", self._settings.tables, reason_of(failed.body))
+        return counted
+
+    @property
+    def _request(self) -> Request:
+        """The caller's request: our requests are sent with its headers."""
+        return self._search.request
+
+    @property
+    def _id(self) -> str:
+        return document_id(self._search.indexes, self._settings.sketch_field, self._settings.recipe.id)
 
     def _fetch(self, request: Callable[[int], Request], size: int) -> Generator[Request, Answer, Answer]:
         """Return the answer to a request for `size` documents, fewer if an index allows no more."""
@@ -95,18 +174,14 @@ class _Count:
         (answer,) = yield from self._round_trips.later([request])
         return answer if is_readable(answer) else Answer("not the answer to a search", HTTPStatus.BAD_GATEWAY)
 
-    def _use(self, digest: str) -> None:
+    def _use(self, counted: Counted) -> None:
+        digest = self._known.add_table(self._target, counted)
         self._known.learn_of_caller(self._search.target_of_caller, table=digest)
 
     def _try_again_soon(self, failed: Answer) -> None:
         if trouble([failed], like=failed) != LATE:  # when late, nothing was sent
             again = self._settings.clock() + _AFTER_A_FAILURE
             self._known.learn_of_caller(self._search.target_of_caller, count_again=again)
-
-
-def _view(sampled: Answer) -> View:
-    first = frozenset((hit["_index"], hit["_id"]) for hit in sampled.hits[:_HEAD])
-    return View(first, len(sampled.hits) if sampled.total is None else sampled.total)
 
 
 def is_readable(answer: Answer) -> bool:

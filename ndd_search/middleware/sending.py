@@ -28,7 +28,7 @@ class Wait:
     seconds: float
 
 
-Waiting = Generator[Wait, None, None]
+Waiting = Generator[Wait, None, bool]
 
 
 class RoundTrips:
@@ -50,10 +50,15 @@ class RoundTrips:
         return None if self._budget is None else self._budget - (perf_counter() - self._began)
 
     def wait(self, flight: Future[None], most: float) -> Waiting:
-        """Wait for another computation, at most `most` seconds and within the budget. It counts as waiting."""
+        """Wait for another computation, at most `most` seconds and within the budget. It counts as waiting.
+
+        Returns whether any of the budget is left.
+        """
         began, left = perf_counter(), self._seconds_left
         yield Wait(flight, most if left is None else max(0.0, min(most, left)))
         self._waited += perf_counter() - began
+        left = self._seconds_left
+        return left is None or left > 0
 
     def first(self, requests: list[Request], refusals: Collection[int]) -> Generator[Request, Answer, First]:
         """Make the first trip.

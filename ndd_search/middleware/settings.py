@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
+from time import monotonic, time
 from typing import Any
 
 from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.learned import Learned, Said
+from ndd_search.middleware.observer import Observer
 from ndd_search.middleware.page_memory import Memory
+from ndd_search.middleware.stored_table import TABLES
 from ndd_search.paging.cache import Cache, MemoryCache
 from ndd_search.recipe import Recipe
 from ndd_search.settings_file import StoredSettings, read_settings
@@ -34,8 +36,11 @@ class Settings:
                  the index is checked again for sketches.
     frequency_table: for min_similarity="auto": a table; True to count one in a sample of each index, once an hour
                  and per group of callers who see the same documents, and in the hits until then; False for no table.
+    tables:      name of the companion index with the tables that all clients share (see `stored_table`), "" for none.
+    write_tables: whether this client stores the tables that it counts there, and counts old ones again.
+    observers:   each is given the facts of every search that may be collapsed (see `observer`).
     writes:      adds sketches to documents that are written through the client.
-    clock:       a monotonic clock, in seconds.
+    clock:       a monotonic clock, in seconds. now: seconds since 1970.
     """
 
     options: CollapseOptions = field(default_factory=CollapseOptions)
@@ -45,8 +50,12 @@ class Settings:
     time_budget: float | None = None
     bypass_seconds: float = 60.0
     frequency_table: FrequencyTable | bool = True
+    tables: str = TABLES
+    write_tables: bool = False
+    observers: Sequence[Observer] = ()
     writes: SketchedWrites = field(default_factory=SketchedWrites)
     clock: Callable[[], float] = monotonic
+    now: Callable[[], float] = time
 
     def __post_init__(self) -> None:
         self.known = Learned()
@@ -80,6 +89,9 @@ class WrapSettings(CollapseChanges, total=False):
     time_budget: float | None
     bypass_seconds: float
     frequency_table: FrequencyTable | bool
+    tables: str
+    write_tables: bool
+    observers: Sequence[Observer]
     sketch: Mapping[str, Any] | None
     settings: str | os.PathLike[str] | None
     options: CollapseOptions | None
@@ -93,6 +105,9 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     time_budget: float | None = None,
     bypass_seconds: float = 60.0,
     frequency_table: FrequencyTable | bool = True,
+    tables: str = TABLES,
+    write_tables: bool = False,
+    observers: Sequence[Observer] = (),
     settings: str | os.PathLike[str] | None = None,
     sketch: Mapping[str, Any] | None = None,
     options: CollapseOptions | None = None,
@@ -114,5 +129,8 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         time_budget=time_budget,
         bypass_seconds=bypass_seconds,
         frequency_table=frequency_table,
+        tables=tables,
+        write_tables=write_tables,
+        observers=tuple(observers),
         writes=SketchedWrites.of(sketch, field, recipe),
     )

@@ -10,6 +10,7 @@ from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sampling import LISTED, table_of
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
+from ndd_search.paging.fetching import next_fetch
 from ndd_search.paging.stream import Stream
 from ndd_search.sketching.sketches import Lack, Sketch
 
@@ -20,6 +21,19 @@ def with_table(state: State, plan: Plan, settings: Settings) -> State | None:
     table = given if isinstance(given, FrequencyTable) else counted.frequency_table if counted else None
     named = state.table in ("", LISTED) or (table is not None and table.digest == state.table)
     return state.comparing_with(table) if named else None
+
+
+def with_table_of_stream(cached: State, plan: Plan, settings: Settings) -> State | None:
+    """Return a cached state with its own frequency table, None if it needs to be extended and the table is nowhere.
+
+    The table may have been counted by another process, which stored it in the cache with the stream.
+    """
+    if (state := with_table(cached, plan, settings)) is not None:
+        return state
+    table = settings.memory.recall_table(cached.table)
+    if table is None and next_fetch(cached.stream, plan.search.start, plan.search.size, plan.options) is not None:
+        return None
+    return cached.comparing_with(table)
 
 
 def new_state(plan: Plan, settings: Settings) -> State:

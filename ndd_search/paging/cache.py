@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from cachetools import TLRUCache
 
@@ -48,6 +48,8 @@ class Cache(Protocol):
     cache, and no value outlives its seconds. A method that fails raises; the search then continues without the cache,
     and a write replaces its tokens before the cache is used again. Methods are called from several threads at once,
     also inside event loops, so they should be quick. Entries hold parts of documents: protect them like the index.
+
+    A cache in a server may have the methods of `SharedCache` too, which save round trips and repeated computations.
     """
 
     def get(self, key: bytes) -> bytes | None:
@@ -64,6 +66,35 @@ class Cache(Protocol):
 
     def stats(self) -> CacheStats:
         """Return the counters."""
+
+
+class SharedCache(Cache, Protocol):
+    """A cache in a server that processes share. Every method fails as those of `Cache` do."""
+
+    def get_with(self, key: bytes, others: Sequence[bytes]) -> tuple[bytes | None, list[bytes | None]]:
+        """Return the values of a key and of others in one round trip. Only the first key is counted in the stats."""
+
+    def acquire(self, key: bytes, seconds: float) -> bytes | None:
+        """Return a token if no process holds the lock of a key, else None. The lock ends after `seconds`."""
+
+    def release(self, key: bytes, token: bytes) -> None:
+        """End the lock of a key if it is still the one with this token."""
+
+
+class CachePaused(Exception):
+    """Raised by a cache that is not used for a while, because a call has failed."""
+
+
+def get_with(cache: Cache, key: bytes, others: Sequence[bytes]) -> tuple[bytes | None, list[bytes | None]]:
+    """Return the values of a key and of others, in one round trip if the cache can do that."""
+    if is_shared(cache):
+        return cache.get_with(key, others)
+    return cache.get(key), cache.get_many(others)
+
+
+def is_shared(cache: Cache) -> TypeGuard[SharedCache]:
+    """Return whether a cache has the methods of `SharedCache`."""
+    return all(hasattr(type(cache), name) for name in ("get_with", "acquire", "release"))
 
 
 class MemoryCache:
@@ -138,6 +169,8 @@ class FailureGuard:
         """End the block at the first error of the cache, and suppress that error."""
         try:
             yield
+        except CachePaused:
+            pass  # the error that led to the pause was logged
         except Exception as error:
             if (kind := type(error).__name__) not in self._logged:
                 self._logged.add(kind)

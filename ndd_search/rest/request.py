@@ -104,6 +104,11 @@ class Search:
         return self.ranks or options.collapse_unranked
 
     @property
+    def indexes(self) -> str:
+        """The part of the path that names the indexes, as in "/news,blogs"."""
+        return self.request.path.rpartition("/")[0]
+
+    @property
     def body(self) -> Mapping[str, Any]:
         """The body as a mapping."""
         return self.request.body or {}

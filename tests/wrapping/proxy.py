@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 from urllib.parse import urlsplit
 
+from ndd_search.middleware.stored_table import TABLES
+
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "host"}
 
 
@@ -54,8 +56,14 @@ class Proxy:
 
     @property
     def searches(self) -> list[Passed]:
-        """The searches that have passed."""
-        return [one for one in self.passed if one.target.partition("?")[0].endswith(("/_search", "/_msearch"))]
+        """The searches that have passed, without those for the table that clients share."""
+        ends = ("/_search", "/_msearch")
+        return [one for one in self.passed if one.target.partition("?")[0].endswith(ends) and one not in self.lookups]
+
+    @property
+    def lookups(self) -> list[Passed]:
+        """The searches that have passed for the table that clients share."""
+        return [one for one in self.passed if one.target.startswith(f"/{TABLES}") and "_search" in one.target]
 
     def forward(self, request: Passed) -> tuple[int, dict[str, str], bytes] | None:
         """The answer to a request; None when the connection is to be cut."""

@@ -1,0 +1,1 @@
+"""Optional parts that are given to a wrapped client: a cache in Redis, metrics, traces."""
