@@ -29,7 +29,7 @@ def make(redis_url: str) -> Iterator[Make]:
 
     yield cache
     for one in made:
-        one._redis.close()
+        one.close()
 
 
 @pytest.fixture(params=["memory", "redis"])

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, TypeVar
+from weakref import finalize
 
 from ndd_search.errors import importing
 from ndd_search.paging.cache import CachePaused, CacheStats
@@ -64,6 +65,7 @@ class RedisCache:
             retry=Retry(NoBackoff(), 0),
             protocol=2,  # understood by every server
         )
+        finalize(self, self._redis.connection_pool.disconnect)
         self._paused_until = -float("inf")
         self._counting, self._hits, self._misses = Lock(), 0, 0
 
@@ -118,6 +120,10 @@ class RedisCache:
         """Return the hits and misses of this object, and the keys and bytes of the whole server."""
         entries, memory = self._run(lambda server: (server.dbsize(), server.info("memory")))
         return CacheStats(self._hits, self._misses, int(entries), int(memory["used_memory"]))
+
+    def close(self) -> None:
+        """Close the connections. The cache can still be used: it connects again."""
+        self._redis.connection_pool.disconnect()
 
     def _name(self, key: bytes) -> bytes:
         return self._prefix + key

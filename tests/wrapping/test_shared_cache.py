@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from threading import Barrier, Event
-from time import sleep
 from typing import Any
 
 import pytest
 
 import ndd_search as ndd
+from ndd_search.middleware import page_memory
 from tests.engines.find import Engine
 from tests.redis_server import Link, server
 from tests.wrapping.conftest import Connect, Library, body_of, bulk
@@ -30,14 +30,18 @@ Shared = Callable[..., Any]
 
 
 @pytest.fixture
-def shared(redis_url: str) -> Shared:
+def shared(redis_url: str) -> Iterator[Shared]:
     """shared(url=None, **settings): a cache of its own object, with the keys of this test and a long budget."""
-    prefix = uuid.uuid4().hex
+    prefix, made = uuid.uuid4().hex, []
 
     def make(url: str | None = None, **settings: Any) -> Any:
-        return ndd.RedisCache(url or redis_url, **{"prefix": prefix, "seconds": 600.0, "budget": 20.0, **settings})
+        given = {"prefix": prefix, "seconds": 600.0, "budget": 20.0, **settings}
+        made.append(ndd.RedisCache(url or redis_url, **given))
+        return made[-1]
 
-    return make
+    yield make
+    for cache in made:
+        cache.close()
 
 
 def kinds(*answers: dict[str, Any]) -> list[str]:
@@ -102,24 +106,38 @@ def _ready(_: int) -> None:
 def _search(about: tuple[dict[str, Any], str, str, str]) -> dict[str, Any]:
     engine, index, url, prefix = about
     cache = ndd.RedisCache(url, prefix=prefix, seconds=600.0, budget=20.0)
-    with Engine(**engine).client() as client:
+    with Engine(**engine).client() as client, closing(cache):
         caller = ndd.wrap(client, min_similarity=BAR, window=20, cache=cache)
         answer: dict[str, Any] = body_of(caller.search(index=index, body=SEARCH))
         return answer
 
 
 def test_pages_that_cannot_be_cached_are_not_computed_one_after_another(
-    library: Library, engine: Engine, proxy: Proxy, shared: Shared
+    library: Library, engine: Engine, proxy: Proxy, shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three processes ask at once: two wait for the first, then both search at the same time."""
-    both, first = Barrier(2), Event()
+    monkeypatch.setattr(page_memory, "_LOCK_SECONDS", 600.0)
+    both, first, refused = Barrier(2), Event(), [Event() for _ in range(3)]
 
     def held(number: int, request: Passed) -> None:
         if number:
-            both.wait(60)
+            both.wait(20)  # less than a search waits for another
         else:
             first.set()
-            sleep(0.2)
+            assert all(other.wait(30) for other in refused[1:])
+
+    def cache(number: int) -> Any:
+        made = shared()
+        acquire = made.acquire
+
+        def noted(key: bytes, seconds: float) -> bytes | None:
+            token: bytes | None = acquire(key, seconds)
+            if token is None:
+                refused[number].set()
+            return token
+
+        made.acquire = noted
+        return made
 
     proxy.reset(held)
     at_proxy = Engine(**{**engine.__dict__, "url": proxy.url})
@@ -130,7 +148,9 @@ def test_pages_that_cannot_be_cached_are_not_computed_one_after_another(
 
     with ExitStack() as stack, ThreadPoolExecutor(3) as pool:
         plain = [stack.enter_context(at_proxy.client(max_retries=0)) for _ in range(3)]
-        clients = [ndd.wrap(client, min_similarity=BAR, window=20, cache=shared()) for client in plain]
+        clients = [
+            ndd.wrap(client, min_similarity=BAR, window=20, cache=cache(number)) for number, client in enumerate(plain)
+        ]
         pages = [pool.submit(ask, clients[0])]
         assert first.wait(60)
         pages += [pool.submit(ask, client) for client in clients[1:]]
@@ -191,9 +211,10 @@ def test_a_faulty_cache_costs_no_more_than_the_saving(
 def test_a_server_that_is_killed_and_restarted_under_load_harms_no_search(
     library: Library, engine: Engine, redis_url: str
 ) -> None:
-    with server() as cache, engine.client() as client, ThreadPoolExecutor(4) as pool:
+    with server() as cache, engine.client() as client, ThreadPoolExecutor(4) as pool, ExitStack() as stack:
         settings: dict[str, Any] = {"seconds": 600.0, "budget": 20.0, "pause": 0.0}
-        wrapped = ndd.wrap(client, min_similarity=BAR, window=20, cache=ndd.RedisCache(cache.url, **settings))
+        shared = stack.enter_context(closing(ndd.RedisCache(cache.url, **settings)))
+        wrapped = ndd.wrap(client, min_similarity=BAR, window=20, cache=shared)
 
         def ask(number: int) -> tuple[list[str], Any]:
             body = {**SEARCH, "from": 5 * (number % 4)}

@@ -241,16 +241,8 @@ def test_pages_of_one_stream_are_decided_by_one_table(
     common = count(engine, forms, tables)
     rare = FrequencyTable(common.documents, common.values[:0], common.counts[:0], common.recipe)
     prefix = uuid.uuid4().hex
-    callers = [
-        connected(
-            connect,
-            tables,
-            strategy="one_phase",
-            window=20,
-            cache=ndd.RedisCache(redis_url, prefix=prefix, seconds=600.0, budget=20.0),
-        )
-        for _ in range(4)
-    ]
+    caches = [ndd.RedisCache(redis_url, prefix=prefix, seconds=600.0, budget=20.0) for _ in range(4)]
+    callers = [connected(connect, tables, strategy="one_phase", window=20, cache=cache) for cache in caches]
     body, now = {"query": MATCH, "size": size, "sort": ["price"]}, 0.0
     pages: dict[int, dict[str, Any]] = {}
     for step in range(50):
@@ -266,6 +258,8 @@ def test_pages_of_one_stream_are_decided_by_one_table(
     shown = [id for number in sorted(pages) for id in ids(pages[number])]
     assert len(set(shown)) == len(shown)
     assert len(pages) > 8  # eight hold every document
+    for cache in caches:
+        cache.close()
     assert set(shown) | hidden(pages) == {str(number) for number in range(FORMS)}
 
 
