@@ -20,6 +20,7 @@ ROOMS = [
     "rest",
     "writing",
     "middleware",
+    "proxy",
     "clients",
     "embedded",
     "indexing",
@@ -112,6 +113,11 @@ def test_what_indexes_does_not_load_what_searches() -> None:
     assert not [name for name in rooms if name.startswith(("clients", "embedded", "middleware.conversation"))]
 
 
+def test_only_the_command_line_uses_the_proxy() -> None:
+    users = {module for module in MODULES if any(room_of(name) == "proxy" for name in own_imports(module))}
+    assert {module for module in users if room_of(module) != "proxy"} == {"cli.serve"}
+
+
 def test_nothing_reads_pickles_or_anything_else_that_runs_code() -> None:
     for module in MODULES:
         assert not imports(module) & {"pickle", "marshal", "shelve", "dill", "joblib"}, module
@@ -195,6 +201,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("tantivy", "import ndd_search.embedded.index"),
         ("elastic_transport", "import ndd_search.clients.elasticsearch"),
         ("opensearchpy", "import ndd_search.clients.opensearch"),
+        ("aiohttp", "import ndd_search.proxy.upstream"),
+        ("uvicorn", "import ndd_search.proxy.server"),
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],
 )

@@ -35,6 +35,7 @@ COMMANDS = {
     "backfill": "add sketches to the documents of a live index",
     "duplicates": "find near-duplicates in a whole index",
     "corpus": "find every near-duplicate group of a collection",
+    "serve": "serve a proxy in front of an engine, for programs in any language",
     "tune": "find the settings that suit an index, from your queries and answers",
     "doctor": "find problems of an index, with remedies",
 }
