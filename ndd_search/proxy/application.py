@@ -18,12 +18,12 @@ from ndd_search.proxy.bulk import SketchedBody, Unpacker
 from ndd_search.proxy.exchange import Exchange, Gone, Header, Message, Receive, Refused, Send, end_to_end
 from ndd_search.proxy.searches import (
     Given,
+    PageHeaders,
     Raw,
     answer_bytes,
     given_search,
     is_search,
     packed,
-    page_headers,
     plain_path,
     read_answer,
     sent_body,
@@ -47,7 +47,6 @@ HEALTH, READY = "/_ndd/health", "/_ndd/ready"
 _SMALL = 2**16  # bytes of a body that is read before it is sent, which is faster than a stream
 _OWN = {field.name for field in fields(ProxySettings)} - {"nodes"}
 _ENCODINGS = ("", "identity", "gzip", "x-gzip", "deflate")
-_PRODUCT = b"x-elastic-product"
 _JSON: list[Header] = [(b"content-type", b"application/json")]
 
 
@@ -74,7 +73,7 @@ class Proxy:
         self.driver = Driver(settings_of(**wrapping))
         self.driver.settings.memory.serve(self.upstream)
         sketch("a text", self.driver.settings.recipe)  # raises now what each document would raise
-        self._product: Header | None = None
+        self._page_headers = PageHeaders()
         self._in_flight = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -207,7 +206,6 @@ class Proxy:
         """
         async with response:
             headers = end_to_end(response.raw_headers)
-            self._learn_product(headers)
             packing = any(name == b"content-encoding" for name, _ in headers)
             written = WrittenIndexes(exchange, response.status, not packing) if writes else None
             await exchange.begin(response.status, headers)
@@ -299,7 +297,6 @@ class Proxy:
                 asked = sent_target(given, request), sent_headers(exchange, given, request), sent_body(request)
                 response = await self._ask(exchange, *asked, seconds=request.timeout)
                 raw = read_answer(response.status, list(response.raw_headers), await read_all(response))
-                self._learn_product(raw.headers)
                 return Answer(raw.body, raw.status, raw)
 
             scope = options(enabled=False) if switch is False else options(collapse_unranked=True) if switch else None
@@ -314,7 +311,7 @@ class Proxy:
             return
         page = isinstance(answer.body, dict) and "ndd" in answer.body
         exchange.kind = ("remembered" if raw is None else "page") if page or raw is None else "passed"
-        headers = page_headers(raw, exchange.header(b"accept"), self._product)
+        headers = self._page_headers.of(raw, exchange.header(b"accept"))
         text = answer_bytes(answer.body, given.pretty)
         await exchange.answer(answer.status, *packed(headers, text, exchange.header(b"accept-encoding")))
 
@@ -340,10 +337,6 @@ class Proxy:
         return await self.upstream.request(
             exchange.method, target, headers, body, repeatable=repeatable, seconds=seconds
         )
-
-    def _learn_product(self, headers: list[Header]) -> None:
-        if self._product is None:
-            self._product = next((header for header in headers if header[0] == _PRODUCT), None)
 
 
 class _Upload:

@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -19,6 +20,8 @@ _PATH = re.compile(f"(?:{INDEX})?/_(?:search|msearch)")
 _OF_THE_BODY = {b"content-length", b"content-encoding", b"content-type"}
 _NOT_FOR_US = _OF_THE_BODY | {b"accept-encoding", b"accept"}
 _SWITCH = {"off": False, "false": False, "on": True, "true": True, "": True}
+_OF_EVERY_PAGE = (b"content-type", b"x-elastic-product")
+_MOST_KNOWN = 100  # values of `accept` whose headers are kept
 _WORTH_PACKING = 1400  # bytes: less fits in one packet
 _VENDOR = re.compile(r"application/vnd\.elasticsearch\+json(?:\s*;\s*compatible-with=\d+)?")
 
@@ -178,17 +181,24 @@ def packed(headers: list[Header], content: bytes, accepted: str) -> tuple[list[H
     return [*headers, (b"content-encoding", b"gzip")], gzip.compress(content, 1, mtime=0)
 
 
-def page_headers(raw: Raw | None, accept: str, product: Header | None) -> list[Header]:
-    """Return the headers of a page: those of the first answer of the engine, else the ones that are known.
+class PageHeaders:
+    """The headers of pages. For a page out of the cache they are those that the engine gave for the same `accept`."""
 
-    raw: None for a page out of the cache. product: the engine's header that clients check.
-    """
-    if raw is not None:
-        left_out = (b"content-length", b"content-encoding")
-        return [header for header in raw.headers if header[0] not in left_out]
-    vendor = _VENDOR.search(accept)
-    kind = vendor[0].replace(" ", "") if vendor else "application/json"
-    return [(b"content-type", kind.encode("latin-1")), *([product] if product else [])]
+    def __init__(self) -> None:
+        self._known: dict[str, list[Header]] = {}
+
+    def of(self, raw: Raw | None, accept: str) -> list[Header]:
+        """Return the headers of a page. raw: the first answer of the engine, None for a page out of the cache."""
+        if raw is not None:
+            if raw.status == HTTPStatus.OK and (accept in self._known or len(self._known) < _MOST_KNOWN):
+                self._known[accept] = [header for header in raw.headers if header[0] in _OF_EVERY_PAGE]
+            return [header for header in raw.headers if header[0] not in (b"content-length", b"content-encoding")]
+        if accept in self._known:
+            return self._known[accept]
+        vendor = _VENDOR.search(accept)
+        kind = vendor[0].replace(" ", "") if vendor else "application/json"
+        product = [(b"x-elastic-product", b"Elasticsearch")] if vendor else []
+        return [(b"content-type", kind.encode("latin-1")), *product]
 
 
 def wants_options(body: Any) -> bool:
