@@ -14,7 +14,7 @@ from typing import Any
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.scope import options
 from ndd_search.middleware.settings import settings_of
-from ndd_search.proxy.bulk import SketchedBody, Unpacker
+from ndd_search.proxy.bulk import SketchedBody, unpacking
 from ndd_search.proxy.exchange import Exchange, Gone, Header, Message, Receive, Refused, Send, end_to_end
 from ndd_search.proxy.searches import (
     Given,
@@ -106,6 +106,10 @@ class Proxy:
                 exchange.kind = "gone"
         except (Refused, Unreachable) as error:
             await self._fail(exchange or _unread(scope, receive, send), error)
+        except Exception as error:
+            log.exception("a request failed by a fault of the proxy")
+            failed = Refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"a fault of the proxy ({type(error).__name__}): see its log")
+            await self._fail(exchange or _unread(scope, receive, send), failed)
         finally:
             self._in_flight -= 1
             if exchange is not None and self.settings.access_log:
@@ -240,8 +244,8 @@ class Proxy:
             await self._write_one(exchange, path, encoding, headers)
             return
         sketched = SketchedBody(lines, self.settings.max_parsed)
-        small = await exchange.read(_SMALL) is not None
-        parts = sketched(Unpacker(encoding)(exchange.parts()))
+        small = encoding in ("", "identity") and await exchange.read(_SMALL) is not None
+        parts = sketched(unpacking(exchange.parts(), encoding))
         body: Body = b"".join([part async for part in parts]) if small else parts
         await self._forward(exchange, exchange.target, headers, body, sketched)
 

@@ -14,30 +14,28 @@ _MOST_AT_ONCE = 2**18  # bytes: more are sketched in a thread, so that other req
 _PIECE = 2**16  # bytes that are unpacked at once
 
 
-class Unpacker:
-    """Removes the content encoding of a body, piece by piece."""
+async def unpacking(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
+    """Yield a body without its content encoding, gzip or deflate, in pieces.
 
-    def __init__(self, encoding: str) -> None:
-        self._unpacker = None if encoding in ("", "identity") else zlib.decompressobj(zlib.MAX_WBITS | 32)
-
-    async def __call__(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the plain body. Raises Refused for a damaged one; the engine then gets no complete request."""
-        unpacker = self._unpacker
+    Raises Refused for a damaged one; the engine then gets no complete request.
+    """
+    unpacker = None if encoding in ("", "identity") else zlib.decompressobj(zlib.MAX_WBITS | 32)
+    async for part in parts:
         if unpacker is None:
-            async for part in parts:
-                yield part
-            return
+            yield part
+            continue
         try:
-            async for part in parts:
-                yield unpacker.decompress(part, _PIECE)
-                while rest := unpacker.unconsumed_tail:
-                    yield unpacker.decompress(rest, _PIECE)
-            while left := unpacker.decompress(unpacker.unconsumed_tail, _PIECE):
-                yield left
+            piece = unpacker.decompress(part, _PIECE)
+            yield piece
+            while not unpacker.eof and (unpacker.unconsumed_tail or len(piece) == _PIECE):
+                piece = unpacker.decompress(unpacker.unconsumed_tail, _PIECE)
+                yield piece
         except zlib.error as error:
             raise Refused(HTTPStatus.BAD_REQUEST, f"the compressed body is damaged ({error}): send it again") from None
-        if not unpacker.eof or unpacker.unused_data:
-            raise Refused(HTTPStatus.BAD_REQUEST, "the compressed body does not end where it should: send it again")
+        if unpacker.unused_data:
+            break
+    if unpacker is not None and (not unpacker.eof or unpacker.unused_data):
+        raise Refused(HTTPStatus.BAD_REQUEST, "the compressed body does not end where it should: send it again")
 
 
 class SketchedBody:

@@ -24,6 +24,7 @@ Body = bytes | AsyncIterator[bytes] | None
 
 _MOST_AWAY = 30.0  # seconds until a node that does not answer is tried again
 _HEADER_BYTES = 2**16  # of one header line of an answer: engines send long Warning headers
+_SLICE = 2**18  # bytes of a body that are written at once
 _KEEP_ALIVE = 30.0  # seconds that an idle connection is kept
 
 
@@ -117,6 +118,9 @@ class Upstream:
         # The whole target goes into the path, so that nothing of it is parsed or encoded again.
         url = URL.build(scheme=node.scheme, host=node.host, port=node.port, path=node.prefix + target, encoded=True)
         timeout = self._timeout(seconds)
+        if isinstance(body, bytes) and len(body) > _SLICE:  # written at once, it would hold up other requests
+            headers = [*(one for one in headers if one[0] != "content-length"), ("content-length", str(len(body)))]
+            body = _slices(body)
         return await self._open().request(
             method, url, headers=headers, data=body or None, allow_redirects=False, timeout=timeout
         )
@@ -184,6 +188,11 @@ async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise _Broken from error
+
+
+async def _slices(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), _SLICE):
+        yield body[start : start + _SLICE]
 
 
 def _socket(address: Any) -> socket.socket:

@@ -185,8 +185,10 @@ def test_what_the_caller_says_of_a_search_reaches_the_engine(behind: Engine, thr
         assert [one.target for one in behind.heard] == [target]
 
 
-def test_a_body_above_the_limit_passes_and_the_answer_says_so(behind: Engine) -> None:
-    long = json.dumps({"query": {"match": {"body": "long " * 50_000}}}).encode()
+def test_a_body_above_the_limit_passes_and_the_answer_says_so(behind: Engine, through: Served) -> None:
+    long = json.dumps({"query": {"match": {"body": "long " * 500_000}}}).encode()
+    ask(through.url, "POST", "/news/_search", long, JSON)
+    assert json.loads(behind.heard[-1].body.splitlines()[-1])["query"] == json.loads(long)["query"]
     with serving(behind.url, max_parsed=100_000) as served:
         for body, headers in ((long, JSON), (gzip.compress(long), {**JSON, "content-encoding": "gzip"})):
             behind.heard = []
