@@ -23,7 +23,7 @@ from ndd_search.cli import DONE, FAILED
 from ndd_search.cli.output import add_min_similarity, say, warn
 from ndd_search.proxy.application import app
 from ndd_search.proxy.configuration import read_configuration, sketch_rules
-from ndd_search.proxy.server import ServeSettings, is_loopback, listening, log_to_output, serve
+from ndd_search.proxy.server import ServeSettings, is_loopback, listening, serve
 
 _TEXTS = {
     "upstream": ("URL", "http[s]://HOST[:PORT][/PREFIX] of the engine; several nodes separated by commas"),
@@ -64,8 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = _settings(arguments)
-    settings.application()  # raises for invalid settings, before any worker starts
+    try:
+        settings = _settings(arguments)
+        settings.application()  # raises for invalid settings, before any worker starts
+    except TypeError as error:  # an unknown name
+        raise ValueError(str(error)) from None
     if arguments.check:
         return asyncio.run(_check(settings))
     if settings.proxy.get("insecure"):
@@ -73,7 +76,6 @@ def run(arguments: argparse.Namespace) -> int:
     if not is_loopback(settings.listen) and not settings.certificate:
         warn(f"{settings.listen} is served without https: credentials of callers can be read on the way")
     sockets = listening(settings)
-    log_to_output(bool(settings.proxy.get("access_log")))
     scheme = "https" if settings.certificate else "http"
     host, port = sockets[0].getsockname()[:2]
     say(f"serving {', '.join(settings.upstream)} at {scheme}://{f'[{host}]' if ':' in host else host}:{port}")

@@ -108,7 +108,9 @@ class Proxy:
             await self._fail(exchange or _unread(scope, receive, send), error)
         except Exception as error:
             log.exception("a request failed by a fault of the proxy")
-            failed = Refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"a fault of the proxy ({type(error).__name__}): see its log")
+            failed = Refused(
+                HTTPStatus.INTERNAL_SERVER_ERROR, f"a fault of the proxy ({type(error).__name__}): see its log"
+            )
             await self._fail(exchange or _unread(scope, receive, send), failed)
         finally:
             self._in_flight -= 1

@@ -151,7 +151,7 @@ def configuration(settings: ServeSettings) -> Config:
     idle = settings.proxy.get("idle_seconds", 60.0)
     protocol: Any = partial(Guarded, header_seconds=settings.header_seconds, idle_seconds=idle)
     return Config(
-        settings.application,
+        partial(_worker, settings),
         factory=True,
         http=protocol,
         ws="none",
@@ -167,6 +167,12 @@ def configuration(settings: ServeSettings) -> Config:
         ssl_certfile=settings.certificate or None,
         ssl_keyfile=settings.key or None,
     )
+
+
+def _worker(settings: ServeSettings) -> Proxy:
+    """Return the proxy of one process, which is a new one if there are several workers."""
+    log_to_output(bool(settings.proxy.get("access_log")))
+    return settings.application()
 
 
 def listening(settings: ServeSettings) -> list[socket.socket]:

@@ -22,17 +22,16 @@ class Node:
     @classmethod
     def parse(cls, url: str) -> Node:
         """Parse http[s]://HOST[:PORT][/PREFIX]. Raises ValueError, whose message hides credentials."""
-        shown = f"…@{url.rpartition('@')[2]}" if "@" in url else url
+        if "@" in url:
+            what = f"upstream '…@{url.rpartition('@')[2]}' holds credentials, and callers would get that user's rights"
+            raise ValueError(f"{what}: leave them out, the credentials of each caller are sent to the engine")
         try:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 9200)
         except ValueError as error:
-            raise ValueError(f"upstream {shown!r} is not an address ({error}): write https://HOST:9200") from None
-        if "@" in url:
-            what = f"upstream {shown!r} holds credentials, and callers would get the rights of that user"
-            raise ValueError(f"{what}: leave them out, the credentials of each caller are sent to the engine")
+            raise ValueError(f"upstream {url!r} is not an address ({error}): write https://HOST:9200") from None
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"upstream {shown!r} is not an address of an engine: write https://HOST:9200")
+            raise ValueError(f"upstream {url!r} is not an address of an engine: write https://HOST:9200")
         return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"))
 
     def __str__(self) -> str:

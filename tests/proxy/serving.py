@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -43,7 +43,7 @@ def serving(*upstream: str, server: dict[str, Any] | None = None, **proxy: Any) 
     settings = ServeSettings(
         upstream=upstream, listen="127.0.0.1:0", manage=f"127.0.0.1:{port}", proxy=proxy, **(server or {})
     )
-    sockets, config, made = listening(settings), configuration(settings), settings.application()
+    made, config, sockets = settings.application(), configuration(settings), listening(settings)
     config.app, config.factory = made, False
     running = Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": sockets}, daemon=True)
@@ -102,9 +102,9 @@ def response(body: bytes, *headers: tuple[str, str], status: int = 200, chunked:
 
 
 @contextmanager
-def engine_of_bytes() -> Iterator[Engine]:
-    """Such a server on a free port."""
-    server = _Server(("127.0.0.1", 0), _Handler)
+def engine_of_bytes(port: int = 0) -> Iterator[Engine]:
+    """Such a server, on a free port or the given one. At its end it cuts all connections, as a killed one does."""
+    server = _Server(("127.0.0.1", port), _Handler)
     server.engine = Engine(server.server_port)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
@@ -114,11 +114,25 @@ def engine_of_bytes() -> Iterator[Engine]:
         server.shutdown()
         server.server_close()
         thread.join()
+        for connection in list(server.connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads, block_on_close, request_queue_size = True, False, 64
     engine: Engine
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.connections: set[socket.socket] = set()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        self.connections.add(request)
+        try:
+            super().finish_request(request, client_address)
+        finally:
+            self.connections.discard(request)
 
 
 class _Handler(BaseHTTPRequestHandler):
