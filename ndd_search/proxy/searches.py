@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import zlib
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote_plus
 
+from ndd_search.proxy.exact_json import dumps, encoded, loads
 from ndd_search.proxy.exchange import Exchange, Header, end_to_end
 from ndd_search.rest.request import INDEX, Request
 from ndd_search.rest.target import changed_target, params_of
@@ -148,11 +148,10 @@ def sent_body(request: Request) -> bytes | None:
     if request.body is None or isinstance(request.body, bytes):
         return request.body
     if isinstance(request.body, str):
-        return _encoded(request.body)
+        return encoded(request.body)
     if isinstance(request.body, list):
-        lines = (line if isinstance(line, str) else _dumped(line) for line in request.body)
-        return _encoded("".join(f"{line}\n" for line in lines))
-    return _encoded(_dumped(request.body))
+        return b"".join((encoded(line) if isinstance(line, str) else dumps(line)) + b"\n" for line in request.body)
+    return dumps(request.body)
 
 
 def read_answer(status: int, headers: list[Header], content: bytes) -> Raw:
@@ -161,7 +160,7 @@ def read_answer(status: int, headers: list[Header], content: bytes) -> Raw:
     encoding = next((value.decode("latin-1") for name, value in kept if name == b"content-encoding"), "")
     plain = unpacked(content, encoding, most=None)
     try:
-        body = json.loads(content if plain is None else plain)
+        body = loads(content if plain is None else plain)
     except (ValueError, RecursionError):
         body = content.decode("latin-1")
     return Raw(status, kept, body, content)
@@ -169,9 +168,7 @@ def read_answer(status: int, headers: list[Header], content: bytes) -> Raw:
 
 def answer_bytes(body: Any, pretty: bool) -> bytes:
     """Return the JSON of a page."""
-    if pretty:
-        return _encoded(json.dumps(body, ensure_ascii=False, indent=2) + "\n")
-    return _encoded(_dumped(body))
+    return dumps(body, indent=2) + b"\n" if pretty else dumps(body)
 
 
 def packed(headers: list[Header], content: bytes, accepted: str) -> tuple[list[Header], bytes]:
@@ -209,7 +206,7 @@ def wants_options(body: Any) -> bool:
 def _json(text: bytes) -> Any:
     """Parse a JSON object, None for anything else, and for an object that names a key twice: the engine refuses it."""
     try:
-        parsed = json.loads(text, object_pairs_hook=_unique)
+        parsed = loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         return None
     return parsed if isinstance(parsed, dict) else None
@@ -220,15 +217,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         raise ValueError("a key is named twice")
     return made
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _encoded(text: str) -> bytes:
-    """Encode JSON text. A lone surrogate, which UTF-8 cannot hold, is escaped as it was in the caller's JSON."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text).encode()

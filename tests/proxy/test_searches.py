@@ -6,12 +6,14 @@ import base64
 import gzip
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 import ndd_search as ndd
+from ndd_search.recipe import Recipe
 from tests.engines.find import Engine as RealEngine
 from tests.proxy.serving import Engine, Served, ask, response, serving
 from tests.wrapping.conftest import Library, body_of
@@ -198,9 +200,30 @@ def test_a_body_above_the_limit_passes_and_the_answer_says_so(behind: Engine, th
     assert "near-duplicates may be shown: the body is longer than 100,000 bytes" in got.header("warning")
 
 
+@pytest.mark.parametrize("cache", [False, True])
+def test_values_of_documents_are_not_changed(behind: Engine, cache: bool) -> None:
+    """Numbers beyond the range of a float or of 64 bits, odd texts, and characters that UTF-8 cannot hold."""
+    source = (
+        r'{"a":0.12345678901234567890123,"b":1e400,"c":-1.0E-7,"d":123456789012345678901234567890,"e":1.10,'
+        r'"f":"\ud800 \u0000 \"","g":"ü€","h":0.1,"i":5e-324,"j":100.0}'
+    )
+    document = source.encode()
+    behind.reply = lambda heard: response(
+        _page("1").replace(b'"_score": 1.0', b'"_score": 1.0, "_source": ' + document)
+    )
+    text = b'{"query":{"match":{"a":0.30000000000000000001}},"ndd":{"strategy":"one_phase"}}'
+    with serving(behind.url, bypass_seconds=0.0, cache=cache) as served:
+        for _ in range(2):
+            got = ask(served.url, "POST", "/news/_search", text, JSON)
+            assert b'"ndd"' in got.body
+            shown = json.loads(got.body, parse_float=Decimal)["hits"]["hits"][0]["_source"]
+            assert shown == json.loads(document, parse_float=Decimal)
+    assert any(b"0.30000000000000000001" in heard.body for heard in behind.heard)
+
+
 def _page(*ids: str) -> bytes:
     hits = [
-        {"_index": "news", "_id": id, "_score": 1.0, "fields": {"ndd.sketch": [1, 2], "ndd.recipe": ["x"]}}
+        {"_index": "news", "_id": id, "_score": 1.0, "fields": {"ndd.sketch": [1, 2], "ndd.recipe": [Recipe().id]}}
         for id in ids
     ]
     total = {"value": len(hits), "relation": "eq"}

@@ -1,11 +1,16 @@
-"""What the tests of wrapped clients share: the library on each server, and clients of both kinds."""
+"""What the tests of wrapped clients share: the library on each server, and clients of both kinds.
+
+NDD_TEST_THROUGH_PROXY=1: `connect` gives plain clients of a proxy with the same settings, instead of wrapped clients.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass
@@ -122,20 +127,27 @@ Connect = Callable[..., Caller]
 def connect(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Connect]:
     """connect(url=None, wrapped=True, settings for the client, **settings for wrap) makes a client, of either kind."""
     made: list[Caller] = []
+    proxies = ExitStack()
 
     def make(
         url: str | None = None, wrapped: bool = True, client: dict[str, Any] | None = None, **settings: Any
     ) -> Caller:
         place = engine if url is None else Engine(**{**engine.__dict__, "url": url})
         asynchronous = request.param == "async"
-        plain = (place.async_client if asynchronous else place.client)(**(client or {}))
         options = {"min_similarity": BAR, "window": 20, **settings}
+        if wrapped and os.environ.get("NDD_TEST_THROUGH_PROXY"):
+            from tests.proxy.serving import serving
+
+            served = proxies.enter_context(serving(place.url, **options))
+            place, wrapped = Engine(**{**place.__dict__, "url": served.url}), False
+        plain = (place.async_client if asynchronous else place.client)(**(client or {}))
         made.append(Caller(ndd.wrap(plain, **options) if wrapped else plain, asynchronous))
         return made[-1]
 
     yield make
     for caller in made:
         caller.close()
+    proxies.close()
 
 
 @pytest.fixture
