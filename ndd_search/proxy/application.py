@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import fields
 from http import HTTPStatus
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.scope import options
 from ndd_search.middleware.settings import settings_of
+from ndd_search.proxy.budget import ByteBudget
 from ndd_search.proxy.bulk import SketchedBody, unpacking
 from ndd_search.proxy.exchange import Exchange, Gone, Header, Message, Receive, Refused, Send, end_to_end
 from ndd_search.proxy.searches import (
@@ -74,6 +75,7 @@ class Proxy:
         self.driver.settings.memory.serve(self.upstream)
         sketch("a text", self.driver.settings.recipe)  # raises now what each document would raise
         self._page_headers = PageHeaders()
+        self._budget = ByteBudget(settings.max_held)
         self._in_flight = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -144,11 +146,21 @@ class Proxy:
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, what)
         path = plain_path(exchange.path)
         if is_search(exchange.method, path):
-            await self._search(exchange)
+            async with self._held(exchange):
+                await self._search(exchange)
         elif self.driver.settings.writes.concerns(exchange.method, path):
             await self._write(exchange, path)
         else:
             await self._pass(exchange)
+
+    def _held(self, exchange: Exchange) -> AbstractAsyncContextManager[None]:
+        """Wait until the body of a request may be held. A small one does not count."""
+        length = exchange.header(b"content-length")
+        packed = exchange.header(b"content-encoding") not in ("", "identity")
+        size = int(length) if length.isdigit() and not packed else self.settings.max_parsed
+        if not exchange.has_body or size <= _SMALL:
+            return nullcontext()
+        return self._budget.hold(min(size, self.settings.max_parsed))
 
     async def _manage(self, exchange: Exchange) -> None:
         """Answer one of our own pages."""
@@ -243,9 +255,10 @@ class Proxy:
         exchange.kind = "sketched"
         headers = [one for one in exchange.headers if one[0] not in (b"content-length", b"content-encoding")]
         if lines is None:
-            await self._write_one(exchange, path, encoding, headers)
+            async with self._held(exchange):
+                await self._write_one(exchange, path, encoding, headers)
             return
-        sketched = SketchedBody(lines, self.settings.max_parsed)
+        sketched = SketchedBody(lines, self.settings.max_parsed, self._budget)
         small = encoding in ("", "identity") and await exchange.read(_SMALL) is not None
         parts = sketched(unpacking(exchange.parts(), encoding))
         body: Body = b"".join([part async for part in parts]) if small else parts

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from http import HTTPStatus
 
+from ndd_search.proxy.budget import ByteBudget
 from ndd_search.proxy.exchange import Refused
 from ndd_search.writing.writes import BulkLines
 
 _MOST_AT_ONCE = 2**18  # bytes: more are sketched in a thread, so that other requests go on
+_LONG = 2**20  # bytes of a line from which on a request counts against the budget
 _PIECE = 2**16  # bytes that are unpacked at once
 
 
@@ -41,12 +44,13 @@ async def unpacking(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator
 class SketchedBody:
     """Adds sketches to the documents of one bulk request.
 
-    lines: what knows the documents. most: bytes of a line that is parsed; a longer one passes as it is.
+    lines:  what knows the documents. budget: of the bytes that all requests hold.
+    most:   bytes of a line that is parsed; a longer one passes as it is.
     missed: number of documents that passed without the sketch that they should have got. why: the first reason.
     """
 
-    def __init__(self, lines: BulkLines, most: int) -> None:
-        self._lines, self._most = lines, most
+    def __init__(self, lines: BulkLines, most: int, budget: ByteBudget) -> None:
+        self._lines, self._most, self._budget = lines, most, budget
         self._held: list[bytes] = []  # the beginning of a line
         self._size = 0
         self._passing = False  # the rest of a line that is too long
@@ -54,13 +58,18 @@ class SketchedBody:
 
     async def __call__(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yield the body with sketches, line after line."""
-        async for part in parts:
-            size = self._size + len(part)
-            fed = await asyncio.to_thread(self.feed, part) if size > _MOST_AT_ONCE else self.feed(part)
-            if fed:
-                yield fed
-        if last := self.end():
-            yield last
+        async with AsyncExitStack() as held:
+            holds = False
+            async for part in parts:
+                size = self._size + len(part)
+                if size > _LONG and not holds:
+                    await held.enter_async_context(self._budget.hold(self._most))
+                    holds = True
+                fed = await asyncio.to_thread(self.feed, part) if size > _MOST_AT_ONCE else self.feed(part)
+                if fed:
+                    yield fed
+            if last := self.end():
+                yield last
 
     def feed(self, part: bytes) -> bytes:
         """Return what can be sent after one more part."""

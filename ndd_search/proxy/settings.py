@@ -50,6 +50,7 @@ class ProxySettings:
     insecure:        do not verify the engine's certificate.
     max_parsed:      bytes of a body, or of one line of a bulk, that are parsed; a larger one passes unchanged, and the
                      answer carries a Warning header.
+    max_held:        bytes of bodies that are held for parsing at once; a further request waits for its turn.
     max_requests:    requests in flight; one more is answered with status 429.
     connect_seconds: to connect to a node.
     answer_seconds:  between two parts of an answer of the engine; None for no limit, as some requests take hours. A
@@ -66,6 +67,7 @@ class ProxySettings:
     client_key: str = ""
     insecure: bool = False
     max_parsed: int = 16 * MEGABYTE
+    max_held: int = 256 * MEGABYTE
     max_requests: int = 1000
     connect_seconds: float = 5.0
     answer_seconds: float | None = None
@@ -76,7 +78,7 @@ class ProxySettings:
     def __post_init__(self) -> None:
         if not self.nodes:
             raise ValueError("upstream names no address: write https://HOST:9200")
-        for name in ("max_parsed", "max_requests"):
+        for name in ("max_parsed", "max_held", "max_requests"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         for name in ("connect_seconds", "answer_seconds", "idle_seconds"):

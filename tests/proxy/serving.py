@@ -87,7 +87,7 @@ class Engine:
         self.url = f"http://127.0.0.1:{port}"
         self.heard: list[Heard] = []
         self.reply: Callable[[Heard], bytes] = lambda heard: response(b"{}")
-        self.stream: Callable[[Heard, BaseHTTPRequestHandler], None] | None = None  # instead of `reply`
+        self.stream: Callable[[Heard, BaseHTTPRequestHandler], object] | None = None  # instead of `reply`
 
 
 def response(body: bytes, *headers: tuple[str, str], status: int = 200, chunked: bool = False) -> bytes:

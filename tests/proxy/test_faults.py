@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from ndd_search.proxy import app
 from tests.engines.jars import RELEASES, Unavailable
 from tests.engines.launch import Server, free_ports
 from tests.proxy.serving import SECONDS, Engine, Heard, ask, engine_of_bytes, serving, wait_until
@@ -168,7 +169,8 @@ def test_an_engine_that_is_killed_and_restarted_fails_only_what_it_would_have_re
         first = stack.enter_context(ExitStack())
         served = stack.enter_context(serving(first.enter_context(start(port))))
         callers = [threading.Thread(target=call, args=(served.url,)) for _ in range(3)]
-        stack.callback(lambda: [one.join() for one in callers])
+        for one in callers:
+            stack.callback(one.join)
         stack.callback(stop.set)
         for one in callers:
             one.start()
@@ -208,7 +210,7 @@ class Hello(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the name in the client's certificate."""
-        shown: Any = self.connection.getpeercert()  # type: ignore[attr-defined]
+        shown: Any = self.connection.getpeercert()
         body = str(dict(part[0] for part in shown["subject"])["commonName"] if shown else "nobody").encode()
         self.send_response_only(200)
         self.send_header("content-length", str(len(body)))
@@ -250,9 +252,9 @@ def test_the_engine_is_verified_unless_the_user_says_otherwise(certificates: Pat
                 got = ask(served.url, "GET", "/")
                 assert got.status == expected if isinstance(expected, int) else got.body == expected, got
                 assert isinstance(expected, bytes) or b"certificate" in got.body.lower()
-    for settings in ({"ca_certs": "/none"}, {"client_cert": "/none"}, {"client_key": key}):
-        with pytest.raises(ValueError, match=next(iter(settings))), serving("https://127.0.0.1:1", **settings):
-            pass
+    for name, value in (("ca_certs", "/none"), ("client_cert", "/none"), ("client_key", key)):
+        with pytest.raises(ValueError, match=name):
+            app("https://127.0.0.1:1", **{name: value})
 
 
 def test_callers_come_in_over_tls(certificates: Path, behind: Engine) -> None:

@@ -15,7 +15,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.recipe import Recipe
 from tests.engines.find import Engine as RealEngine
-from tests.proxy.serving import Engine, Served, ask, response, serving
+from tests.proxy.serving import Engine, Heard, Served, ask, response, serving
 from tests.wrapping.conftest import Library, body_of
 from tests.wrapping.library import BAR
 from tests.wrapping.test_searches import ONLY_ELASTICSEARCH, SEARCHES
@@ -131,7 +131,8 @@ def test_a_search_is_switched_by_its_body_and_by_its_url(engine: RealEngine, pro
     assert search(proxy, index, everything, "ndd=on")["ndd"]["hidden"] > 0
     assert "inner_hits" in str(search(proxy, index, body)["hits"])
     assert "inner_hits" not in str(search(proxy, index, {**body, "ndd": {"mode": "drop"}})["hits"])
-    for query, more in (("ndd=maybe", {}), ("", {"ndd": {"windw": 3}}), ("", {"ndd": 3})):
+    wrong: list[tuple[str, dict[str, Any]]] = [("ndd=maybe", {}), ("", {"ndd": {"windw": 3}}), ("", {"ndd": 3})]
+    for query, more in wrong:
         target = f"/{index}/_search?{query}"
         got = ask(proxy.url, "POST", target, json.dumps({**body, **more}).encode(), JSON)
         assert got.status == 400
@@ -234,7 +235,7 @@ def _page(*ids: str) -> bytes:
 def test_callers_with_other_rights_never_share_a_page(behind: Engine) -> None:
     """The engine answers with the name of the caller. Each caller asks twice, and gets only what is his."""
 
-    def who(heard: Any) -> str:
+    def who(heard: Heard) -> str:
         user = base64.b64decode(heard.header("authorization").partition(" ")[2]).decode().partition(":")[0]
         return user + heard.header("es-security-runas-user") + heard.header("cookie")
 

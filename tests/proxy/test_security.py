@@ -7,6 +7,7 @@ import http.client
 import json
 import logging
 import socket
+import threading
 from contextlib import closing
 
 import pytest
@@ -199,6 +200,30 @@ def test_a_head_without_end_is_refused(behind: Engine, through: Served) -> None:
     ):
         assert status(say(through.address, head)) in (400, 431)
     assert not behind.heard
+
+
+def test_bodies_wait_for_their_turn_in_memory(behind: Engine) -> None:
+    """Two long bodies fit at once. Those of callers who are slow hold up long ones, and no short ones."""
+    body = json.dumps({"query": {"match": {"a": "b " * 100_000}}}).encode()
+    head = lines(
+        b"POST /a/_search HTTP/1.1", b"Host: x", b"Content-Type: application/json", b"Content-Length: %d" % len(body)
+    )
+    headers = {"content-type": "application/json"}
+    with serving(behind.url, max_held=2 * len(body)) as served:
+        slow = [socket.create_connection(served.address) for _ in range(2)]
+        for one in slow:
+            one.sendall(head + body[:-1])
+        wait_until(lambda: served.proxy._in_flight == 2)
+        got: list[int] = []
+        long = threading.Thread(target=lambda: got.append(ask(served.url, "POST", "/a/_search", body, headers).status))
+        long.start()
+        wait_until(lambda: served.proxy._in_flight == 3)
+        assert ask(served.url, "POST", "/a/_search", b'{"query":{"match":{"a":"b"}}}', headers).status == 200
+        assert got == []
+        for one in slow:
+            one.close()
+        long.join()
+        assert got == [200]
 
 
 def test_a_caller_above_the_limit_of_requests_waits_outside(behind: Engine) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.proxy.budget import ByteBudget
 from ndd_search.proxy.bulk import SketchedBody
 from ndd_search.recipe import Recipe
 from ndd_search.writing.writes import SketchedWrites
@@ -169,7 +170,7 @@ def test_a_bulk_in_parts_is_the_bulk_as_a_whole(data: st.DataObject) -> None:
     body = b"\n".join(data.draw(st.lists(line, max_size=12)))
     lines = writes.bulk_lines("/_bulk")
     assert lines is not None
-    stream, sent = SketchedBody(lines, 10_000), b""
+    stream, sent = SketchedBody(lines, 10_000, ByteBudget(10**6)), b""
     while body:
         size = data.draw(st.integers(1, max(1, len(body))))
         whole, part, body = (sent, body[:size], body[size:])
@@ -177,7 +178,7 @@ def test_a_bulk_in_parts_is_the_bulk_as_a_whole(data: st.DataObject) -> None:
     sent += stream.end()
     again = writes.bulk_lines("/_bulk")
     assert again is not None
-    at_once = SketchedBody(again, 10_000)
+    at_once = SketchedBody(again, 10_000, ByteBudget(10**6))
     given_whole = sent and at_once.feed(_without_sketches(sent)) + at_once.end()
     assert given_whole == sent
 
