@@ -30,6 +30,7 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
     facts = page.info.as_dict()
     facts["took_ms"] = round(facts.pop("took") * 1000, 3)
     facts["degraded"] = facts["degraded"] or None
+    facts["warnings"] = list(facts["warnings"])  # a tuple would keep the page out of the cache
     facts["late"] = [
         {
             "_id": plain(page.hit_at(rank))["_id"],

@@ -253,6 +253,24 @@ def test_callers_with_other_rights_never_share_a_page(behind: Engine) -> None:
                 assert shown == {name + headers.get("es-security-runas-user", "") + headers.get("cookie", "")}
 
 
+def test_a_page_that_was_just_made_is_remembered_as_a_whole(behind: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    behind.reply = lambda heard: response(_page("1", "2"))
+    text = json.dumps({"query": MATCH, "ndd": {"strategy": "one_phase"}}).encode()
+    with serving(behind.url, bypass_seconds=0.0) as served:
+        memory, found = served.proxy.driver.settings.memory, list[bool]()
+        recall = memory.recall_page
+
+        def spied(key: bytes | None) -> dict[str, Any] | None:
+            page = recall(key)
+            found.append(page is not None)
+            return page
+
+        monkeypatch.setattr(memory, "recall_page", spied)
+        pages = [as_told(json.loads(ask(served.url, "POST", "/a/_search", text, JSON).body)) for _ in range(3)]
+    assert found == [False, True, True]
+    assert pages[1] == pages[2] == pages[0]
+
+
 def test_a_fault_of_ours_costs_no_more_than_duplicates(
     behind: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
