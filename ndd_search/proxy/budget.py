@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+
+from ndd_search.proxy.exchange import Exchange
 
 
 class ByteBudget:
@@ -13,6 +15,18 @@ class ByteBudget:
     def __init__(self, total: int) -> None:
         self._total, self._taken = total, 0
         self._changed = asyncio.Condition()
+
+    def of(self, exchange: Exchange, small: int, most: int) -> AbstractAsyncContextManager[None]:
+        """Wait until the body of a request may be held. Up to `small` bytes do not count.
+
+        most: bytes of a body that is held at all.
+        """
+        length = exchange.header(b"content-length")
+        packed = exchange.header(b"content-encoding") not in ("", "identity")
+        size = int(length) if length.isdigit() and not packed else most
+        if not exchange.has_body or size <= small:
+            return nullcontext()
+        return self.hold(min(size, most))
 
     @asynccontextmanager
     async def hold(self, size: int) -> AsyncIterator[None]:
