@@ -6,7 +6,9 @@ import socket
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from ndd_search.errors import NDDError, importing
@@ -76,7 +78,8 @@ class Upstream:
             {"host": node.host, "port": node.port, "use_ssl": node.scheme == "https", "url_prefix": node.prefix}
             for node in settings.nodes
         ]
-        self.kwargs = {"client_cert": settings.client_cert}
+        certificate = Path(settings.client_cert).read_bytes() if settings.client_cert else b""
+        self.kwargs = {"client_cert": blake2b(certificate).hexdigest()}
 
     async def request(
         self, method: str, target: str, headers: list[Header], body: Body, *, repeatable: bool, seconds: float | None
