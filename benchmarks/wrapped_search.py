@@ -17,6 +17,7 @@ import platform
 import random
 import time
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -83,9 +84,8 @@ def documents(index: str, count: int, length: int) -> Iterator[dict[str, Any]]:
 def filled(url: str, length: int, count: int) -> Iterator[tuple[Callable[[], Any], str]]:
     """Yield a function that makes clients, and the name of an index of one segment that is deleted after the block."""
     make, helpers = connect(url)
-    index = f"ndd-benchmark-{length}"
+    index = f"ndd-benchmark-{length}-{uuid.uuid4().hex[:8]}"
     with make() as client:
-        client.indices.delete(index=index, ignore_unavailable=True)
         client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         try:
             helpers.bulk(client, ndd.with_sketches(documents(index, count, length), fields=["body"]), refresh=True)

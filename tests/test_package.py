@@ -21,6 +21,7 @@ ROOMS = [
     "writing",
     "middleware",
     "plugins",
+    "proxy",
     "clients",
     "embedded",
     "indexing",
@@ -111,6 +112,11 @@ def test_what_indexes_does_not_load_what_searches() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     rooms = {name.partition(".")[2] for name in done.stdout.split() if name.startswith("ndd_search.")}
     assert not [name for name in rooms if name.startswith(("clients", "embedded", "middleware.conversation"))]
+
+
+def test_only_the_command_line_uses_the_proxy() -> None:
+    users = {module for module in MODULES if any(room_of(name) == "proxy" for name in own_imports(module))}
+    assert {module for module in users if room_of(module) != "proxy"} == {"cli.serve"}
 
 
 def test_nothing_reads_pickles_or_anything_else_that_runs_code() -> None:
@@ -205,6 +211,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("prometheus_client", "import ndd_search.plugins.prometheus_metrics"),
         ("opentelemetry", "import ndd_search.plugins.opentelemetry_spans"),
         ("redis", "import ndd_search.plugins.redis_cache"),
+        ("aiohttp", "import ndd_search.proxy.upstream"),
+        ("uvicorn", "import ndd_search.proxy.server"),
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],
 )

@@ -36,6 +36,7 @@ COMMANDS = {
     "count": "count the common values of an index once, for all clients",
     "duplicates": "find near-duplicates in a whole index",
     "corpus": "find every near-duplicate group of a collection",
+    "serve": "serve a proxy in front of an engine, for programs in any language",
     "tune": "find the settings that suit an index, from your queries and answers",
     "doctor": "find problems of an index, with remedies",
 }

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
 
 from ndd_search.errors import importing
 from ndd_search.middleware.driver import Driver, DriverMixin
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
+from ndd_search.rest.target import changed_target, params_of
 
 with importing("elastic_transport", "wrapping Elasticsearch", "elasticsearch", "elasticsearch"):
     import elastic_transport
@@ -55,7 +55,8 @@ def perform(
     original = _request(method, target, **others)
 
     def send(request: Request) -> Answer:
-        return _answer(inner(request.method, _target(request, original, target), **_others(request, original, others)))
+        called = request.method, changed_target(request, original, target)
+        return _answer(inner(*called, **_others(request, original, others)))
 
     writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
     return _client_response(driver.handle(original, send, writable, timeout), transport)
@@ -74,7 +75,7 @@ async def perform_async(
     original = _request(method, target, **others)
 
     async def send(request: Request) -> Answer:
-        called = request.method, _target(request, original, target)
+        called = request.method, changed_target(request, original, target)
         return _answer(await inner(*called, **_others(request, original, others)))
 
     writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
@@ -84,7 +85,7 @@ async def perform_async(
 def _request(method: str, target: str, *, body: Any = None, headers: Any = None, **_others: Any) -> Request:
     path, _, query = target.partition("?")  # urlsplit would read "//index/_search" as a host
     named = headers if isinstance(headers, Mapping) else {}
-    return Request(method, path, dict(parse_qsl(query, keep_blank_values=True)), named, body)
+    return Request(method, path, params_of(query), named, body)
 
 
 def _is_writable(transport: elastic_transport.Transport, others: Mapping[str, Any], body: Any) -> bool:
@@ -106,18 +107,6 @@ def _timeout(transport: elastic_transport.Transport, others: Mapping[str, Any]) 
         given = None if pool is None else pool.all()[0].config.request_timeout
     seconds: float | None = given
     return seconds
-
-
-def _target(request: Request, original: Request, target: str) -> str:
-    """Return path and query. Unchanged parameters keep their bytes."""
-    if request is original:
-        return target
-    pieces = [(unquote_plus(piece.partition("=")[0]), piece) for piece in target.partition("?")[2].split("&")]
-    same = {name for name, value in request.params.items() if original.params.get(name) == value}
-    changed = {name: value for name, value in request.params.items() if name not in same}
-    kept = [piece for name, piece in pieces if name in same]
-    query = kept + [urlencode({name: value}, quote_via=quote, safe=",*") for name, value in changed.items()]
-    return f"{request.path}?{'&'.join(query)}" if query else request.path
 
 
 def _others(request: Request, original: Request, others: Mapping[str, Any]) -> dict[str, Any]:

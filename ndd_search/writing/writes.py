@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -49,46 +49,48 @@ class SketchedWrites:
         """Return the request with sketches in its documents, the same object if there is nothing to add."""
         if not self.rules or request.method not in ("PUT", "POST") or request.body is None:
             return request
-        if found := _BULK.fullmatch(request.path):
-            body = self._bulk(request.body, found["index"])
+        if (lines := self.bulk_lines(request.path)) is not None:
+            body = self._bulk(request.body, lines)
         elif found := _ONE.fullmatch(request.path):
-            body = self._one(request.body, _KINDS[found["kind"]], unquote(found["index"]), found["id"])
+            body = self.sketched(request.body, _KINDS[found["kind"]], unquote(found["index"]), found["id"])
         else:
             return request
         return request if body is request.body else replace(request, body=body)
 
-    def _bulk(self, body: Any, index: str | None) -> Any:
+    def bulk_lines(self, path: str) -> BulkLines | None:
+        """Return what adds sketches to the lines of a bulk request, None for the path of any other request."""
+        found = _BULK.fullmatch(path)
+        return None if found is None else BulkLines(self, found["index"] and unquote(found["index"]))
+
+    def concerns(self, method: str, path: str) -> bool:
+        """Return whether a request may hold documents that get a sketch: a bulk, or one for an index with a rule."""
+        if not self.rules or method not in ("PUT", "POST"):
+            return False
+        index = (_ONE.fullmatch(path) or {"index": None})["index"]
+        return bool(_BULK.fullmatch(path)) or (index is not None and self.has_rule(unquote(index)))
+
+    def has_rule(self, index: str) -> bool:
+        """Return whether the documents of an index get a sketch."""
+        return self._rule(index) is not None
+
+    def _bulk(self, body: Any, lines: BulkLines) -> Any:
         """Return the body of a bulk request, as text or as a list of lines like the original."""
-        default = None if index is None else unquote(index)
         if isinstance(body, str | bytes):
             end: Any = "\n" if isinstance(body, str) else b"\n"
             given = body.split(end)
-            lines = list(self._lines(given, default))
-            return body if all(map(_same, lines, given)) else end.join(lines)
+            after = [lines(line) for line in given]
+            return body if all(map(_same, after, given)) else end.join(after)
         if not isinstance(body, list | tuple):
             return body
-        lines = list(self._lines(body, default))
-        return body if all(map(_same, lines, body)) else lines
+        after = [lines(line) for line in body]
+        return body if all(map(_same, after, body)) else after
 
-    def _lines(self, lines: Sequence[Any], index: str | None) -> Iterator[Any]:
-        """Yield each line of a bulk request. A document follows every header line except `delete`."""
-        header: tuple[str, str | None, Any] | None = None
-        for line in lines:
-            if header is not None:
-                kind, where, id = header
-                header = None
-                yield line if where is None else self._one(line, kind, where, id)
-                continue
-            action = _parsed(line)
-            if isinstance(action, Mapping) and len(action) == 1:
-                kind, about = next(iter(action.items()))
-                about = about if isinstance(about, Mapping) else {}
-                header = None if kind == "delete" else (kind, about.get("_index", index), about.get("_id"))
-            yield line
+    def _rule(self, index: str) -> Sketcher | None:
+        return next((sketcher for pattern, sketcher in self.rules if fnmatchcase(index, pattern)), None)
 
-    def _one(self, document: Any, kind: str, index: str, id: Any) -> Any:
+    def sketched(self, document: Any, kind: str, index: str, id: Any) -> Any:
         """Return a document, or the body of an update, with its sketch."""
-        sketcher = next((sketcher for pattern, sketcher in self.rules if fnmatchcase(index, pattern)), None)
+        sketcher = self._rule(index)
         parsed = _parsed(document)
         if sketcher is None or not isinstance(parsed, Mapping):
             return document
@@ -101,6 +103,36 @@ class SketchedWrites:
         if isinstance(document, str):
             return _rewritten(document, parsed, after)
         return _rewritten(document.decode(), parsed, after).encode() if isinstance(document, bytes) else after
+
+
+class BulkLines:
+    """Adds sketches to the lines of one bulk request, given one by one in their order."""
+
+    def __init__(self, writes: SketchedWrites, index: str | None) -> None:
+        self._writes, self._index = writes, index
+        self._header: tuple[str, str | None, Any] | None = None  # of the document that follows
+
+    def __call__(self, line: Any) -> Any:
+        """Return a line with its sketch, the same object if there is nothing to add.
+
+        A document follows every header line except `delete`. Raises what Sketcher.add raises; the next line is then
+        read as usual.
+        """
+        if self._header is not None:
+            (kind, index, id), self._header = self._header, None
+            return line if index is None else self._writes.sketched(line, kind, index, id)
+        action = _parsed(line)
+        if isinstance(action, Mapping) and len(action) == 1:
+            kind, about = next(iter(action.items()))
+            about = about if isinstance(about, Mapping) else {}
+            if kind != "delete":
+                self._header = kind, about.get("_index", self._index), about.get("_id")
+        return line
+
+    def skip(self) -> bool:
+        """Pass over a line that is not read. Returns whether it is a document that should have got a sketch."""
+        header, self._header = self._header, None
+        return header is not None and header[1] is not None and self._writes.has_rule(header[1])
 
 
 def _sketcher(fields: Any, field: str, recipe: Recipe) -> Sketcher:

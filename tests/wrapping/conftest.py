@@ -1,11 +1,18 @@
-"""What the tests of wrapped clients share: the library on each server, and clients of both kinds."""
+"""What the tests of wrapped clients share: the library on each server, and clients of both kinds.
+
+NDD_TEST_THROUGH_PROXY=1: `connect` gives plain clients of a proxy with the same settings, instead of wrapped clients.
+Then run the files that use `connect`: test_searches, test_rounds, test_requests, test_msearch, test_hidden,
+test_left_alone, test_several_indexes, test_unusual_answers.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass
@@ -20,6 +27,25 @@ from tests.wrapping.library import BAR, RECIPE, actions, documents, mapping
 from tests.wrapping.pair import Pair
 from tests.wrapping.proxy import Proxy, proxy_to
 from tests.wrapping.recorder import Recorder, recorder, usual
+
+THROUGH_PROXY = bool(os.environ.get("NDD_TEST_THROUGH_PROXY"))
+# Parts of names of tests of what no proxy can do: options of a block of Python, callables, exceptions of its own, and
+# a later round that fails for good when its connection breaks once.
+_ONLY_IN_PYTHON: tuple[str, ...] = (
+    "keep_of_your_own",
+    "block_around",
+    "switched_off",
+    "unknown_option",
+    "nothing_that_is_no_options",
+)
+_ONLY_IN_PYTHON += ("collapsed_where_that_is_asked_for", "or_around_it", "-cut")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what does not hold through a proxy, and is not meant to."""
+    for item in items:
+        if THROUGH_PROXY and any(part in item.name for part in _ONLY_IN_PYTHON):
+            item.add_marker(pytest.mark.skip(reason="a proxy knows nothing of the Python program in front of it"))
 
 
 @dataclass(frozen=True)
@@ -66,6 +92,7 @@ class Caller:
 
     def __init__(self, client: Any, asynchronous: bool) -> None:
         self.client, self.asynchronous = client, asynchronous
+        self.settings: Settings | None = None  # of the proxy, if there is one
         self._runner = asyncio.Runner()
 
     def with_client(self, client: Any) -> Caller:
@@ -122,20 +149,30 @@ Connect = Callable[..., Caller]
 def connect(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Connect]:
     """connect(url=None, wrapped=True, settings for the client, **settings for wrap) makes a client, of either kind."""
     made: list[Caller] = []
+    proxies = ExitStack()
 
     def make(
         url: str | None = None, wrapped: bool = True, client: dict[str, Any] | None = None, **settings: Any
     ) -> Caller:
         place = engine if url is None else Engine(**{**engine.__dict__, "url": url})
         asynchronous = request.param == "async"
-        plain = (place.async_client if asynchronous else place.client)(**(client or {}))
         options = {"min_similarity": BAR, "window": 20, **settings}
+        served: Any = None
+        if wrapped and THROUGH_PROXY:
+            from tests.proxy.serving import serving  # needs the extra of the proxy
+
+            served = proxies.enter_context(serving(place.url, **options))
+            place, wrapped = Engine(**{**place.__dict__, "url": served.url}), False
+        plain = (place.async_client if asynchronous else place.client)(**(client or {}))
         made.append(Caller(ndd.wrap(plain, **options) if wrapped else plain, asynchronous))
+        if served is not None:
+            made[-1].settings = served.proxy.driver.settings
         return made[-1]
 
     yield make
     for caller in made:
         caller.close()
+    proxies.close()
 
 
 @pytest.fixture
@@ -158,7 +195,9 @@ def proxy(engine: Engine) -> Iterator[Proxy]:
 
 
 def settings_of(caller: Caller) -> Settings:
-    """What a wrapped client has learnt."""
+    """What a wrapped client has learnt, or the proxy in its place."""
+    if caller.settings is not None:
+        return caller.settings
     transport = getattr(caller.client, "_transport", None) or caller.client.transport
     return transport.ndd.settings  # type: ignore[no-any-return]
 

@@ -1,0 +1,57 @@
+"""JSON whose numbers stay as they are: what a Python float cannot hold exactly keeps its text."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+_SURELY_EXACT = 16  # characters of a number with at most 15 digits
+_MARK = secrets.token_hex(8)  # so that no text of a document is taken for a number
+_MARKED = re.compile(f'"{_MARK}([^"]*)"')
+
+
+@dataclass(frozen=True)
+class ExactNumber:
+    """A number by its text."""
+
+    text: str
+
+
+def loads(text: bytes | str, **hooks: Any) -> Any:
+    """Parse JSON. Raises ValueError, or RecursionError for JSON that nests too deep."""
+    return json.loads(text, parse_float=_number, **hooks)
+
+
+def dumps(value: Any, indent: int | None = None) -> bytes:
+    """Return JSON in UTF-8. A lone surrogate, which UTF-8 cannot hold, is escaped, as it was when it was read."""
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, default=_marked)
+    if _MARK in text:
+        text = _MARKED.sub(r"\1", text)
+    return encoded(text)
+
+
+def encoded(text: str) -> bytes:
+    """Encode JSON text, with lone surrogates escaped."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+
+
+def _number(text: str) -> float | ExactNumber:
+    value = float(text)
+    if len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text:
+        return value
+    return value if isfinite(value) and Decimal(repr(value)) == Decimal(text) else ExactNumber(text)
+
+
+def _marked(value: Any) -> str:
+    if isinstance(value, ExactNumber):
+        return _MARK + value.text
+    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -1,0 +1,197 @@
+"""One request of a caller and its answer, in the terms of ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+# Headers of one connection (RFC 9110, 7.6.1). The server and the HTTP client frame bodies on their own connections.
+_HOP_BY_HOP = {
+    *(b"connection", b"keep-alive", b"proxy-connection", b"proxy-authenticate", b"proxy-authorization"),
+    *(b"te", b"trailer", b"transfer-encoding", b"upgrade", b"http2-settings"),
+}
+_MOST_NOTES = 10
+
+
+class Gone(Exception):
+    """The caller has closed the connection, or is too slow to be served."""
+
+
+class Refused(Exception):
+    """The proxy itself answers with an error. args: (status, what happened and what to do)."""
+
+
+def end_to_end(headers: Iterable[Header]) -> list[Header]:
+    """Return headers, names in lower case, without those that belong to one connection."""
+    given = [(name.lower(), value) for name, value in headers]
+    named = [one.strip().lower() for name, value in given if name == b"connection" for one in value.split(b",")]
+    left_out = _HOP_BY_HOP.union(named) if named else _HOP_BY_HOP
+    return [header for header in given if header[0] not in left_out]
+
+
+class Exchange:
+    """One request and its answer.
+
+    path, query: as they came, with their percent-encodings. headers: without those of the connection.
+    has_body:    whether the request has a body, which may be empty.
+    status:      of the answer, 0 before it is sent. sent: bytes of its body.
+    kind:        what was done with the request, for the access log.
+    """
+
+    def __init__(self, scope: Message, receive: Receive, send: Send, idle_seconds: float) -> None:
+        self._receive, self._send, self._idle = receive, send, idle_seconds
+        raw = scope.get("raw_path") or quote(scope["path"]).encode()
+        self.path: str = _text(raw.removeprefix(quote(scope.get("root_path", "")).encode()), "path")
+        self.query: str = _text(scope["query_string"], "query")
+        self.method: str = scope["method"]
+        self.received: list[Header] = list(scope["headers"])
+        self.headers = [header for header in end_to_end(self.received) if header[0] not in (b"host", b"expect")]
+        self.kind, self.status, self.sent = "passed", 0, 0
+        self._notes: list[str] = []
+        self._held: deque[bytes] = deque()
+        self.has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in self.received)
+        self._ended = not self.has_body
+        self._waiting: asyncio.Task[Any] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+
+    @property
+    def target(self) -> str:
+        """Path and query."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    def header(self, name: bytes) -> str:
+        """Return the value of a header, several of them joined by commas, "" if there is none."""
+        return ",".join(value.decode("latin-1") for given, value in self.headers if given == name)
+
+    def note(self, sentence: str) -> None:
+        """Add a Warning header to the answer: something of the request was not done."""
+        if len(self._notes) < _MOST_NOTES:
+            self._notes.append(sentence)
+
+    async def _next_part(self) -> bytes:
+        """Return the next part of the body, b"" at its end. Raises Gone, or Refused if the caller is too slow."""
+        while not self._ended:
+            try:
+                async with asyncio.timeout(self._idle):
+                    message = await self._receive()
+            except TimeoutError:
+                what = f"no part of the body came for {self._idle:g} seconds: send the request again"
+                raise Refused(HTTPStatus.REQUEST_TIMEOUT, what) from None
+            if message["type"] == "http.disconnect":
+                raise Gone
+            self._ended = not message.get("more_body")
+            if part := message.get("body"):
+                return bytes(part)
+        return b""
+
+    async def read(self, most: int) -> bytes | None:
+        """Return the whole body, None if it is longer than `most` bytes. `parts` still gives all of it."""
+        size = sum(map(len, self._held))
+        while size <= most:
+            if not (part := await self._next_part()):
+                if len(self._held) > 1:
+                    self._held = deque((b"".join(self._held),))
+                return self._held[0] if self._held else b""
+            self._held.append(part)
+            size += len(part)
+        return None
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        """Yield the parts of the body, also those that `read` has read."""
+        while self._held:
+            yield self._held.popleft()
+        while part := await self._next_part():
+            yield part
+        self._watch()
+
+    async def while_connected(self, work: Awaitable[None]) -> None:
+        """Await something, and cancel it when the caller leaves. Raises Gone if the caller has left."""
+        self._waiting = waiting = asyncio.current_task()
+        if self._ended:
+            self._watch()
+        try:
+            await work
+        except asyncio.CancelledError:
+            if self._watcher is None or not self._watcher.done() or self._watcher.cancelled():
+                raise
+            if waiting is not None:
+                waiting.uncancel()
+            raise Gone from None
+        finally:
+            self._waiting = None
+            if self._watcher is not None:
+                self._watcher.cancel()
+
+    def _watch(self) -> None:
+        """Watch whether the caller leaves, once the body has been read."""
+        if self._watcher is None and self._waiting is not None:
+            self._watcher = asyncio.ensure_future(self._until_gone())
+            self._watcher.add_done_callback(self._cancel_work)
+
+    async def _until_gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    def _cancel_work(self, watcher: asyncio.Task[None]) -> None:
+        if not watcher.cancelled() and self._waiting is not None:
+            self._waiting.cancel()
+
+    async def begin(self, status: int, headers: Iterable[Header]) -> None:
+        """Send status and headers, which must not be of one connection."""
+        notes = [(b"warning", f'299 ndd_search "{_quoted(note)}"'.encode()) for note in self._notes]
+        self.status = status
+        await self._put({"type": "http.response.start", "status": status, "headers": [*headers, *notes]})
+
+    async def body(self, part: bytes, more: bool) -> None:
+        """Send a part of the body. more: whether another part follows."""
+        if not more:
+            self._waiting = None  # servers report a finished answer like a caller who has left
+        self.sent += len(part)
+        await self._put({"type": "http.response.body", "body": part, "more_body": more})
+
+    async def _put(self, message: Message) -> None:
+        try:
+            async with asyncio.timeout(self._idle):
+                await self._send(message)
+        except (TimeoutError, OSError):
+            raise Gone from None
+
+    async def answer(self, status: int, headers: list[Header], body: bytes) -> None:
+        """Send a whole answer of our own."""
+        length = (b"content-length", str(len(body)).encode())
+        await self.begin(status, [*headers, length])
+        await self.body(b"" if self.method == "HEAD" else body, more=False)
+
+    async def fail(self, status: int, reason: str) -> None:
+        """Send an error in the shape of the engines' own."""
+        cause = {"type": "ndd_search_proxy_exception", "reason": reason}
+        text = json.dumps({"error": {"root_cause": [cause], **cause}, "status": int(status)})
+        headers = [(b"content-type", b"application/json")]
+        if not self._ended:  # the rest of the body is not read, so the connection cannot be used again
+            headers.append((b"connection", b"close"))
+        if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+            headers.append((b"retry-after", b"1"))
+        await self.answer(status, headers, text.encode())
+
+
+def _text(raw: bytes, what: str) -> str:
+    try:
+        return raw.decode("ascii")
+    except UnicodeDecodeError:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"the {what} of the URL is not ASCII: percent-encode it") from None
+
+
+def _quoted(text: str) -> str:
+    """Return a text that a quoted string in a header can hold."""
+    plain = "".join(one if " " <= one <= "~" else "?" for one in text)
+    return plain.replace("\\", "/").replace('"', "'")

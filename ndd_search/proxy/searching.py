@@ -1,0 +1,117 @@
+"""Answers searches with pages without near-duplicates."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AsyncExitStack, nullcontext
+from http import HTTPStatus
+from typing import Any
+
+from ndd_search.middleware.driver import Driver
+from ndd_search.middleware.scope import options
+from ndd_search.proxy.exchange import Exchange, Gone, Header, Refused
+from ndd_search.proxy.passing import Passing
+from ndd_search.proxy.searches import (
+    Given,
+    PageHeaders,
+    Raw,
+    answer_bytes,
+    given_search,
+    packed,
+    read_answer,
+    sent_body,
+    sent_headers,
+    sent_target,
+    switched,
+    wants_options,
+)
+from ndd_search.proxy.upstream import ClientResponse, Unreachable, Upstream, read_all
+from ndd_search.rest.answers import Answer
+from ndd_search.rest.request import Request, stripped
+
+log = logging.getLogger("ndd_search")
+
+
+class Searching:
+    """driver: runs the conversations. passing: sends searches that are left alone. most: bytes that are parsed.
+
+    seconds: that the engine may take, None for no limit.
+    """
+
+    def __init__(self, driver: Driver, upstream: Upstream, passing: Passing, most: int, seconds: float | None) -> None:
+        self._driver, self._upstream, self._passing = driver, upstream, passing
+        self._most, self._seconds = most, seconds
+        self._page_headers = PageHeaders()
+
+    async def search(self, exchange: Exchange) -> None:
+        """Answer a search with a page without near-duplicates, or pass it on if it is to be left alone."""
+        try:
+            query, switch = switched(exchange.query)
+        except ValueError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
+        body = await exchange.read(self._most)
+        if body is None:
+            exchange.note(f"near-duplicates may be shown: the body is longer than {self._most:,} bytes")
+        given = None if body is None else given_search(exchange, body, query, self._most)
+        if given is None or (switch is False and not wants_options(given.request.body)):
+            await self._passing.pass_on(exchange, query)
+            return
+        await exchange.while_connected(self._collapse(exchange, given, body, switch))
+
+    async def _collapse(self, exchange: Exchange, given: Given, body: bytes | None, switch: bool | None) -> None:
+        """Run the conversation of a search, and send its page; a search that is left alone streams as it is."""
+        left_alone: list[ClientResponse] = []
+        async with AsyncExitStack() as stack:
+
+            async def send(request: Request) -> Answer:
+                if request is given.request:
+                    response = await self._ask(exchange, given.target, exchange.headers, body)
+                    left_alone.append(await stack.enter_async_context(response))
+                    return Answer(None, response.status)
+                asked = sent_target(given, request), sent_headers(exchange, given, request), sent_body(request)
+                response = await self._ask(exchange, *asked, seconds=request.timeout)
+                raw = read_answer(response.status, list(response.raw_headers), await read_all(response))
+                return Answer(raw.body, raw.status, raw)
+
+            scope = options(enabled=False) if switch is False else options(collapse_unranked=True) if switch else None
+            with scope or nullcontext():
+                answer = await self._handled(given, send)
+            if left_alone:
+                await self._passing.relay(exchange, left_alone[-1], writes=False)
+                return
+        raw = answer.raw if isinstance(answer.raw, Raw) else None
+        if raw is not None and not isinstance(answer.body, dict):  # not the answer of an engine
+            await exchange.answer(raw.status, _without_length(raw.headers), raw.content)
+            return
+        page = isinstance(answer.body, dict) and "ndd" in answer.body
+        exchange.kind = ("remembered" if raw is None else "page") if page or raw is None else "passed"
+        headers = self._page_headers.of(raw, exchange.header(b"accept"))
+        text = answer_bytes(answer.body, given.pretty)
+        await exchange.answer(answer.status, *packed(headers, text, exchange.header(b"accept-encoding")))
+
+    async def _handled(self, given: Given, send: Any) -> Answer:
+        """Return the answer to a search. A fault of ours costs the caller no more than near-duplicates."""
+        request = given.request
+        try:
+            return await self._driver.handle_async(request, send, timeout=self._seconds)
+        except (Unreachable, Gone, Refused):
+            raise
+        except Exception as error:
+            if wants_options(request.body) and isinstance(error, TypeError | ValueError):
+                raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
+            log.warning("%s: near-duplicates may be shown: %r", request.path, error, exc_info=True)
+            answer: Answer = await send(stripped(request))
+            return answer
+
+    async def _ask(
+        self, exchange: Exchange, target: str, headers: list[Header], body: bytes | None, seconds: float | None = None
+    ) -> ClientResponse:
+        """Send a search to the engine. It changes nothing, so it may be sent twice, unless it opens a scroll."""
+        repeatable = "scroll" not in target
+        return await self._upstream.request(
+            exchange.method, target, headers, body, repeatable=repeatable, seconds=seconds
+        )
+
+
+def _without_length(headers: list[Header]) -> list[Header]:
+    return [header for header in headers if header[0] != b"content-length"]

@@ -1,0 +1,217 @@
+"""Runs the proxy as a server: sockets, workers, TLS, protection from slow clients, graceful stop."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import socket
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ndd_search.errors import importing
+from ndd_search.proxy.application import Proxy, app
+
+with importing("uvicorn", "the server of the proxy", "uvicorn", "proxy"):
+    from uvicorn import Config, Server
+    from uvicorn.supervisors import Multiprocess
+
+with importing("httptools", "the server of the proxy", "httptools", "proxy"):
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_MOST_HEADER_BYTES = 2**16  # of a request line and all its headers
+_KEEP_ALIVE = 75  # seconds: pools of clients keep idle connections open for about as long, and engines for ever
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeSettings:
+    """Where and how the proxy is served.
+
+    upstream:        addresses of the engine's nodes, see ProxySettings.
+    listen, manage:  HOST:PORT for callers, and for health and readiness ("" for none).
+    workers:         processes. Each has a cache of its own.
+    certificate, key: files for https from callers, "" for http.
+    header_seconds:  in which a caller has to send the head of a request.
+    stop_seconds:    that requests in flight get to end in when the server is stopped.
+    proxy:           settings of `ndd_search.proxy.app` by name.
+    """
+
+    upstream: tuple[str, ...]
+    listen: str = "127.0.0.1:9201"
+    manage: str = ""
+    workers: int = 1
+    certificate: str = ""
+    key: str = ""
+    header_seconds: float = 10.0
+    stop_seconds: int = 30
+    proxy: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for given in filter(None, (self.listen, self.manage)):
+            address_of(given)
+        if self.manage and address_of(self.manage)[1] == address_of(self.listen)[1]:
+            raise ValueError(f"manage {self.manage} needs a port of its own, other than that of listen {self.listen}")
+        if self.workers < 1:
+            raise ValueError(f"workers must be at least 1, got {self.workers}")
+        for name in ("header_seconds", "stop_seconds"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0 seconds, got {getattr(self, name)}")
+        if bool(self.certificate) != bool(self.key):
+            raise ValueError("https from callers needs both certificate and key")
+
+    def application(self) -> Proxy:
+        """Return the proxy. Raises TypeError or ValueError for invalid settings."""
+        port = address_of(self.manage)[1] if self.manage else None
+        return app(self.upstream, **self.proxy, manage_port=port)
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Parse HOST:PORT. Raises ValueError."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or not 0 <= int(port) < 2**16:
+        raise ValueError(f"{text!r} is not an address to listen on: write HOST:PORT, as in 127.0.0.1:9201")
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
+def is_loopback(text: str) -> bool:
+    """Return whether only this machine can reach an address HOST:PORT."""
+    host, _ = address_of(text)
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Guarded(HttpToolsProtocol):
+    """The HTTP protocol of uvicorn, with limits for the head of a request and for a caller who reads nothing."""
+
+    def __init__(self, *arguments: Any, header_seconds: float, idle_seconds: float, **others: Any) -> None:
+        super().__init__(*arguments, **others)
+        self._header_seconds, self._idle_seconds = header_seconds, idle_seconds
+        self._deadline: asyncio.TimerHandle | None = None
+        self._head = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the time for the first head."""
+        super().connection_made(transport)
+        made = transport.get_extra_info("socket")
+        if made is not None and hasattr(socket, "TCP_USER_TIMEOUT") and made.family != socket.AF_UNIX:
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(self._idle_seconds * 1000))
+        self._start()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the time."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Start the time for the next head."""
+        super().on_message_begin()
+        self._head = 0
+        self._start()
+
+    def on_url(self, url: bytes) -> None:
+        """Count the bytes of the head."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count the bytes of the head."""
+        self._count(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Stop the time."""
+        self._stop()
+        super().on_headers_complete()
+
+    def _count(self, size: int) -> None:
+        self._head += size
+        if self._head > _MOST_HEADER_BYTES:
+            raise ValueError("the head of the request is too long")  # the parser then refuses the request
+
+    def _start(self) -> None:
+        self._stop()
+        self._deadline = self.loop.call_later(self._header_seconds, self._late)
+
+    def _stop(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _late(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def configuration(settings: ServeSettings) -> Config:
+    """Return the configuration of the server. Each worker makes a proxy of its own."""
+    idle = settings.proxy.get("idle_seconds", 60.0)
+    protocol: Any = partial(Guarded, header_seconds=settings.header_seconds, idle_seconds=idle)
+    return Config(
+        partial(_worker, settings),
+        factory=True,
+        http=protocol,
+        ws="none",
+        lifespan="on",
+        workers=settings.workers,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=settings.stop_seconds,
+        ssl_certfile=settings.certificate or None,
+        ssl_keyfile=settings.key or None,
+    )
+
+
+def _worker(settings: ServeSettings) -> Proxy:
+    """Return the proxy of one process, which is a new one if there are several workers."""
+    log_to_output(bool(settings.proxy.get("access_log")))
+    return settings.application()
+
+
+def listening(settings: ServeSettings) -> list[socket.socket]:
+    """Return the sockets for callers and for management. Raises OSError with the address that cannot be used."""
+    return [_bound(given) for given in (settings.listen, settings.manage) if given]
+
+
+def serve(settings: ServeSettings, sockets: list[socket.socket]) -> None:
+    """Serve until a signal to stop; requests in flight then end first."""
+    config = configuration(settings)
+    if settings.workers > 1:
+        Multiprocess(config, sockets=sockets).run()
+    else:
+        Server(config).run(sockets=sockets)
+
+
+def _bound(given: str) -> socket.socket:
+    host, port = address_of(given)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise OSError(error.errno, error.strerror, given) from None
+    made.set_inheritable(True)
+    return made
+
+
+def log_to_output(access_log: bool) -> None:
+    """Log warnings to standard error, and the lines of the access log to standard output."""
+    for name in ("ndd_search", "uvicorn.error"):
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        logging.getLogger(name).addHandler(handler)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    if access_log:
+        access = logging.getLogger("ndd_search.access")
+        access.addHandler(logging.StreamHandler(sys.stdout))
+        access.setLevel(logging.INFO)
+        access.propagate = False

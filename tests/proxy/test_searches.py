@@ -1,0 +1,287 @@
+"""Searches through the proxy: the same pages as through a wrapped client, in every form of a search request."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.recipe import Recipe
+from tests.engines.find import Engine as RealEngine
+from tests.proxy.serving import Engine, Heard, Served, ask, response, serving
+from tests.wrapping.conftest import Library, body_of
+from tests.wrapping.library import BAR
+from tests.wrapping.test_searches import ONLY_ELASTICSEARCH, SEARCHES
+
+JSON = {"content-type": "application/json"}
+MATCH = {"match": {"body": "market"}}
+OPTIONS: dict[str, Any] = {"min_similarity": BAR, "window": 20}
+
+
+@pytest.fixture(scope="module")
+def proxy(engine: RealEngine) -> Iterator[Served]:
+    """A proxy in front of a real engine."""
+    with serving(engine.url, **OPTIONS) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def index(library: Library) -> str:
+    """The index whose documents are sketched."""
+    return library.news
+
+
+def as_told(answer: Any) -> Any:
+    """An answer without what differs between two runs of one search."""
+    body = json.loads(json.dumps(body_of(answer)))
+    for one in body.get("responses", [body]):
+        one.pop("took", None)
+        one.pop("status", None)
+        for name in ("took_ms", "cache", "strategy"):
+            (one.get("ndd") or {}).pop(name, None)
+    body.pop("took", None)
+    body.pop("status", None)
+    return body
+
+
+def search(served: Served, index: str, body: dict[str, Any], query: str = "", **headers: str) -> dict[str, Any]:
+    target = f"/{index}/_search{f'?{query}' if query else ''}"
+    got = ask(served.url, "POST", target, json.dumps(body).encode(), {**JSON, **headers})
+    assert got.status == 200, got.body
+    page: dict[str, Any] = json.loads(got.body)
+    return page
+
+
+def test_a_plain_client_at_the_proxy_gets_the_pages_of_a_wrapped_client(
+    engine: RealEngine, proxy: Served, index: str
+) -> None:
+    through = RealEngine(**{**engine.__dict__, "url": proxy.url})
+    with engine.client() as wrapped, through.client() as plain:
+        ndd.wrap(wrapped, **OPTIONS)
+        for name, body in SEARCHES.items():
+            if name.startswith(ONLY_ELASTICSEARCH) and engine.family != "elasticsearch":
+                continue
+            for start in (0, 10):
+                given = {**body, "size": 10, "from": start, "ndd": {}}
+                asked = [as_told(client.search(index=index, body=given)) for client in (wrapped, plain)]
+                assert asked[1] == asked[0], name
+                assert "ndd" in asked[0]
+        lines: list[Any] = []
+        for body in ({"query": MATCH}, {"query": MATCH, "size": 3, "ndd": False}, {"query": {"match_all": {}}}):
+            lines += [{"index": index}, body]
+        several = [as_told(client.msearch(body=lines)) for client in (wrapped, plain)]
+        assert several[1] == several[0]
+        assert ["ndd" in one for one in several[0]["responses"]] == [True, False, False]
+
+
+def test_every_form_of_one_search_gives_the_same_page(proxy: Served, index: str) -> None:
+    body = {"query": MATCH, "size": 5}
+    text = json.dumps(body).encode()
+    page = as_told(search(proxy, index, body))
+    assert page["ndd"]["hidden"] > 0
+    source = f"source={quote(text)}&source_content_type=application%2Fjson"
+    packed = {**JSON, "content-encoding": "gzip"}
+    forms: list[tuple[str, str, bytes | None, dict[str, str], bool]] = [
+        ("GET", f"/{index}/_search", text, JSON, False),
+        ("POST", f"/{index}/_search", text, JSON, True),
+        ("GET", f"/{index}/_search?{source}", None, {}, False),
+        ("POST", f"//{index}/_search/", text, JSON, False),
+        ("POST", f"/{index}/_search", gzip.compress(text), packed, False),
+        ("POST", f"/{index}/_search", text, {**JSON, "accept": "*/*"}, False),
+        ("POST", f"/{index}/_search?pretty", text, JSON, False),
+        ("GET", f"/{index}/_search?size=5&q=body:market", None, {}, False),
+    ]
+    for method, target, sent, headers, chunked in forms:
+        got = ask(proxy.url, method, target, sent, headers, chunked)
+        assert got.status == 200, got.body
+        assert as_told(json.loads(got.body)) == page, target
+        assert got.body.startswith(b'{\n  "') == ("pretty" in target)
+    lines = b"{}\n" + text + b"\n"
+    several = ask(proxy.url, "POST", f"/{index}/_msearch", lines, {"content-type": "application/x-ndjson"})
+    assert as_told(json.loads(several.body)["responses"][0]) == page
+    source = f"source={quote(lines)}&source_content_type=application%2Fx-ndjson"
+    in_url = ask(proxy.url, "GET", f"/{index}/_msearch?{source}")
+    assert as_told(json.loads(in_url.body)) == as_told(json.loads(several.body))
+
+
+def test_a_page_is_packed_for_a_caller_who_accepts_gzip(proxy: Served, index: str) -> None:
+    text = json.dumps({"query": MATCH, "size": 5}).encode()
+    plain = ask(proxy.url, "POST", f"/{index}/_search", text, JSON)
+    packed = ask(proxy.url, "POST", f"/{index}/_search", text, {**JSON, "accept-encoding": "gzip, deflate"})
+    assert packed.header("content-encoding") == "gzip"
+    assert as_told(json.loads(gzip.decompress(packed.body))) == as_told(json.loads(plain.body))
+    refused = ask(proxy.url, "POST", f"/{index}/_search", text, {**JSON, "accept-encoding": "gzip;q=0"})
+    assert refused.header("content-encoding") == ""
+
+
+def test_a_search_is_switched_by_its_body_and_by_its_url(engine: RealEngine, proxy: Served, index: str) -> None:
+    body = {"query": MATCH, "size": 10}
+    given = ask(engine.url, "POST", f"/{index}/_search?filter_path=hits", json.dumps(body).encode(), JSON).body
+    for query, more in (("ndd=off", {}), ("ndd=off", {"ndd": {"mode": "drop"}}), ("", {"ndd": False})):
+        assert search(proxy, index, {**body, **more}, f"{query}&filter_path=hits".strip("&")) == json.loads(given)
+    everything = {"size": 10}
+    assert "ndd" not in search(proxy, index, everything)
+    assert search(proxy, index, everything, "ndd=on")["ndd"]["hidden"] > 0
+    assert "inner_hits" in str(search(proxy, index, body)["hits"])
+    assert "inner_hits" not in str(search(proxy, index, {**body, "ndd": {"mode": "drop"}})["hits"])
+    wrong: list[tuple[str, dict[str, Any]]] = [("ndd=maybe", {}), ("", {"ndd": {"windw": 3}}), ("", {"ndd": 3})]
+    for query, more in wrong:
+        target = f"/{index}/_search?{query}"
+        got = ask(proxy.url, "POST", target, json.dumps({**body, **more}).encode(), JSON)
+        assert got.status == 400
+        assert "ndd" in json.loads(got.body)["error"]["reason"] or "windw" in json.loads(got.body)["error"]["reason"]
+    assert ask(proxy.url, "GET", f"/{index}/_count?ndd=off").status == 400  # only searches have the parameter
+
+
+def test_headers_of_a_page_are_those_of_the_engine(engine: RealEngine, proxy: Served, index: str) -> None:
+    text = json.dumps({"query": MATCH, "size": 5, "ndd": {"window": 31}}).encode()
+    accept = {"accept": "application/vnd.elasticsearch+json; compatible-with=9"} if engine.major == 9 else {}
+    kind = {"content-type": accept["accept"]} if accept else JSON
+    plain = json.dumps({"query": MATCH, "size": 5}).encode()
+    own = ask(engine.url, "POST", f"/{index}/_search", plain, {**kind, **accept, "x-opaque-id": "7"})
+    first, again = (
+        ask(proxy.url, "POST", f"/{index}/_search", text, {**kind, **accept, "x-opaque-id": "7"}) for _ in range(2)
+    )
+    assert json.loads(again.body)["ndd"]["cache"] == "hit"
+    for name in ("content-type", "x-elastic-product"):
+        assert first.header(name) == again.header(name) == own.header(name)
+    assert first.header("x-opaque-id").lower() == own.header("x-opaque-id").lower()
+
+
+def test_what_the_caller_says_of_a_search_reaches_the_engine(behind: Engine, through: Served) -> None:
+    """Every trip has the headers and parameters of the caller; a body that only the engine can read stays as it is."""
+    headers = {**JSON, "authorization": "ApiKey abc", "x-opaque-id": "7", "accept-encoding": "gzip"}
+    ask(through.url, "POST", "/news/_search?routing=a%2Fb&preference=x", json.dumps({"query": MATCH}).encode(), headers)
+    assert behind.heard
+    for heard in behind.heard:
+        assert heard.header("authorization") == "ApiKey abc"
+        assert heard.header("x-opaque-id") == "7"
+        assert heard.header("accept-encoding") == ""
+        assert "routing=a%2Fb" in heard.target or '"routing":"a/b"' in heard.body.decode()
+    for body, kind in (
+        (b"\xbf\x64size\x01\xff", "application/cbor"),
+        (b":)\n\x00", "application/smile"),
+        (b'{"size":1,"size":2}', "application/json"),
+        (b"size: 1", "application/yaml"),
+        (b'{"query":{"match":{}', "application/json"),
+    ):
+        behind.heard = []
+        ask(through.url, "POST", "/news/_search", body, {"content-type": kind})
+        assert [(one.body, one.target) for one in behind.heard] == [(body, "/news/_search")]
+    for target in (
+        "/news/_search?scroll=1m&q=a",
+        "/news/_search?size=1&size=2",
+        "/_search/scroll?scroll_id=7",
+        "/news/_search/template",
+        "/news/_async_search?q=a",
+        "/news/_search?source=x&source_content_type=application%2Fcbor",
+    ):
+        behind.heard = []
+        ask(through.url, "GET", target)
+        assert [one.target for one in behind.heard] == [target]
+
+
+def test_a_body_above_the_limit_passes_and_the_answer_says_so(behind: Engine, through: Served) -> None:
+    long = json.dumps({"query": {"match": {"body": "long " * 500_000}}}).encode()
+    ask(through.url, "POST", "/news/_search", long, JSON)
+    assert json.loads(behind.heard[-1].body.splitlines()[-1])["query"] == json.loads(long)["query"]
+    with serving(behind.url, max_parsed=100_000) as served:
+        for body, headers in ((long, JSON), (gzip.compress(long), {**JSON, "content-encoding": "gzip"})):
+            behind.heard = []
+            ask(served.url, "POST", "/news/_search", body, headers)
+            assert [one.body for one in behind.heard] == [body]
+        got = ask(served.url, "POST", "/news/_search", long, JSON)
+    assert "near-duplicates may be shown: the body is longer than 100,000 bytes" in got.header("warning")
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_values_of_documents_are_not_changed(behind: Engine, cache: bool) -> None:
+    """Numbers beyond the range of a float or of 64 bits, odd texts, and characters that UTF-8 cannot hold."""
+    source = (
+        r'{"a":0.12345678901234567890123,"b":1e400,"c":-1.0E-7,"d":123456789012345678901234567890,"e":1.10,'
+        r'"f":"\ud800 \u0000 \"","g":"ü€","h":0.1,"i":5e-324,"j":100.0}'
+    )
+    document = source.encode()
+    behind.reply = lambda heard: response(
+        _page("1").replace(b'"_score": 1.0', b'"_score": 1.0, "_source": ' + document)
+    )
+    text = b'{"query":{"match":{"a":0.30000000000000000001}},"ndd":{"strategy":"one_phase"}}'
+    with serving(behind.url, bypass_seconds=0.0, cache=cache) as served:
+        for _ in range(2):
+            got = ask(served.url, "POST", "/news/_search", text, JSON)
+            assert b'"ndd"' in got.body
+            shown = json.loads(got.body, parse_float=Decimal)["hits"]["hits"][0]["_source"]
+            assert shown == json.loads(document, parse_float=Decimal)
+    assert any(b"0.30000000000000000001" in heard.body for heard in behind.heard)
+
+
+def _page(*ids: str) -> bytes:
+    hits = [
+        {"_index": "news", "_id": id, "_score": 1.0, "fields": {"ndd.sketch": [1, 2], "ndd.recipe": [Recipe().id]}}
+        for id in ids
+    ]
+    total = {"value": len(hits), "relation": "eq"}
+    page = {"took": 1, "timed_out": False, "_shards": {"failed": 0}, "hits": {"total": total, "hits": hits}}
+    return json.dumps(page).encode()
+
+
+def test_callers_with_other_rights_never_share_a_page(behind: Engine) -> None:
+    """The engine answers with the name of the caller. Each caller asks twice, and gets only what is his."""
+
+    def who(heard: Heard) -> str:
+        user = base64.b64decode(heard.header("authorization").partition(" ")[2]).decode().partition(":")[0]
+        return user + heard.header("es-security-runas-user") + heard.header("cookie")
+
+    behind.reply = lambda heard: response(_page(who(heard), f"{who(heard)}-2"))
+    basic = [base64.b64encode(f"{name}:secret".encode()).decode() for name in ("ann", "bob")]
+    callers: list[dict[str, str]] = [{"authorization": f"Basic {one}"} for one in basic]
+    callers += [{**callers[0], "es-security-runas-user": "cid"}, {**callers[0], "cookie": "sid=eve"}]
+    text = json.dumps({"query": MATCH, "ndd": {"strategy": "one_phase"}}).encode()
+    with serving(behind.url, bypass_seconds=0.0) as served:
+        for _ in range(3):
+            for headers in callers:
+                got = json.loads(ask(served.url, "POST", "/news/_search", text, {**JSON, **headers}).body)
+                shown = {hit["_id"].removesuffix("-2") for hit in got["hits"]["hits"]}
+                name = base64.b64decode(headers["authorization"].partition(" ")[2]).decode().partition(":")[0]
+                assert shown == {name + headers.get("es-security-runas-user", "") + headers.get("cookie", "")}
+
+
+def test_a_page_that_was_just_made_is_remembered_as_a_whole(behind: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    behind.reply = lambda heard: response(_page("1", "2"))
+    text = json.dumps({"query": MATCH, "ndd": {"strategy": "one_phase"}}).encode()
+    with serving(behind.url, bypass_seconds=0.0) as served:
+        memory, found = served.proxy.driver.settings.memory, list[bool]()
+        recall = memory.recall_page
+
+        def spied(key: bytes | None) -> dict[str, Any] | None:
+            page = recall(key)
+            found.append(page is not None)
+            return page
+
+        monkeypatch.setattr(memory, "recall_page", spied)
+        pages = [as_told(json.loads(ask(served.url, "POST", "/a/_search", text, JSON).body)) for _ in range(3)]
+    assert found == [False, True, True]
+    assert pages[1] == pages[2] == pages[0]
+
+
+def test_a_fault_of_ours_costs_no_more_than_duplicates(
+    behind: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(behind.url) as served:
+
+        def broken(*_: Any) -> Any:
+            raise RuntimeError("a fault")
+
+        monkeypatch.setattr(served.proxy.driver, "_conversation", broken)
+        behind.reply = lambda heard: response(b'{"own": true}')
+        body = b'{"query":{"match":{"body":"market"}}}'
+        assert ask(served.url, "POST", "/news/_search", body, JSON).body == b'{"own": true}'
+        assert behind.heard[-1].body == body
+    assert "near-duplicates may be shown" in caplog.text

@@ -1,0 +1,159 @@
+"""`ndd-search serve` as a process: settings from three places, workers, the access log, a graceful stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndd_search.cli import main
+from ndd_search.errors import InvalidSettings
+from ndd_search.proxy import app
+from ndd_search.proxy.configuration import PREFIX, SETTINGS, read_configuration, sketch_rules
+from tests.engines.launch import free_ports
+from tests.proxy.serving import SECONDS, Engine, ask, response, wait_until
+
+COMMAND = [sys.executable, "-m", "ndd_search", "serve"]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """run(word, ..., VARIABLE=value) gives exit code, standard output and standard error."""
+
+    def call(*words: str, **environment: str) -> tuple[int, str, str]:
+        with monkeypatch.context() as changed:
+            for name, value in environment.items():
+                changed.setenv(name, value)
+            code = main(["serve", *words])
+        return code, *capfd.readouterr()
+
+    return call
+
+
+@contextmanager
+def running(*words: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process that serves, and the address that it names."""
+    variables = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+    with subprocess.Popen(
+        [*COMMAND, *words], env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            assert " at http" in line, (line, process.poll() and process.stderr and process.stderr.read())
+            url = line.rpartition(" at ")[2].strip()
+            wait_until(lambda: answers(url))
+            yield process, url
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(SECONDS)
+
+
+def answers(url: str) -> bool:
+    try:
+        return ask(url, "GET", "/").status > 0
+    except OSError:
+        return False
+
+
+def test_it_serves_with_workers_and_stops_gracefully(behind: Engine, tmp_path: Path) -> None:
+    """Settings come from all three places; each worker logs its requests."""
+    file = tmp_path / "serve.toml"
+    file.write_text('listen = "127.0.0.1:0"\nworkers = 2\nmax_requests = 50\n[sketch]\n"news*" = ["body"]\n')
+    behind.reply = lambda heard: response(b'{"answer": 1}')
+    words = ("--config", str(file), "--upstream", behind.url, "--access-log")
+    with running(*words, NDD_SERVE_UPSTREAM="http://127.0.0.1:1") as (process, url):
+        assert ask(url, "GET", "/_cat/health").body == b'{"answer": 1}'
+        document = json.dumps({"body": "a text of some words"}).encode()
+        ask(url, "PUT", "/news-1/_doc/1", document, {"content-type": "application/json"})
+        assert "ndd" in json.loads(behind.heard[-1].body)
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=SECONDS)
+        assert (process.returncode, errors) == (0, "")
+    lines = [json.loads(line) for line in output.splitlines()]
+    assert [one["path"] for one in lines][-2:] == ["/_cat/health", "/news-1/_doc/1"]
+    assert lines[-1].keys() == {"time", "client", "method", "path", "status", "bytes", "ms", "kind"}
+    assert (lines[-1]["kind"], lines[-1]["status"]) == ("sketched", 200)
+
+
+def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: Path, run: Any) -> None:
+    assert run("--upstream", behind.url, "--check") == (0, f"{behind.url} answers\n", "")
+    (port,) = free_ports(1)
+    down = f"http://127.0.0.1:{port}"
+    code, _, errors = run("--upstream", f"{behind.url},{down}", "--check")
+    assert code == 2
+    assert f"{down}: there is no connection" in errors
+    file = tmp_path / "serve.toml"
+    for words, text, environment, said in (
+        ((), "", {}, "upstream is not set"),
+        ((), "upstream = 3", {}, "upstream is 3; write a text, or several in a list"),
+        ((), "upstrem = 3", {}, "unknown key 'upstrem'"),
+        ((), "upstream =", {}, "it is not valid TOML"),
+        ((), "", {"NDD_SERVE_WORKERS": "many"}, "NDD_SERVE_WORKERS: it is 'many'; write a whole number"),
+        ((), "", {"NDD_SERVE_WORKRES": "1"}, "NDD_SERVE_WORKRES: there is no such setting"),
+        (("--upstream", "ftp://x"), "", {}, "is not an address of an engine"),
+        (("--upstream", "http://x", "--listen", "x"), "", {}, "'x' is not an address to listen on"),
+        (("--upstream", "http://x", "--sketch", "news"), "", {}, "write PATTERN:FIELD,FIELD"),
+        (("--upstream", "http://x", "--workers", "0"), "", {}, "workers must be at least 1"),
+        (("--upstream", "http://x"), "[collapse]\nwindw = 3", {}, "windw"),
+        (("--upstream", "https://x", "--ca-certs", "/no/file"), "", {}, "ca_certs /no/file"),
+        (("--upstream", "https://x", "--certificate", "/no/file"), "", {}, "needs both certificate and key"),
+    ):
+        file.write_text(text)
+        code, output, errors = run("--config", str(file), *words, "--check", **environment)
+        assert (code, output) == (2, "")
+        assert said in errors
+
+
+def test_an_address_in_use_is_named(behind: Engine, run: Any) -> None:
+    listen = behind.url.removeprefix("http://")
+    code, _, errors = run("--upstream", behind.url, "--listen", listen)
+    assert code == 2
+    assert listen in errors
+
+
+def test_later_settings_win_and_tables_are_merged(tmp_path: Path) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text(
+        'upstream = ["http://a", "http://b"]\nworkers = 2\nmax_parsed = 5\ncache = false\n'
+        '[sketch]\n"shop" = { fields = ["name"], keys = 2 }\n[collapse]\nwindow = 30\nmode = "drop"\n'
+    )
+    environment = {"NDD_SERVE_WORKERS": "3", "NDD_SERVE_MAX_PARSED": "6", "NDD_SERVE_INSECURE": "yes", "HOME": "/"}
+    given: dict[str, Any] = {"workers": 4, "sketch": sketch_rules(["news*:title, body"]), "collapse": {"window": 40}}
+    settings = read_configuration(file, environment, given)
+    assert (settings.upstream, settings.workers) == (("http://a", "http://b"), 4)
+    assert settings.proxy == {
+        **{"max_parsed": 6, "insecure": True, "cache": False, "window": 40, "mode": "drop"},
+        "sketch": {"shop": {"fields": ["name"], "keys": 2}, "news*": ["title", "body"]},
+    }
+    assert settings.application().driver.settings.options.window == 40
+
+
+def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> None:
+    texts = {"listen": "127.0.0.1:1", "recipe": "w3-k64-v1", "certificate": "c", "key": "k", "sketch": "a:b"}
+    skipped = {"collapse", "settings", "upstream", "ca_certs", "client_cert", "client_key", "manage", "field"}
+    environment = {f"{PREFIX}{name.upper()}": texts.get(name, "1") for name in SETTINGS if name not in skipped}
+    settings = read_configuration(None, environment, {"upstream": "http://x"})
+    assert settings.application().settings.max_parsed == 1
+
+
+def test_the_application_refuses_wrong_settings() -> None:
+    for settings, error in (
+        ({"windw": 3}, TypeError),
+        ({"max_parsed": 0}, ValueError),
+        ({"idle_seconds": 0}, ValueError),
+    ):
+        with pytest.raises(error, match=next(iter(settings))):
+            app("http://x", **settings)
+    with pytest.raises(ValueError, match="names no address"):
+        app([])
+    with pytest.raises(InvalidSettings, match="there is no such setting"):
+        read_configuration(None, {"NDD_SERVE_X": "1"}, {})

@@ -1,0 +1,258 @@
+"""Documents get their sketches on the way; everything else of a write stays as it is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import uuid
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search.proxy.budget import ByteBudget
+from ndd_search.proxy.bulk import SketchedBody
+from ndd_search.recipe import Recipe
+from ndd_search.writing.writes import SketchedWrites
+from tests.engines.find import Engine as RealEngine
+from tests.proxy.serving import Engine, Served, ask, response, serving
+
+NDJSON = {"content-type": "application/x-ndjson"}
+JSON = {"content-type": "application/json"}
+RULES = {"news*": ["title", "body"], "shop": {"fields": ["name"], "keys": 2}}
+TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
+
+
+@pytest.fixture(scope="module")
+def sketching(behind: Engine) -> Iterator[Served]:
+    """A proxy that adds sketches."""
+    with serving(behind.url, sketch=RULES, max_parsed=100_000) as served:
+        yield served
+
+
+def sketched(document: dict[str, Any]) -> Any:
+    (action,) = ndd.with_sketches([{"_source": document}], fields=["title", "body"])
+    return action["_source"]["ndd"]
+
+
+def test_only_documents_with_a_rule_change_and_only_by_their_sketch(behind: Engine, sketching: Served) -> None:
+    plain = json.dumps({"title": "A", "body": TEXT, "n": 1}).encode()
+    lines = [
+        b'{"index":{"_index":"news-1","_id":"1"}}\r\n',
+        b'{ "body" : "%s",  "n":1.50 }\r\n' % TEXT.encode(),
+        b'{"delete":{"_index":"news-1","_id":"2"}}\n',
+        b'{"create":{"_index":"other"}}\n',
+        plain + b"\n",
+        b"\n",
+        b'{"index":{"_index":"news-1"}}\n',
+        b'{"body": "a damaged line\n',
+        b'{"index":{"_index":"news-1"}}\n',
+        b'{"no":"text"}\n',
+        b'{"update":{"_index":"news-1","_id":"1"}}\n',
+        b'{"doc":{"n":2}}\n',
+        b'{"index":{"_index":"news-1"}}\n',
+        b'{"body":"%s","ndd":"my own"}\n' % TEXT.encode(),
+        b'{"index":{"_index":"shop"}}\n',
+        b'{"name":"%s"}\n' % TEXT.encode(),
+    ]
+    for headers, body, chunked in (
+        (NDJSON, b"".join(lines), False),
+        (NDJSON, b"".join(lines), True),
+        ({**NDJSON, "content-encoding": "gzip"}, gzip.compress(b"".join(lines)), False),
+        ({**NDJSON, "content-encoding": "deflate"}, zlib.compress(b"".join(lines)), False),
+    ):
+        got = ask(sketching.url, "POST", "/_bulk?refresh=true", body, headers, chunked)
+        heard = behind.heard[-1]
+        sent = heard.body.splitlines(keepends=True)
+        assert len(sent) == len(lines)
+        same = [place for place, (one, other) in enumerate(zip(sent, lines, strict=True)) if one == other]
+        assert same == [place for place in range(len(lines)) if place not in (1, 15)]
+        assert sent[1].startswith(b'{"body" : "%s","n":1.50,"ndd": ' % TEXT.encode())
+        assert sent[1].endswith(b"}\r\n")
+        assert json.loads(sent[1])["ndd"] == sketched({"body": TEXT})
+        assert len(json.loads(sent[15])["ndd_keys"]) == 2
+        assert heard.target == "/_bulk?refresh=true"
+        assert heard.header("content-encoding") == ""
+        assert "1 documents passed without a sketch" in got.header("warning")
+        assert "of your own" in got.header("warning")
+
+
+@pytest.mark.parametrize(
+    "target", ["/news-1/_doc", "/news-1/_doc/7?routing=x", "/news-1/_create/7", "//news-1/_doc//7/"]
+)
+def test_single_documents_get_a_sketch(behind: Engine, sketching: Served, target: str) -> None:
+    ask(sketching.url, "PUT", target, json.dumps({"body": TEXT}).encode(), JSON)
+    assert json.loads(behind.heard[-1].body)["ndd"] == sketched({"body": TEXT})
+    assert behind.heard[-1].target == target
+
+
+def test_an_update_gets_a_sketch_and_other_requests_get_none(behind: Engine, sketching: Served) -> None:
+    text = json.dumps({"doc": {"title": "", "body": TEXT}}).encode()
+    ask(sketching.url, "POST", "/news-1/_update/7", text, JSON)
+    assert json.loads(behind.heard[-1].body)["doc"]["ndd"]["sketch"] == sketched({"title": "", "body": TEXT})["sketch"]
+    document = json.dumps({"title": "A", "body": TEXT}).encode()
+    for method, target in (
+        ("POST", "/other/_doc"),
+        ("POST", "/news-1/_count"),
+        ("PUT", "/news-1"),
+        ("PUT", "/news-1/_mapping"),
+        ("GET", "/news-1/_doc/7"),
+        ("POST", "/news-1/_update_by_query"),
+        ("POST", "/_reindex"),
+    ):
+        ask(sketching.url, method, target, document, JSON)
+        assert behind.heard[-1].body == document
+
+
+def test_whoever_sends_what_cannot_be_read_is_told(behind: Engine, sketching: Served) -> None:
+    long = json.dumps({"body": TEXT * 2000}).encode()
+    header = b'{"index":{"_index":"news-1"}}\n'
+    last = json.dumps({"body": TEXT}).encode()
+    bulk = header + long + b"\n" + header + last + b"\n"
+    got = ask(sketching.url, "POST", "/_bulk", bulk, NDJSON)
+    sent = behind.heard[-1].body.split(b"\n")
+    assert sent[:3] == bulk.split(b"\n")[:3]
+    assert json.loads(sent[3])["ndd"] == sketched({"body": TEXT})
+    assert "a document is longer than 100,000 bytes" in got.header("warning")
+    smile = {"content-type": "application/smile"}
+    for target, body, headers, why in (
+        ("/news-1/_doc", long, JSON, "longer than 100,000 bytes"),
+        ("/news-1/_doc", b'{"body":"x","ndd":"mine"}', JSON, "of your own"),
+        ("/news-1/_doc", b":)\n", smile, "only JSON is read"),
+        ("/_bulk", b":)\n", smile, "only JSON is read"),
+        ("/_bulk", b"x", {**NDJSON, "content-encoding": "zstd"}, "only JSON is read"),
+    ):
+        got = ask(sketching.url, "POST", target, body, headers)
+        assert behind.heard[-1].body == body
+        assert why in got.header("warning")
+
+
+def test_a_damaged_packed_bulk_reaches_the_engine_in_no_part(behind: Engine, sketching: Served) -> None:
+    lines = b"".join(
+        b'{"index":{"_index":"news"}}\n{"body":"%d %s"}\n' % (n, uuid.uuid4().bytes.hex().encode()) for n in range(9000)
+    )
+    packed = gzip.compress(lines)
+    for damaged in (
+        packed[:-20],
+        packed[: len(packed) // 2] + b"x" * 50 + packed[len(packed) // 2 + 50 :],
+        packed + b"x",
+    ):
+        behind.heard = []
+        got = ask(sketching.url, "POST", "/_bulk", damaged, {**NDJSON, "content-encoding": "gzip"})
+        assert got.status == 400
+        assert b"send it again" in got.body
+        assert behind.heard == []
+
+
+@given(data=st.data())
+def test_a_bulk_in_parts_is_the_bulk_as_a_whole(data: st.DataObject) -> None:
+    writes = SketchedWrites.of({"news*": ["body"]}, "ndd", Recipe())
+    line = st.sampled_from(
+        [
+            b'{"index":{"_index":"news"}}',
+            b'{"index":{}}',
+            b'{"delete":{"_index":"news"}}',
+            b"",
+            b"{",
+            b'{"body":"a b c d"}',
+            *(
+                b'{"update":{"_index":"news","_id":1}}',
+                b'{"doc":{"body":"a b c d e"}}',
+                b'{"index":{"_index":7}}',
+                b"\r",
+            ),
+        ]
+    )
+    body = b"\n".join(data.draw(st.lists(line, max_size=12)))
+    lines = writes.bulk_lines("/_bulk")
+    assert lines is not None
+    stream, sent = SketchedBody(lines, 10_000, ByteBudget(10**6)), b""
+    while body:
+        size = data.draw(st.integers(1, max(1, len(body))))
+        whole, part, body = (sent, body[:size], body[size:])
+        sent = whole + stream.feed(part)
+    sent += stream.end()
+    again = writes.bulk_lines("/_bulk")
+    assert again is not None
+    at_once = SketchedBody(again, 10_000, ByteBudget(10**6))
+    given_whole = sent and at_once.feed(_without_sketches(sent)) + at_once.end()
+    assert given_whole == sent
+
+
+def _without_sketches(body: bytes) -> bytes:
+    """The lines of a body with their sketches taken out, as far as they are objects that hold one."""
+    kept = []
+    for line in body.split(b"\n"):
+        place = line.find(b',"ndd": ')
+        kept.append(line if place < 0 else line[:place] + (b"}}" if line.startswith(b'{"doc"') else b"}"))
+    return b"\n".join(kept)
+
+
+def test_a_bulk_of_any_length_is_sketched_while_it_streams(behind: Engine, sketching: Served) -> None:
+    count = 20_000
+    lines = b"".join(b'{"index":{"_index":"news"}}\n{"body":"%d %s"}\n' % (n, TEXT.encode()) for n in range(count))
+    for headers, body in ((NDJSON, lines), ({**NDJSON, "content-encoding": "gzip"}, gzip.compress(lines))):
+        assert ask(sketching.url, "POST", "/_bulk", body, headers).status == 200
+        documents = behind.heard[-1].body.splitlines()[1::2]
+        assert len(documents) == count
+        assert all(b'"ndd": {"sketch": [' in one for one in documents)
+
+
+def test_what_the_proxy_writes_is_what_a_wrapped_client_writes(engine: RealEngine, index: str) -> None:
+    rules = {f"{index}*": ["body"]}
+    with serving(engine.url, sketch=rules) as served, engine.client() as direct:
+        through = RealEngine(**{**engine.__dict__, "url": served.url})
+        direct.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+        with through.client() as plain:
+            query = {"query": {"match": {"body": "ministers"}}}
+            bulk = f'{{"index":{{"_id":"1"}}}}\n{{"body":"{TEXT}"}}\n{{"index":{{"_id":"2"}}}}\n{{"body":"{TEXT} x"}}\n'
+            assert not plain.bulk(index=index, body=bulk, refresh=True)["errors"]
+            page = plain.search(index=index, body=query)
+            assert ([hit["_id"] for hit in page["hits"]["hits"]], page["ndd"]["hidden"]) == (["1"], 1)
+            plain.index(index=index, id="3", body={"body": TEXT}, refresh=True)
+            plain.update(index=index, id="2", body={"doc": {"body": "something else entirely"}}, refresh=True)
+            page = plain.search(index=index, body=query)  # a caller always sees the writes through the proxy
+            assert page["ndd"]["examined"] == 2
+            found = {hit["_id"]: hit["_source"] for hit in direct.search(index=index, body={})["hits"]["hits"]}
+    for source in found.values():
+        assert source["ndd"]["sketch"] == sketched({"body": source["body"]})["sketch"]
+
+
+def test_a_write_forgets_the_pages_of_its_index_and_no_others(behind: Engine) -> None:
+    hits = [{"_index": "a", "_id": "1", "fields": {"ndd.sketch": [1, 2], "ndd.recipe": [Recipe().id]}}]
+    page = {
+        "took": 1,
+        "timed_out": False,
+        "_shards": {},
+        "hits": {"total": {"value": 1, "relation": "eq"}, "hits": hits},
+    }
+    bulk = {"took": 1, "errors": False, "items": [{"index": {"_index": "a", "status": 201}}]}
+
+    def reply(heard: Any) -> bytes:
+        if "_bulk" in heard.target or "_doc" in heard.target:
+            return response(json.dumps(bulk if "_bulk" in heard.target else {"_index": "a"}).encode())
+        here = json.loads(json.dumps(page).replace('"a"', json.dumps(heard.target.split("/")[1])))
+        return response(json.dumps(here).encode())
+
+    behind.reply = reply
+    body = json.dumps(
+        {"query": {"match": {"body": "x"}}, "ndd": {"strategy": "one_phase", "min_similarity": 0.8}}
+    ).encode()
+
+    def cached(index: str) -> bool:
+        got: dict[str, Any] = json.loads(ask(served.url, "POST", f"/{index}/_search", body, JSON).body)
+        return bool(got["ndd"]["cache"] == "hit")
+
+    with serving(behind.url) as served:
+        for method, target, sent in (
+            ("POST", "/_bulk", b"{}\n"),
+            ("PUT", "/a/_doc/1", b"{}"),
+            ("DELETE", "/a/_doc/1", None),
+        ):
+            assert [cached(name) for name in ("a", "b", "a", "b")][2:] == [True, True]
+            ask(served.url, method, target, sent, JSON)
+            assert [cached("a"), cached("b")] == [False, False]
