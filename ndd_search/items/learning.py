@@ -1,0 +1,122 @@
+"""Learns the odds of grades from candidate pairs, without labels or with some.
+
+Expectation maximisation (Dempster, Laird and Rubin 1977; Winkler 1988 for record linkage) alternates between the
+probability that each pair is one thing, given the odds, and the odds, given these probabilities. Other pairs are
+divided into as many kinds as there are fields, at first by the field in which they agree most: pairs become candidates
+because they agree in some field, and what else they have in common depends on which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.items.compare import Floats
+from ndd_search.items.fields import Field
+from ndd_search.items.grades import Graded, default_evidence, grade_count, patterns
+from ndd_search.items.model import Grades, Model, Odds, default_odds
+
+_ROUNDS = 200
+_CONVERGED = 1e-4  # mean change of a pair's probability in a round
+_BELIEF = 10.0  # pairs that the assumptions about a field count for
+_LEAST = 1e-6  # share of a kind of pairs
+
+
+def learn_odds(
+    fields: Sequence[Field], graded: Graded, labelled: Graded | None = None, labels: Sequence[bool] = ()
+) -> Odds:
+    """Return the odds that explain the grades of candidate pairs best.
+
+    labelled, labels: pairs that are known to be one thing, or not. Together they count as much as the other pairs of
+    their kind, so that a few answers among many pairs are not lost.
+    """
+    rows, counts = patterns(graded)
+    if not len(rows) and labelled is None:
+        return default_odds(fields)
+    before = [
+        _shares(field, rows[:, f], counts[None].astype(np.float64), _smooth(field))[0] for f, field in enumerate(fields)
+    ]
+    known, fixed = _known(labelled, labels, len(fields))
+    weight = _first_guess(fields, rows)
+    odds = _maximised(fields, before, rows, weight * counts, known, fixed)
+    for _ in range(_ROUNDS):
+        fresh = _expected(odds, rows)
+        moved = float((np.abs(fresh - weight).max(axis=0, initial=0) * counts).sum() / max(counts.sum(), 1))
+        weight = fresh
+        odds = _maximised(fields, before, rows, weight * counts, known, fixed)
+        if moved < _CONVERGED:
+            break
+    return odds
+
+
+def _known(labelled: Graded | None, labels: Sequence[bool], fields: int) -> tuple[Grades, Floats]:
+    """Return the grades of labelled pairs, and their weights: 0 or 1 for each kind of pairs, shape (kinds, pairs)."""
+    if labelled is None:
+        return np.empty((0, fields), np.int16), np.empty((fields + 1, 0))
+    same = np.array(labels, np.float64)
+    return labelled.grades, np.vstack([same, *[(1 - same) / fields] * fields])
+
+
+def _first_guess(fields: Sequence[Field], rows: Grades) -> Floats:
+    """Return the probability of each kind for each row of grades, one thing first; shape (fields + 1, rows)."""
+    match = 1 / (1 + np.exp(-np.clip(Model(fields, default_odds(fields)).log_odds(rows, vetoes=False), -30, 30)))
+    agreement = np.stack([np.append(default_evidence(field), -9.0)[rows[:, f]] for f, field in enumerate(fields)])
+    weight = np.zeros((len(fields) + 1, len(rows)))
+    weight[0] = match
+    weight[1 + agreement.argmax(axis=0), np.arange(len(rows))] = 1 - match
+    return weight
+
+
+def _smooth(field: Field) -> Floats:
+    return np.full((1, grade_count(field)), 1 / grade_count(field))
+
+
+def _shares(field: Field, grades: npt.NDArray[np.int16], weights: Floats, belief: Floats) -> Floats:
+    """Return the share of each grade in each kind of pairs, with _BELIEF pairs added; shape (kinds, grades)."""
+    has = grades >= 0
+    counted = np.stack([np.bincount(grades[has], weight[has], grade_count(field)) for weight in weights])
+    table = counted.astype(np.float64) + _BELIEF * belief
+    shares: Floats = table / table.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _maximised(
+    fields: Sequence[Field], before: Sequence[Floats], rows: Grades, weight: Floats, known: Grades, fixed: Floats
+) -> Odds:
+    """Return the odds that are most likely, given how much of each row belongs to each kind."""
+    total = weight.sum(axis=1)
+    if known.size:
+        factor = [max(whole / max(part, 1e-9), 1.0) for whole, part in (
+            (total[0], fixed[0].sum()), (total[1:].sum(), fixed[1:].sum())
+        )]  # fmt: skip
+        rows = np.concatenate((rows, known))
+        weight = np.concatenate(
+            (weight, fixed * np.array([factor[0], *[factor[1]] * (len(fixed) - 1)])[:, None]), axis=1
+        )
+    tables = []
+    for f, field in enumerate(fields):
+        agreeing = before[f] * np.exp(default_evidence(field))
+        belief = np.stack([agreeing / agreeing.sum(), *[before[f]] * (len(weight) - 1)])
+        tables.append(_shares(field, rows[:, f], weight, belief))
+    shares = np.maximum(total / max(total.sum(), 1e-9), _LEAST)
+    others = shares[1:] / shares[1:].sum()
+    return Odds(
+        float(np.clip(shares[0], _LEAST, 1 - _LEAST)),
+        tuple(others.tolist()),
+        tuple(tuple(table[0].tolist()) for table in tables),
+        tuple(tuple(tuple(table[kind].tolist()) for table in tables) for kind in range(1, len(weight))),
+    )
+
+
+def _expected(odds: Odds, rows: Grades) -> Floats:
+    """Return the probability of each kind for each row; shape (kinds, rows)."""
+    shares = np.array([odds.prior, *((1 - odds.prior) * share for share in odds.shares)])
+    log = np.repeat(np.log(shares)[:, None], len(rows), axis=1)
+    for f in range(rows.shape[1]):
+        table = np.log(np.array([odds.m[f], *(kind[f] for kind in odds.u)]))
+        log += np.concatenate((table, np.zeros((len(table), 1))), axis=1)[:, rows[:, f]]
+    weight = np.exp(log - log.max(axis=0))
+    found: Floats = weight / weight.sum(axis=0)
+    return found
