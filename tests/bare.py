@@ -11,7 +11,7 @@ import ndd_search
 from ndd_search.cli import main
 from ndd_search.errors import MissingExtra
 
-EXTRAS = ["elasticsearch", "opensearchpy", "tantivy", "selectolax", "Stemmer", "rich", "orjson"]
+EXTRAS = ["elasticsearch", "opensearchpy", "tantivy", "selectolax", "Stemmer", "rich", "orjson", "rapidfuzz"]
 
 
 def check() -> None:

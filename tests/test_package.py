@@ -27,6 +27,7 @@ ROOMS = [
     "reports",
     "sources",
     "corpus",
+    "items",
     "tuning",
     "evaluation",
     "cli",
@@ -119,11 +120,20 @@ def test_nothing_reads_pickles_or_anything_else_that_runs_code() -> None:
 
 def test_the_public_names_are_these() -> None:
     assert set(ndd_search.__all__) == {
+        "Category",
         "CollapseOptions",
         "Corpus",
+        "Date",
+        "Exact",
         "Index",
+        "Items",
         "NDDError",
+        "Name",
+        "Number",
+        "Place",
         "Recipe",
+        "Text",
+        "Url",
         "collapse",
         "find_duplicates",
         "leaders",
@@ -152,6 +162,7 @@ def test_importing_prints_nothing_and_loads_nothing_that_only_some_programs_want
         "trafilatura",
         "elasticsearch",
         "opensearchpy",
+        "rapidfuzz",
         "numpy",
         "asyncio",
     ]
@@ -195,6 +206,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("tantivy", "import ndd_search.embedded.index"),
         ("elastic_transport", "import ndd_search.clients.elasticsearch"),
         ("opensearchpy", "import ndd_search.clients.opensearch"),
+        ("rapidfuzz", "import ndd_search.items.compare"),
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],
 )

@@ -35,6 +35,7 @@ COMMANDS = {
     "backfill": "add sketches to the documents of a live index",
     "duplicates": "find near-duplicates in a whole index",
     "corpus": "find every near-duplicate group of a collection",
+    "items": "find the records of several fields that are one thing, and merge them",
     "tune": "find the settings that suit an index, from your queries and answers",
     "doctor": "find problems of an index, with remedies",
 }

@@ -29,6 +29,7 @@ with importing("rapidfuzz", "comparing records", "rapidfuzz", "items"):
 Places = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _SYNONYM, _INITIAL, _LEAST = 0.97, 0.85, 0.8  # similarity of words; below _LEAST two words have nothing in common
+_FAR = 3  # times the usual distance, up to which two places surely share a token
 _PREFIX = 4  # letters of a longer word that are a token of their own
 
 
@@ -102,6 +103,8 @@ class Names:
         ids: dict[str, int] = {}
         self._words = Ragged.of([[ids.setdefault(word, len(ids)) for word in value] for value in values])
         self._vocabulary = list(ids)
+        special = (len(word) == 1 or word.isdigit() or word in self._synonyms for word in self._vocabulary)
+        self._special = np.fromiter(special, np.bool_, len(self._vocabulary))
         self._share = rareness.of(self._vocabulary)
         self._weight = -np.log(np.minimum(self._share, 0.9))
         self._joined = ["".join(synonyms.get(word, (word,))[0] for word in value) for value in values]
@@ -155,20 +158,26 @@ class Names:
 
     def _words_alike(self, one: Places, other: Places) -> Floats:
         """Return the similarity of words, each pair compared once."""
-        low, high = np.minimum(one, other), np.maximum(one, other)
-        keys, which = np.unique(low * len(self._vocabulary) + high, return_inverse=True)
-        first = [self._vocabulary[i] for i in (keys // len(self._vocabulary)).tolist()]
-        second = [self._vocabulary[i] for i in (keys % len(self._vocabulary)).tolist()]
+        size, words = len(self._vocabulary), self._vocabulary
+        keys, which = np.unique(np.minimum(one, other) * size + np.maximum(one, other), return_inverse=True)
+        low, high = keys // size, keys % size
+        first, second = [words[i] for i in low.tolist()], [words[i] for i in high.tolist()]
         alike = cpdist(first, second, scorer=JaroWinkler.similarity, score_cutoff=_LEAST, dtype=np.float32)
-        alike = np.where(alike >= 1, 1.0, np.minimum(alike.astype(np.float64), 0.99))
-        for place, (a, b) in enumerate(zip(first, second, strict=True)):
-            if (len(a) == 1 or len(b) == 1) and a != b:
-                alike[place] = _INITIAL if a[0] == b[0] and not a.isdigit() and not b.isdigit() else 0.0
-            elif a != b and (a.isdigit() or b.isdigit()):
-                alike[place] = _LEAST if min(len(a), len(b)) > 2 and OSA.distance(a, b, score_cutoff=1) < 2 else 0.0
-            elif a != b and (a in self._synonyms or b in self._synonyms) and self._readings(a) & self._readings(b):
-                alike[place] = _SYNONYM
+        alike = np.minimum(alike.astype(np.float64), 0.99)
+        for place in np.flatnonzero(self._special[low] | self._special[high]).tolist():
+            alike[place] = self._special_alike(first[place], second[place], float(alike[place]))
+        alike[low == high] = 1.0
         return alike[which]
+
+    def _special_alike(self, a: str, b: str, otherwise: float) -> float:
+        """Compare two different words, one of which is a letter, a number or has synonyms."""
+        if self._readings(a) & self._readings(b):
+            return _SYNONYM
+        if a.isdigit() or b.isdigit():
+            return _LEAST if min(len(a), len(b)) > 2 and OSA.distance(a, b, score_cutoff=1) < 2 else 0.0
+        if len(a) == 1 or len(b) == 1:
+            return _INITIAL if a[0] == b[0] else 0.0
+        return otherwise
 
 
 def _prefix(word: str) -> tuple[str, ...]:
@@ -198,7 +207,7 @@ class Globe:
         self._places, self._km = np.array(values, np.float64).reshape(-1, 2), km
 
     def tokens(self) -> list[Iterable[Any]]:
-        return list(corner_tokens(self._places, self._km).tolist())
+        return list(corner_tokens(self._places, _FAR * self._km).tolist())
 
     def compare(self, first: Places, second: Places) -> Compared:
         return _plain(1 / (1 + kilometres(self._places[first], self._places[second]) / self._km))

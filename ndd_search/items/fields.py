@@ -190,7 +190,7 @@ class Place(Field):
         return place_of(raw[0])
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
-        return compare.Globe(values, 3 * self.within_km)
+        return compare.Globe(values, self.within_km)
 
 
 @dataclass(frozen=True, kw_only=True)

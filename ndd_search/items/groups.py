@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from ndd_search.items.clusters import correlation
 from ndd_search.items.compare import Floats, Places
 from ndd_search.items.grades import Comparison
 from ndd_search.items.merging import Rules, merge_group
+from ndd_search.items.model import probabilities
 from ndd_search.items.table import Table, read_table
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.pairs import Pairs
@@ -94,6 +95,12 @@ class ItemGroups:
         """Write `merged_records` as .jsonl, also with .gz, or .parquet. Returns how many."""
         return write(path, self.merged_records(rules))
 
+    def report(self, path: str | Path) -> None:
+        """Write a report as one HTML file: see ndd_search.items.report."""
+        from ndd_search.items.report import report_of
+
+        Path(path).write_text(report_of(self), encoding="utf-8")
+
 
 def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str | None, bounds: Bounds) -> ItemGroups:
     """Find the records of a collection that are one thing.
@@ -104,7 +111,7 @@ def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str |
     A record without an id in the field `id`, or with the id of an earlier one, is reported and left out.
     """
     check_one_of("method", method, METHODS)
-    records, ids = _read(sources, id)
+    records, ids = read_records(sources, id)
     table = read_table(schema.fields, records)
     for name, count in table.bad.items():
         log.warning(
@@ -143,11 +150,10 @@ def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tu
     above = np.concatenate(odds) if odds else np.empty(0)
     first = np.concatenate(firsts) if firsts else np.empty(0, np.int64)
     second = np.concatenate(seconds) if seconds else np.empty(0, np.int64)
-    probability = np.where(np.isneginf(above), 0.0, 1 / (1 + np.exp(-np.clip(above + schema.bar, -700, 700))))
-    return Pairs(first, second, probability), above
+    return Pairs(first, second, probabilities(above + schema.bar)), above
 
 
-def _read(sources: Sequence[Any], id: str | None) -> tuple[list[Document], list[str]]:
+def read_records(sources: Sequence[Any], id: str | None = None) -> tuple[list[Document], list[str]]:
     """Return the records of the sources with an id of their own."""
     records: list[Document] = []
     seen: dict[str, None] = {}
@@ -166,12 +172,3 @@ def _read(sources: Sequence[Any], id: str | None) -> tuple[list[Document], list[
                 records.append(document)
     report.end()
     return records, list(seen)
-
-
-def labelled(
-    pairs: Sequence[Mapping[str, Any]], records: Mapping[str, Document]
-) -> Iterator[tuple[Document, Document, bool]]:
-    """Yield labelled pairs {"a": id, "b": id, "label": 0 or 1} as records; other labels are left out."""
-    for pair in pairs:
-        if pair.get("label") in (0, 1) and pair["a"] in records and pair["b"] in records:
-            yield records[pair["a"]], records[pair["b"]], bool(pair["label"])

@@ -18,7 +18,9 @@ _LOOKED_AT = 10_000  # records
 _MOST = 0.9  # share of values that have to fit a kind
 _LATITUDE = re.compile("(.*?)(latitude|lat)", re.IGNORECASE)
 _DATE = re.compile("date|birth|born|died|dob|year|published|opened|created|^day$", re.IGNORECASE)
-_CODE = re.compile("phone|fax|isbn|issn|ean|gtin|upc|sku|iban|vat|doi|orcid|email|mail", re.IGNORECASE)
+_CODE = re.compile(
+    r"(?:^|[\W_])(?:(?:tele|mobile)?phone|fax|isbn|issn|ean|gtin|upc|sku|iban|vat|doi|orcid|e?mail)", re.I
+)
 _IDS = ("id", "_id", "uuid", "guid")
 
 

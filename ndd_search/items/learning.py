@@ -16,8 +16,10 @@ import numpy.typing as npt
 from ndd_search.items.compare import Floats
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded, default_evidence, grade_count, patterns
-from ndd_search.items.model import Grades, Model, Odds, default_odds
+from ndd_search.items.model import Grades, Model, Odds, default_odds, probabilities
 
+_STARTS = (0.0, 4.0, 8.0)
+_TRIED = 40  # rounds after which the starts are compared
 _ROUNDS = 200
 _CONVERGED = 1e-4  # mean change of a pair's probability in a round
 _BELIEF = 10.0  # pairs that the assumptions about a field count for
@@ -39,16 +41,24 @@ def learn_odds(
         _shares(field, rows[:, f], counts[None].astype(np.float64), _smooth(field))[0] for f, field in enumerate(fields)
     ]
     known, fixed = _known(labelled, labels, len(fields))
-    weight = _first_guess(fields, rows)
-    odds = _maximised(fields, before, rows, weight * counts, known, fixed)
-    for _ in range(_ROUNDS):
-        fresh = _expected(odds, rows)
-        moved = float((np.abs(fresh - weight).max(axis=0, initial=0) * counts).sum() / max(counts.sum(), 1))
-        weight = fresh
+
+    def improved(weight: Floats, rounds: int) -> tuple[float, Floats, Odds]:
+        """Alternate until nothing moves. Returns the mean log likelihood of a pair, the probabilities and the odds."""
         odds = _maximised(fields, before, rows, weight * counts, known, fixed)
-        if moved < _CONVERGED:
-            break
-    return odds
+        likelihood = 0.0
+        for _ in range(rounds):
+            fresh, likelihoods = _expected(odds, rows)
+            moved = float(np.abs(fresh - weight).max(axis=0, initial=0) @ counts / max(counts.sum(), 1))
+            likelihood = float(likelihoods @ counts / max(counts.sum(), 1))
+            weight = fresh
+            odds = _maximised(fields, before, rows, weight * counts, known, fixed)
+            if moved < _CONVERGED:
+                break
+        return likelihood, weight, odds
+
+    # Expectation maximisation finds a local optimum. Starts that call fewer pairs one thing lead to others.
+    starts = [improved(_first_guess(fields, rows, stricter), _TRIED) for stricter in _STARTS]
+    return improved(max(starts, key=lambda start: start[0])[1], _ROUNDS)[2]
 
 
 def _known(labelled: Graded | None, labels: Sequence[bool], fields: int) -> tuple[Grades, Floats]:
@@ -59,9 +69,12 @@ def _known(labelled: Graded | None, labels: Sequence[bool], fields: int) -> tupl
     return labelled.grades, np.vstack([same, *[(1 - same) / fields] * fields])
 
 
-def _first_guess(fields: Sequence[Field], rows: Grades) -> Floats:
-    """Return the probability of each kind for each row of grades, one thing first; shape (fields + 1, rows)."""
-    match = 1 / (1 + np.exp(-np.clip(Model(fields, default_odds(fields)).log_odds(rows, vetoes=False), -30, 30)))
+def _first_guess(fields: Sequence[Field], rows: Grades, stricter: float) -> Floats:
+    """Return the probability of each kind for each row of grades, one thing first; shape (fields + 1, rows).
+
+    stricter: log odds that are taken from the assumptions.
+    """
+    match = probabilities(Model(fields, default_odds(fields)).log_odds(rows, vetoes=False) - stricter)
     agreement = np.stack([np.append(default_evidence(field), -9.0)[rows[:, f]] for f, field in enumerate(fields)])
     weight = np.zeros((len(fields) + 1, len(rows)))
     weight[0] = match
@@ -110,13 +123,14 @@ def _maximised(
     )
 
 
-def _expected(odds: Odds, rows: Grades) -> Floats:
-    """Return the probability of each kind for each row; shape (kinds, rows)."""
+def _expected(odds: Odds, rows: Grades) -> tuple[Floats, Floats]:
+    """Return the probability of each kind for each row, shape (kinds, rows), and the log likelihood of each row."""
     shares = np.array([odds.prior, *((1 - odds.prior) * share for share in odds.shares)])
     log = np.repeat(np.log(shares)[:, None], len(rows), axis=1)
     for f in range(rows.shape[1]):
         table = np.log(np.array([odds.m[f], *(kind[f] for kind in odds.u)]))
         log += np.concatenate((table, np.zeros((len(table), 1))), axis=1)[:, rows[:, f]]
-    weight = np.exp(log - log.max(axis=0))
-    found: Floats = weight / weight.sum(axis=0)
-    return found
+    most = log.max(axis=0)
+    weight = np.exp(log - most)
+    total = weight.sum(axis=0)
+    return weight / total, most + np.log(total)

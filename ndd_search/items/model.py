@@ -94,3 +94,10 @@ def _against(field: Field, m: Sequence[float], u: Sequence[float]) -> Floats:
     ratio[:each] = np.minimum(ratio[:each], 0)
     ratio[-each:] = np.maximum(ratio[-each:], 0)
     return np.concatenate((ratio, [0.0]))
+
+
+def probabilities(log_odds: Floats) -> Floats:
+    """Return log odds as probabilities in 0..1."""
+    found: Floats = 1 / (1 + np.exp(-np.clip(log_odds, -700, 700)))
+    found[np.isneginf(log_odds)] = 0.0
+    return found

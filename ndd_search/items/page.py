@@ -16,6 +16,7 @@ import numpy as np
 from ndd_search.checks import check_page
 from ndd_search.items.candidates import Bounds, find_candidates
 from ndd_search.items.compare import Places
+from ndd_search.items.model import probabilities
 from ndd_search.items.similarity import Similarity
 from ndd_search.items.table import read_table
 from ndd_search.matching.groups import choose_leaders
@@ -83,8 +84,7 @@ def collapse_items(schema: Items, hits: Iterable[Any], size: int, from_: int) ->
         first, second = found.first, found.second
     odds = schema.log_odds(comparison.graded(first, second))
     yes = odds >= schema.bar
-    probability = 1 / (1 + np.exp(-np.minimum(odds[yes], 700)))
-    leader, similarity = choose_leaders(len(ranked), Pairs(first[yes], second[yes], probability))
+    leader, similarity = choose_leaders(len(ranked), Pairs(first[yes], second[yes], probabilities(odds[yes])))
     members: dict[int, list[int]] = {}
     for rank, of in enumerate(leader.tolist()):
         members.setdefault(of, []).append(rank)

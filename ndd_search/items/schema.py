@@ -27,7 +27,7 @@ from ndd_search.items.fields import KINDS, Field
 from ndd_search.items.grades import Comparison, Graded
 from ndd_search.items.guess import guess_fields
 from ndd_search.items.learning import learn_odds
-from ndd_search.items.model import Model, Odds, default_odds
+from ndd_search.items.model import Model, Odds, default_odds, probabilities
 from ndd_search.items.similarity import Similarity, explained
 from ndd_search.items.table import Table, read_table
 from ndd_search.settings_file import parse_file, replace_file, to_toml
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ndd_search.items.page import ItemPage
 
 VERSION = 1
-SAMPLE = 300_000  # candidate pairs that are compared to learn
+SAMPLE = 100_000  # candidate pairs that are compared to learn
 _SEED = 1
 _NEAR = 1e-9
 
@@ -280,12 +280,6 @@ class Items:
         except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
             problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
             raise InvalidSettings(file, problem, "correct it, or write it anew") from None
-
-
-def probabilities(log_odds: Floats) -> Floats:
-    """Return log odds as probabilities in 0..1."""
-    found: Floats = 1 / (1 + np.exp(-np.clip(log_odds, -700, 700)))
-    return np.where(np.isneginf(log_odds), 0.0, found)
 
 
 def _items(fields: Mapping[str, Field], **settings: Any) -> Items:

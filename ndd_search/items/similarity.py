@@ -11,7 +11,7 @@ import numpy as np
 from ndd_search.items.compare import Floats
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded
-from ndd_search.items.model import Model
+from ndd_search.items.model import Model, probabilities
 from ndd_search.items.table import Table
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def explained(
         needs = ", or ".join(" and ".join(each) for each in schema.needs)
         prevented = f"needed is agreement of {needs}"
     return Similarity(
-        0.0 if np.isneginf(log_odds) else float(1 / (1 + np.exp(-np.clip(log_odds, -700, 700)))),
+        float(probabilities(np.array([log_odds]))[0]),
         mean_similarity(fields, graded)[0].item(),
         log_odds,
         tuple(found),
