@@ -99,7 +99,7 @@ class Names:
 
     def __init__(self, values: Sequence[tuple[str, ...]], synonyms: Synonyms, rareness: Rareness) -> None:
         self._values = values
-        self._synonyms = {word: frozenset((word, *readings)) for word, readings in synonyms.items()}
+        self._synonyms = synonyms
         ids: dict[str, int] = {}
         self._words = Ragged.of([[ids.setdefault(word, len(ids)) for word in value] for value in values])
         self._vocabulary = list(ids)
@@ -117,7 +117,7 @@ class Names:
         ]
 
     def _readings(self, word: str) -> frozenset[str]:
-        return self._synonyms.get(word) or frozenset((word,))
+        return frozenset((word, *self._synonyms.get(word, ())))
 
     def compare(self, first: Places, second: Places) -> Compared:
         a, b = self._words.lengths(first), self._words.lengths(second)

@@ -26,21 +26,20 @@ _BELIEF = 10.0  # pairs that the assumptions about a field count for
 _LEAST = 1e-6  # share of a kind of pairs
 
 
-def learn_odds(
-    fields: Sequence[Field], graded: Graded, labelled: Graded | None = None, labels: Sequence[bool] = ()
-) -> Odds:
+def learn_odds(fields: Sequence[Field], graded: Graded, labelled: Graded, labels: Sequence[bool]) -> Odds:
     """Return the odds that explain the grades of candidate pairs best.
 
     labelled, labels: pairs that are known to be one thing, or not. Together they count as much as the other pairs of
     their kind, so that a few answers among many pairs are not lost.
     """
     rows, counts = patterns(graded)
-    if not len(rows) and labelled is None:
+    if not len(rows) and not labels:
         return default_odds(fields)
     before = [
         _shares(field, rows[:, f], counts[None].astype(np.float64), _smooth(field))[0] for f, field in enumerate(fields)
     ]
-    known, fixed = _known(labelled, labels, len(fields))
+    same = np.array(labels, np.float64)
+    known, fixed = labelled.grades, np.vstack([same, *[(1 - same) / len(fields)] * len(fields)])
 
     def improved(weight: Floats, rounds: int) -> tuple[float, Floats, Odds]:
         """Alternate until nothing moves. Returns the mean log likelihood of a pair, the probabilities and the odds."""
@@ -59,14 +58,6 @@ def learn_odds(
     # Expectation maximisation finds a local optimum. Starts that call fewer pairs one thing lead to others.
     starts = [improved(_first_guess(fields, rows, stricter), _TRIED) for stricter in _STARTS]
     return improved(max(starts, key=lambda start: start[0])[1], _ROUNDS)[2]
-
-
-def _known(labelled: Graded | None, labels: Sequence[bool], fields: int) -> tuple[Grades, Floats]:
-    """Return the grades of labelled pairs, and their weights: 0 or 1 for each kind of pairs, shape (kinds, pairs)."""
-    if labelled is None:
-        return np.empty((0, fields), np.int16), np.empty((fields + 1, 0))
-    same = np.array(labels, np.float64)
-    return labelled.grades, np.vstack([same, *[(1 - same) / fields] * fields])
 
 
 def _first_guess(fields: Sequence[Field], rows: Grades, stricter: float) -> Floats:

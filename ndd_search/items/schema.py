@@ -152,27 +152,26 @@ class Items:
             chosen = np.sort(np.random.default_rng(_SEED).choice(len(found), SAMPLE, replace=False))
         graded = comparison.graded(found.first[chosen], found.second[chosen])
         answers = list(labels)
-        labelled = schema._with(learnt=Learnt(default_odds(schema._kinds), common, 0, 0))._compared(answers)
-        odds = learn_odds(schema._kinds, graded, labelled, [same for *_, same in answers])
+        same = [bool(label) for *_, label in answers]
+        counted = schema._with(learnt=Learnt(default_odds(schema._kinds), common, 0, 0))
+        labelled = counted._compared((a, b) for a, b, _ in answers)
+        odds = learn_odds(schema._kinds, graded, labelled, same)
         learnt = schema._with(learnt=Learnt(odds, common, table.records, len(found)))
-        return learnt._with(min_probability=learnt._best_bar(labelled, answers))
+        return learnt._with(min_probability=learnt._best_bar(labelled, same))
 
     @property
     def _kinds(self) -> list[Field]:
         return list(self.fields.values())
 
-    def _compared(self, answers: Sequence[tuple[Any, Any, bool]]) -> Graded | None:
-        """Return the grades of labelled pairs, None if there are none."""
-        if not answers:
-            return None
-        table = read_table(self.fields, [record for a, b, _ in answers for record in (a, b)])
-        places = np.arange(len(answers)) * 2
+    def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> Graded:
+        table = read_table(self.fields, (record for pair in pairs for record in pair))
+        places = np.arange(0, table.records, 2)
         return self.comparison(table).graded(places, places + 1)
 
-    def _best_bar(self, labelled: Graded | None, answers: Sequence[tuple[Any, Any, bool]]) -> float:
+    def _best_bar(self, labelled: Graded, labels: Sequence[bool]) -> float:
         """Return the min_probability with most right answers (F1) that is nearest to the present one."""
-        same = np.array([bool(same) for *_, same in answers])
-        if labelled is None or same.all() or not same.any():
+        same = np.array(labels, np.bool_)
+        if same.all() or not same.any():
             return self.min_probability
         probability = probabilities(self.log_odds(labelled))
         tried = np.unique(np.concatenate((probability, [self.min_probability])))
@@ -213,6 +212,11 @@ class Items:
         table = read_table(self.fields, (a, b))
         graded = self.comparison(table).graded(np.array([0]), np.array([1]))
         return explained(self.fields, table, graded, self.model, float(self.log_odds(graded)[0]), self)
+
+    def probabilities(self, pairs: Iterable[tuple[Any, Any]]) -> Floats:
+        """Return for many pairs of records the probability that they are one thing, 0..1."""
+        graded = self._compared(pairs)
+        return probabilities(self.log_odds(graded))
 
     def candidates(self, records: Iterable[Any], bounds: Bounds | None = None) -> Candidates:
         """Return the candidate pairs of a collection, by place."""

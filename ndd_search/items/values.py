@@ -18,6 +18,7 @@ _LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h",
 _QUOTES = re.compile("['’‘`´ʼ]")
 _WORDS = re.compile(r"[^\W_]+|&")
 _NUMBER = re.compile(r"[-+−]?\d[\d.,'’\s]*(?:e[-+]?\d+)?", re.IGNORECASE)
+_HOST = re.compile(r"(?:[\w-]+\.)+[^\W\d_]{2,}|(?:\d+\.){3}\d+")
 _DIGITS = re.compile(r"\d+")
 _MONTH = re.compile(r"\b(?:(jan)|(feb)|(mar)|(apr)|(may)|(jun)|(jul)|(aug)|(sep)|(oct)|(nov)|(dec))")
 
@@ -122,7 +123,7 @@ def url_of(value: Any) -> tuple[str, str]:
     text = str(value).strip()
     parts = urlsplit(text if "//" in text else f"//{text}")
     host = (parts.hostname or "").removeprefix("www.")
-    if "." not in host or " " in host:
+    if not _HOST.fullmatch(host):
         raise ValueError(f"{value!r} is not a web address")
     query = "&".join(sorted(filter(None, parts.query.split("&"))))
     return host, unquote(parts.path).rstrip("/") + (f"?{query}" if query else "")
