@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ndd_search.items.page import ItemPage
 
 VERSION = 1
+COUNTED = 1_000  # records that are enough to know which values are common
 SAMPLE = 100_000  # candidate pairs that are compared to learn
 _SEED = 1
 _NEAR = 1e-9
@@ -144,7 +145,7 @@ class Items:
         held = list(records)
         schema = cls.guess(held) if schema is None else schema
         table = read_table(schema.fields, held)
-        common = {name: table.columns[name].rareness(field) for name, field in schema.fields.items() if field.rare}
+        common = table.rareness(schema.fields)
         comparison = Comparison(schema.fields, table, common)
         found = find_candidates(comparison, bounds or Bounds())
         chosen = np.arange(len(found))
@@ -166,7 +167,7 @@ class Items:
     def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> Graded:
         table = read_table(self.fields, (record for pair in pairs for record in pair))
         places = np.arange(0, table.records, 2)
-        return self.comparison(table).graded(places, places + 1)
+        return Comparison(self.fields, table, self.learnt.common if self.learnt else {}).graded(places, places + 1)
 
     def _best_bar(self, labelled: Graded, labels: Sequence[bool]) -> float:
         """Return the min_probability with most right answers (F1) that is nearest to the present one."""
@@ -183,7 +184,12 @@ class Items:
         return float(best[np.argmin(np.abs(best - self.min_probability))])
 
     def comparison(self, table: Table) -> Comparison:
-        """Return what compares the records of a table."""
+        """Return what compares the records of a table.
+
+        Common values are counted in the table itself if it has at least COUNTED records, else they are those learnt.
+        """
+        if table.records >= COUNTED:
+            return Comparison(self.fields, table, table.rareness(self.fields))
         return Comparison(self.fields, table, self.learnt.common if self.learnt else {})
 
     @cached_property

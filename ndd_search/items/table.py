@@ -55,6 +55,10 @@ class Table:
     columns: Mapping[str, Column]
     records: int
 
+    def rareness(self, fields: Mapping[str, Field]) -> dict[str, Rareness]:
+        """Count the values of the fields whose rareness matters."""
+        return {name: self.columns[name].rareness(field) for name, field in fields.items() if field.rare}
+
     @property
     def bad(self) -> dict[str, int]:
         """How many values of each field could not be read, where there were any; they count as missing."""
