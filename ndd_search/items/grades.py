@@ -87,9 +87,9 @@ class Comparison:
         return similarity[which], found.share[which]
 
 
-def patterns(graded: Graded) -> tuple[npt.NDArray[np.int16], Places]:
+def patterns(grades: npt.NDArray[np.int16]) -> tuple[npt.NDArray[np.int16], Places]:
     """Return the distinct rows of grades, and how many pairs have each."""
-    rows = np.ascontiguousarray(graded.grades)
+    rows = np.ascontiguousarray(grades)
     packed = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
     _, at, counts = np.unique(packed, return_index=True, return_counts=True)
-    return graded.grades[at], counts
+    return grades[at], counts

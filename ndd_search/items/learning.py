@@ -18,8 +18,9 @@ from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded, default_evidence, grade_count, patterns
 from ndd_search.items.model import Grades, Model, Odds, default_odds, probabilities
 
-_STARTS = (0.0, 4.0, 8.0)
-_TRIED = 40  # rounds after which the starts are compared
+_STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
+_SOME = 30_000  # pairs that the starts are compared on
+_TRIED = 40  # rounds after which they are compared
 _ROUNDS = 200
 _CONVERGED = 1e-4  # mean change of a pair's probability in a round
 _BELIEF = 10.0  # pairs that the assumptions about a field count for
@@ -32,49 +33,88 @@ def learn_odds(fields: Sequence[Field], graded: Graded, labelled: Graded, labels
     labelled, labels: pairs that are known to be one thing, or not. Together they count as much as the other pairs of
     their kind, so that a few answers among many pairs are not lost.
     """
-    rows, counts = patterns(graded)
-    if not len(rows) and not labels:
+    if not len(graded) and not labels:
         return default_odds(fields)
-    before = [
-        _shares(field, rows[:, f], counts[None].astype(np.float64), _smooth(field))[0] for f, field in enumerate(fields)
-    ]
-    same = np.array(labels, np.float64)
-    known, fixed = labelled.grades, np.vstack([same, *[(1 - same) / len(fields)] * len(fields)])
+    whole = _Fit(fields, graded.grades, labelled.grades, labels)
+    some = _Fit(fields, graded.grades[:: max(len(graded) // _SOME, 1)], labelled.grades, labels)
+    # Expectation maximisation finds a local optimum. Other starts lead to others, of which the likeliest is kept.
+    starts = [some.improved(some.first_guess(stricter, None), _TRIED) for stricter in _STRICTER]
+    starts += [some.improved(some.first_guess(_STRICTER[1], place), _TRIED) for place in range(len(fields))]
+    best = max(starts, key=lambda start: start[0])[1]
+    return whole.improved(_expected(best, whole.rows)[0], _ROUNDS)[1]
 
-    def improved(weight: Floats, rounds: int) -> tuple[float, Floats, Odds]:
-        """Alternate until nothing moves. Returns the mean log likelihood of a pair, the probabilities and the odds."""
-        odds = _maximised(fields, before, rows, weight * counts, known, fixed)
-        likelihood = 0.0
+
+class _Fit:
+    """Grades of pairs, and of labelled pairs, to which odds are fitted."""
+
+    def __init__(self, fields: Sequence[Field], grades: Grades, known: Grades, labels: Sequence[bool]) -> None:
+        self.fields = fields
+        self.rows, self.counts = patterns(grades)
+        same = np.array(labels, np.float64)
+        self.known, self.fixed = known, np.vstack([same, *[(1 - same) / len(fields)] * len(fields)])
+        once = self.counts[None].astype(np.float64)
+        self.before = [_shares(field, self.rows[:, f], once, _assumed(field))[0] for f, field in enumerate(fields)]
+
+    def first_guess(self, stricter: float, place: int | None) -> Floats:
+        """Return the probability of each kind for each row of grades, one thing first; shape (fields + 1, rows).
+
+        stricter: log odds that are taken from the assumptions. place: of a field that has to agree or be missing.
+        """
+        assumed = Model(self.fields, default_odds(self.fields))
+        match = probabilities(assumed.log_odds(self.rows, vetoes=False) - stricter)
+        evidence = [np.append(default_evidence(field), 0.0)[self.rows[:, f]] for f, field in enumerate(self.fields)]
+        if place is not None:
+            match[(evidence[place] <= 0) & (self.rows[:, place] >= 0)] = 0.0
+        agreement = np.where(self.rows.T >= 0, np.stack(evidence), -9.0)
+        weight = np.zeros((len(self.fields) + 1, len(self.rows)))
+        weight[0] = match
+        weight[1 + agreement.argmax(axis=0), np.arange(len(self.rows))] = 1 - match
+        return weight
+
+    def improved(self, weight: Floats, rounds: int) -> tuple[float, Odds]:
+        """Alternate until nothing moves. Returns the mean log likelihood of a pair, and the odds."""
+        total = max(float(self.counts.sum()), 1.0)
+        odds, likelihood = self._maximised(weight), 0.0
         for _ in range(rounds):
-            fresh, likelihoods = _expected(odds, rows)
-            moved = float(np.abs(fresh - weight).max(axis=0, initial=0) @ counts / max(counts.sum(), 1))
-            likelihood = float(likelihoods @ counts / max(counts.sum(), 1))
+            fresh, likelihoods = _expected(odds, self.rows)
+            likelihood = float(likelihoods @ self.counts) / total
+            moved = float(np.abs(fresh - weight).max(axis=0, initial=0) @ self.counts) / total
             weight = fresh
-            odds = _maximised(fields, before, rows, weight * counts, known, fixed)
+            odds = self._maximised(weight)
             if moved < _CONVERGED:
                 break
-        return likelihood, weight, odds
+        return likelihood, odds
 
-    # Expectation maximisation finds a local optimum. Starts that call fewer pairs one thing lead to others.
-    starts = [improved(_first_guess(fields, rows, stricter), _TRIED) for stricter in _STARTS]
-    return improved(max(starts, key=lambda start: start[0])[1], _ROUNDS)[2]
+    def _maximised(self, weight: Floats) -> Odds:
+        """Return the odds that are most likely, given how much of each row belongs to each kind."""
+        rows, weight = self.rows, weight * self.counts
+        total = weight.sum(axis=1)
+        if len(self.known):
+            sides = ((total[0], self.fixed[0].sum()), (total[1:].sum(), self.fixed[1:].sum()))
+            one, others = (max(float(part / max(given, 1e-9)), 1.0) for part, given in sides)
+            factors = np.array([one, *[others] * len(self.fields)])
+            rows = np.concatenate((rows, self.known))
+            weight = np.concatenate((weight, self.fixed * factors[:, None]), axis=1)
+        tables = []
+        for f, field in enumerate(self.fields):
+            agreeing = self.before[f] * np.exp(default_evidence(field))
+            belief = np.stack([agreeing / agreeing.sum(), *[self.before[f]] * len(self.fields)])
+            tables.append(_shares(field, rows[:, f], weight, belief))
+        shares = np.maximum(total[1:], _LEAST)
+        prior = (total[0] + _BELIEF * default_odds(self.fields).prior) / (total.sum() + _BELIEF)
+        return Odds(
+            float(prior),
+            tuple((shares / shares.sum()).tolist()),
+            tuple(tuple(table[0].tolist()) for table in tables),
+            tuple(tuple(tuple(table[kind].tolist()) for table in tables) for kind in range(1, len(weight))),
+        )
 
 
-def _first_guess(fields: Sequence[Field], rows: Grades, stricter: float) -> Floats:
-    """Return the probability of each kind for each row of grades, one thing first; shape (fields + 1, rows).
-
-    stricter: log odds that are taken from the assumptions.
-    """
-    match = probabilities(Model(fields, default_odds(fields)).log_odds(rows, vetoes=False) - stricter)
-    agreement = np.stack([np.append(default_evidence(field), -9.0)[rows[:, f]] for f, field in enumerate(fields)])
-    weight = np.zeros((len(fields) + 1, len(rows)))
-    weight[0] = match
-    weight[1 + agreement.argmax(axis=0), np.arange(len(rows))] = 1 - match
-    return weight
-
-
-def _smooth(field: Field) -> Floats:
-    return np.full((1, grade_count(field)), 1 / grade_count(field))
+def _assumed(field: Field) -> Floats:
+    """Return the share of each grade among other pairs that is assumed before any pair is seen, shape (1, grades)."""
+    other = 1 / (1 + np.exp(default_evidence(field)))
+    shares: Floats = other[None] / other.sum()
+    return shares
 
 
 def _shares(field: Field, grades: npt.NDArray[np.int16], weights: Floats, belief: Floats) -> Floats:
@@ -84,34 +124,6 @@ def _shares(field: Field, grades: npt.NDArray[np.int16], weights: Floats, belief
     table = counted.astype(np.float64) + _BELIEF * belief
     shares: Floats = table / table.sum(axis=1, keepdims=True)
     return shares
-
-
-def _maximised(
-    fields: Sequence[Field], before: Sequence[Floats], rows: Grades, weight: Floats, known: Grades, fixed: Floats
-) -> Odds:
-    """Return the odds that are most likely, given how much of each row belongs to each kind."""
-    total = weight.sum(axis=1)
-    if known.size:
-        factor = [max(whole / max(part, 1e-9), 1.0) for whole, part in (
-            (total[0], fixed[0].sum()), (total[1:].sum(), fixed[1:].sum())
-        )]  # fmt: skip
-        rows = np.concatenate((rows, known))
-        weight = np.concatenate(
-            (weight, fixed * np.array([factor[0], *[factor[1]] * (len(fixed) - 1)])[:, None]), axis=1
-        )
-    tables = []
-    for f, field in enumerate(fields):
-        agreeing = before[f] * np.exp(default_evidence(field))
-        belief = np.stack([agreeing / agreeing.sum(), *[before[f]] * (len(weight) - 1)])
-        tables.append(_shares(field, rows[:, f], weight, belief))
-    shares = np.maximum(total / max(total.sum(), 1e-9), _LEAST)
-    others = shares[1:] / shares[1:].sum()
-    return Odds(
-        float(np.clip(shares[0], _LEAST, 1 - _LEAST)),
-        tuple(others.tolist()),
-        tuple(tuple(table[0].tolist()) for table in tables),
-        tuple(tuple(tuple(table[kind].tolist()) for table in tables) for kind in range(1, len(weight))),
-    )
 
 
 def _expected(odds: Odds, rows: Grades) -> tuple[Floats, Floats]:

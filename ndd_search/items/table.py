@@ -17,6 +17,7 @@ Places = npt.NDArray[np.int64]
 
 UNKNOWN = Rareness({}, 0.005)  # of a field whose values nobody has counted
 _LISTED = 1_000  # most common values of a field whose shares are kept
+_ASSUMED = 200  # records that the assumption about unknown values counts for: three records tell nothing about shares
 _EXAMPLES = 5
 _BAD = -2  # the code of a value that cannot be read, while reading
 
@@ -36,16 +37,21 @@ class Column:
     examples: Sequence[str]
 
     def rareness(self, of: Field) -> Rareness:
-        """Count how many of the records that have the field hold each part of its values."""
+        """Estimate the share of the records with this field that hold each part of its values."""
         held = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)).tolist()
         counts: Counter[str] = Counter()
         for value, count in zip(self.values, held, strict=True):
             for part in of.parts(value):
                 counts[part] += count
-        total = max(sum(held), 1)
         listed = [(part, count) for part, count in counts.most_common(_LISTED) if count > 1]
         rest = listed[-1][1] if len(listed) == _LISTED else 1
-        return Rareness({part: count / total for part, count in listed}, rest / total)
+
+        total = int(sum(held)) + _ASSUMED
+
+        def share(count: int) -> float:
+            return (count + _ASSUMED * UNKNOWN.rest) / total
+
+        return Rareness({part: share(count) for part, count in listed}, share(rest))
 
 
 @dataclass(frozen=True, eq=False)
