@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ndd_search.indexing.ingest import with_sketches
     from ndd_search.indexing.templates import mapping_properties
     from ndd_search.integrations.passages import passages
+    from ndd_search.items.fields import Category, Date, Exact, Name, Number, Place, Text, Url
+    from ndd_search.items.schema import Items
     from ndd_search.matching.groups import leaders
     from ndd_search.middleware.scope import options
     from ndd_search.paging.collapse import collapse
@@ -30,11 +32,20 @@ if TYPE_CHECKING:
 
 # Imported on first use: importing numpy takes time, some rooms need an extra, and no program needs all of them.
 _LATER = {
+    "Category": "items.fields",
     "Corpus": "corpus.collection",
+    "Date": "items.fields",
+    "Exact": "items.fields",
     "Index": "embedded.index",
+    "Items": "items.schema",
+    "Name": "items.fields",
+    "Number": "items.fields",
     "OpenTelemetrySpans": "plugins.opentelemetry_spans",
+    "Place": "items.fields",
     "PrometheusMetrics": "plugins.prometheus_metrics",
     "RedisCache": "plugins.redis_cache",
+    "Text": "items.fields",
+    "Url": "items.fields",
     "collapse": "paging.collapse",
     "find_duplicates": "indexing.candidates",
     "leaders": "matching.groups",
@@ -52,14 +63,23 @@ _LATER = {
 }
 
 __all__ = [
+    "Category",
     "CollapseOptions",
     "Corpus",
+    "Date",
+    "Exact",
     "Index",
+    "Items",
     "NDDError",
+    "Name",
+    "Number",
     "OpenTelemetrySpans",
+    "Place",
     "PrometheusMetrics",
     "Recipe",
     "RedisCache",
+    "Text",
+    "Url",
     "collapse",
     "find_duplicates",
     "leaders",

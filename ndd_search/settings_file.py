@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -59,7 +60,7 @@ def read_settings(path: str | os.PathLike[str], recipe: Recipe | None = None) ->
     Raises OSError, or InvalidSettings naming the file and the problem.
     """
     file = Path(path)
-    content = _parsed(file)
+    content = parse_file(file)
     version = content.get("version")
     if isinstance(version, int) and version > VERSION:
         what = f"it was written by a newer version (settings version {version}, this one reads {VERSION})"
@@ -94,13 +95,19 @@ def write_settings(path: str | os.PathLike[str], settings: StoredSettings) -> No
         **({"tuned": dict(settings.tuned)} if settings.tuned else {}),
     }
     as_json = file.suffix.lower() == ".json"
-    text = json.dumps(value, indent=2) + "\n" if as_json else _HEAD.format(name=file.name) + _toml(value)
+    text = json.dumps(value, indent=2) + "\n" if as_json else _HEAD.format(name=file.name) + to_toml(value)
+    replace_file(file, text)
+
+
+def replace_file(file: Path, text: str) -> None:
+    """Write a text file atomically. Raises OSError."""
     temporary = file.with_name(file.name + ".new")
     temporary.write_text(text, "utf-8")
     temporary.replace(file)
 
 
-def _parsed(file: Path) -> dict[str, Any]:
+def parse_file(file: Path) -> dict[str, Any]:
+    """Return the names and values of a TOML or JSON file. Raises InvalidSettings, OSError."""
     try:
         text = file.read_text("utf-8")
         content = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
@@ -136,12 +143,19 @@ def _table(file: Path, content: Mapping[str, Any], name: str) -> dict[str, Any]:
     return value
 
 
-def _toml(table: Mapping[str, Any]) -> str:
-    """Return plain values first, then a section for each table. Tables do not nest deeper."""
-    lines = [f"{name} = {_toml_value(value)}" for name, value in table.items() if not isinstance(value, Mapping)]
-    parts = ["\n".join(lines) + "\n"]
-    parts += [f"\n[{name}]\n{_toml(value)}" for name, value in table.items() if isinstance(value, Mapping)]
+def to_toml(table: Mapping[str, Any], path: str = "") -> str:
+    """Return a table in TOML: plain values first, then a section for each table in it. path: of its own section."""
+    plain = {name: value for name, value in table.items() if not isinstance(value, Mapping)}
+    parts = [f"\n[{path}]\n"] if path and (plain or not table) else []
+    parts += [f"{_toml_key(name)} = {_toml_value(value)}\n" for name, value in plain.items()]
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            parts.append(to_toml(value, f"{path}.{_toml_key(name)}" if path else _toml_key(name)))
     return "".join(parts)
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml_value(name)
 
 
 def _toml_value(value: Any) -> str:

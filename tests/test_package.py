@@ -29,6 +29,7 @@ ROOMS = [
     "reports",
     "sources",
     "corpus",
+    "items",
     "tuning",
     "evaluation",
     "cli",
@@ -126,14 +127,23 @@ def test_nothing_reads_pickles_or_anything_else_that_runs_code() -> None:
 
 def test_the_public_names_are_these() -> None:
     assert set(ndd_search.__all__) == {
+        "Category",
         "CollapseOptions",
         "Corpus",
+        "Date",
+        "Exact",
         "Index",
+        "Items",
         "NDDError",
+        "Name",
+        "Number",
         "OpenTelemetrySpans",
+        "Place",
         "PrometheusMetrics",
         "Recipe",
         "RedisCache",
+        "Text",
+        "Url",
         "collapse",
         "find_duplicates",
         "leaders",
@@ -165,6 +175,7 @@ def test_importing_prints_nothing_and_loads_nothing_that_only_some_programs_want
         "redis",
         "prometheus_client",
         "opentelemetry",
+        "rapidfuzz",
         "numpy",
         "asyncio",
     ]
@@ -213,6 +224,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("redis", "import ndd_search.plugins.redis_cache"),
         ("aiohttp", "import ndd_search.proxy.upstream"),
         ("uvicorn", "import ndd_search.proxy.server"),
+        ("rapidfuzz", "import ndd_search.items.compare"),
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],
 )

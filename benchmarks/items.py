@@ -1,0 +1,293 @@
+"""Records of several fields: quality without labels, and time from records to groups, beside other libraries.
+
+    python -m benchmarks.items [--people 10000 50000] [--peers] [--collections FOLDER]
+
+People are generated (tests/items/made.py): nicknames, gaps and errors. --collections names a folder with the labelled
+collections airports and febrl; without them only people are measured. --peers adds splink and recordlinkage where they
+are installed, each with the comparisons and blocking rules that its documentation recommends for such fields, trained
+without labels, and grouped by connected components. Everything runs in one process after the other on the same records.
+
+pairs F1: of pairs called one thing, against all true pairs. groups F1: of pairs in one group. labelled F1: over the
+labelled pairs of a collection alone. Seconds are processor seconds of this process: other programs do not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ndd_search as ndd
+from tests.items.made import people
+
+Pairs = set[tuple[str, str]]
+Records = list[dict[str, Any]]
+PEOPLE = ("first_name", "surname", "born", "birth_place", "occupation", "postcode")
+FEBRL = ("given_name", "surname", "street_number", "address_1", "suburb", "postcode", "state", "date_of_birth")
+Method = Callable[[str, Records], tuple[Pairs, list[set[str]], int]]
+
+
+def ours(kind: str, records: Records) -> tuple[Pairs, list[set[str]], int]:
+    """Items with learnt evidence: of people with the fields named, of the collections with fields guessed."""
+    schema = None
+    if kind == "people":
+        schema = ndd.Items(
+            first_name=ndd.Name(synonyms="english-nicknames"),
+            surname=ndd.Name(),
+            born=ndd.Date(),
+            birth_place=ndd.Name(),
+            occupation=ndd.Category(),
+            postcode=ndd.Name(),
+        )
+    learnt = ndd.Items.learn(records, schema)
+    groups = learnt.groups(records)
+    return (
+        *_named(groups.pairs.first, groups.pairs.second, groups.ids, groups.members.values()),
+        len(groups.candidates),
+    )
+
+
+def _named(first: Any, second: Any, ids: Any, members: Iterable[list[int]]) -> tuple[Pairs, list[set[str]]]:
+    pairs = {_pair(ids[a], ids[b]) for a, b in zip(first.tolist(), second.tolist(), strict=True)}
+    return pairs, [{ids[i] for i in every} for every in members]
+
+
+def _pair(a: str, b: str) -> tuple[str, str]:
+    return (a, b) if a < b else (b, a)
+
+
+def splink(kind: str, records: Records) -> tuple[Pairs, list[set[str]], int]:
+    """splink 5 on DuckDB, term frequencies on, by the recipe of its demonstration of historical persons."""
+    import pandas as pd
+    import splink.comparison_library as cl
+    from splink import Linker, SettingsCreator, block_on
+    from splink.backends.duckdb import DuckDBAPI
+
+    def text(name: str) -> Any:
+        return cl.JaroWinklerAtThresholds(name, [0.92, 0.85, 0.7]).configure(term_frequency_adjustments=True)
+
+    frame = pd.DataFrame(records).rename(columns={"id": "unique_id"})
+    frame = frame.astype(object).where(frame.notna() & (frame != ""), None)
+    if kind == "people":
+        first, last, born = "first_name", "surname", "born"
+        comparisons = [
+            cl.ForenameSurnameComparison(first, last),
+            cl.DateOfBirthComparison(born, input_is_string=True),
+            text("birth_place"),
+            cl.ExactMatch("occupation").configure(term_frequency_adjustments=True),
+            text("postcode"),
+        ]
+        frame["first_name_surname_concat"] = frame[first].fillna("") + " " + frame[last].fillna("")
+        rules = [
+            block_on("substr(first_name,1,3)", "substr(surname,1,4)"), block_on("surname", "born"),
+            block_on("first_name", "born"), block_on("postcode", "first_name"), block_on("postcode", "surname"),
+            block_on("born", "birth_place"), block_on("born", "occupation"), block_on("surname", "birth_place"),
+            block_on("postcode", "born"), block_on("postcode", "birth_place"),
+        ]  # fmt: skip
+        train = [block_on("surname", "first_name"), block_on("born")]
+        sure = [block_on("first_name", "surname", "born"), block_on("surname", "born", "postcode")]
+    elif kind == "febrl":
+        comparisons = [text(name) for name in FEBRL if name not in ("date_of_birth", "state")]
+        comparisons += [cl.DamerauLevenshteinAtThresholds("date_of_birth", [1, 2]), cl.ExactMatch("state")]
+        rules = [block_on("given_name", "surname"), block_on("date_of_birth"), block_on("postcode", "surname")]
+        rules += [block_on("address_1"), block_on("suburb", "given_name"), block_on("street_number", "postcode")]
+        train, sure = (
+            [block_on("date_of_birth"), block_on("address_1")],
+            [block_on("given_name", "surname", "date_of_birth")],
+        )
+    else:
+        comparisons = [text(name) for name in ("name", "city", "region")]
+        comparisons += [cl.ExactMatch("country").configure(term_frequency_adjustments=True)]
+        comparisons += [cl.DistanceInKMAtThresholds("lat", "lon", [0.3, 1, 3, 10, 30])]
+        frame[["lat", "lon"]] = frame[["lat", "lon"]].astype(float)
+        frame["cell"] = frame["lat"].round(1).astype(str) + frame["lon"].round(1).astype(str)
+        frame.loc[frame["lat"].isna(), "cell"] = None
+        rules = [
+            block_on("name"),
+            block_on("city", "country"),
+            block_on("cell"),
+            block_on("substr(name,1,6)", "country"),
+        ]
+        train, sure = [block_on("city", "country"), block_on("name")], [block_on("name", "city", "country")]
+    api = DuckDBAPI()
+    settings = SettingsCreator("dedupe_only", comparisons=comparisons, blocking_rules_to_generate_predictions=rules)
+    linker = Linker(api.register(frame), settings, log_level=50)
+    linker.training.estimate_probability_two_random_records_match(sure, recall=0.6)
+    linker.training.estimate_u_using_random_sampling(max_pairs=5e6, seed=1)
+    for rule in train:
+        linker.training.estimate_parameters_using_expectation_maximisation(rule)
+    predicted = linker.inference.predict(threshold_match_probability=0.01)
+    clusters = linker.clustering.cluster_pairwise_predictions_at_threshold(predicted, 0.5).as_pandas_dataframe()
+    frame = predicted.as_pandas_dataframe()
+    yes = frame[frame["match_probability"] >= 0.5]
+    pairs = {_pair(a, b) for a, b in zip(yes["unique_id_l"], yes["unique_id_r"], strict=True)}
+    return pairs, [set(group) for _, group in clusters.groupby("cluster_id")["unique_id"]], len(frame)
+
+
+def recordlinkage(kind: str, records: Records) -> tuple[Pairs, list[set[str]], int]:
+    """recordlinkage 0.16: blocks on several fields, Jaro-Winkler, and the expectation maximisation classifier."""
+    import networkx as nx
+    import pandas as pd
+    import recordlinkage as rl
+
+    frame = pd.DataFrame(records).set_index("id")
+    frame = frame.astype(object).where(frame.notna() & (frame != ""), None)
+    names = {"people": PEOPLE, "febrl": FEBRL, "airports": ("name", "city", "region", "country")}[kind]
+    blocks = {
+        "people": (["surname", "born"], ["first_name", "born"], ["postcode", "first_name"], ["surname", "birth_place"],
+                   ["postcode", "surname"], ["born", "birth_place"]),
+        "febrl": (["given_name", "surname"], ["date_of_birth"], ["address_1"], ["postcode", "surname"]),
+        "airports": (["name"], ["city", "country"]),
+    }[kind]  # fmt: skip
+    indexer = rl.Index()
+    for block in blocks:
+        indexer.block(block)
+    candidates = indexer.index(frame)
+    compare = rl.Compare()
+    for name in names:
+        compare.string(name, name, method="jarowinkler", threshold=0.9, label=name)
+    if kind == "airports":
+        compare.geo("lat", "lon", "lat", "lon", method="step", offset=2.0, label="place")
+    features = compare.compute(candidates, frame.astype({"lat": float, "lon": float}) if kind == "airports" else frame)
+    links = rl.ECMClassifier(binarize=0.5).fit_predict(features)
+    pairs = {_pair(a, b) for a, b in links}
+    graph = nx.Graph()
+    graph.add_nodes_from(frame.index)
+    graph.add_edges_from(pairs)
+    return pairs, [set(group) for group in nx.connected_components(graph)], len(candidates)
+
+
+METHODS: dict[str, Method] = {"ndd_search": ours, "splink": splink, "recordlinkage": recordlinkage}
+
+
+def f1(found: Pairs, true: Pairs) -> float:
+    """Return F1, 0..1."""
+    return 2 * len(found & true) / max(len(found) + len(true), 1)
+
+
+def pairs_of(groups: Iterable[Iterable[str]]) -> Pairs:
+    """Return all pairs inside groups."""
+    found: Pairs = set()
+    for group in groups:
+        members = sorted(group)
+        found |= {(a, b) for place, a in enumerate(members) for b in members[place + 1 :]}
+    return found
+
+
+def _measured(name: str, kind: str, records: Records, queue: Any) -> None:
+    began, wall = time.process_time(), time.perf_counter()
+    try:
+        pairs, groups, compared = METHODS[name](kind, records)
+    except ImportError as error:
+        queue.put(f"{name} was skipped: {error}")
+        return
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    queue.put((pairs, groups, compared, time.process_time() - began, time.perf_counter() - wall, memory))
+
+
+def measure(
+    label: str, kind: str, records: Records, true: Pairs, labels: dict[tuple[str, str], bool], names: list[str]
+) -> None:
+    """Print a line for each method. Every method runs in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    for name in names:
+        queue = context.Queue()
+        process = context.Process(target=_measured, args=(name, kind, records, queue))
+        process.start()
+        result = queue.get()
+        process.join()
+        if isinstance(result, str):
+            print(result)
+            continue
+        pairs, groups, compared, seconds, wall, memory = result
+        line = f"{label:18} {name:14} pairs F1 {f1(pairs, true):.4f}  groups F1 {f1(pairs_of(groups), true):.4f}"
+        if labels:
+            line += f"  labelled F1 {f1(pairs & labels.keys(), {pair for pair, same in labels.items() if same}):.4f}"
+        print(
+            f"{line}  {compared:>9,} compared  {seconds:6.1f} s processor  {wall:6.1f} s  {memory:6.0f} MB", flush=True
+        )
+
+
+def _lines(path: Path) -> Records:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def collection(folder: Path) -> tuple[Records, Pairs, dict[tuple[str, str], bool]]:
+    """Return the records, true pairs and labelled pairs of a collection."""
+    records = [{"id": one["id"], **one["fields"]} for one in _lines(folder / "documents.jsonl.gz")]
+    true = pairs_of(cluster["members"] for cluster in _lines(folder / "clusters.jsonl.gz"))
+    labelled = {
+        _pair(pair["a"], pair["b"]): pair["label"] == 1
+        for pair in _lines(folder / "pairs.jsonl.gz")
+        if pair["label"] >= 0
+    }
+    return records, true, labelled
+
+
+def unseen(folder: Path) -> None:
+    """Print the quality of a schema on the half of a collection that it was not learnt from."""
+    records, _, labelled = collection(folder)
+    key = "country" if folder.name == "airports" else "id"
+    groups = {record["id"]: str(record.get(key)) for record in records}
+    for a, b in (pair for pair, same in labelled.items() if same):  # a thing is in one half
+        groups[b] = groups[a] if key == "id" else groups[b]
+    halves: tuple[Records, Records] = ([], [])
+    for record in records:
+        halves[sum(groups[record["id"]].encode()) % 2].append(record)
+    for seen, other in (halves, halves[::-1]):
+        schema = ndd.Items.learn(seen)
+        by_id = {record["id"]: record for record in other}
+        known = [(pair, same) for pair, same in labelled.items() if pair[0] in by_id and pair[1] in by_id]
+        probability = schema.probabilities((by_id[a], by_id[b]) for (a, b), _ in known)
+        found = {pair for (pair, _), p in zip(known, probability.tolist(), strict=True) if p >= schema.min_probability}
+        print(f"{folder.name}: learnt from {len(seen):,} records, F1 {f1(found, {p for p, s in known if s}):.4f} of "
+              f"{len(known):,} labelled pairs of {len(other):,} others")  # fmt: skip
+
+
+def page_check() -> None:
+    """Print the time of a page of 100 records."""
+    made = people(60, seed=5)
+    schema = ndd.Items.learn(people(500, seed=6).records)
+    schema.collapse(made.records[:100])
+    times = []
+    for _ in range(20):
+        began = time.process_time()
+        schema.collapse(made.records[:100])
+        times.append(time.process_time() - began)
+    print(f"a page of 100 records: {1000 * float(np.median(times)):.1f} ms")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--people", type=int, nargs="*", default=[10_000], help="records of generated people (10,000)")
+    parser.add_argument("--peers", action="store_true", help="splink and recordlinkage, too")
+    parser.add_argument("--methods", nargs="*", choices=METHODS, help="these only")
+    parser.add_argument("--collections", type=Path, help="the folder of the labelled collections")
+    arguments = parser.parse_args()
+    names = arguments.methods or (list(METHODS) if arguments.peers else ["ndd_search"])
+    if arguments.collections:
+        for kind in ("airports", "febrl"):
+            unseen(arguments.collections / kind)
+            records, true, labelled = collection(arguments.collections / kind)
+            measure(kind, kind, records, true, labelled, names)
+    page_check()
+    for size in arguments.people:
+        made = people(size // 2)
+        records = made.records[:size]
+        of: dict[int, list[str]] = {}
+        for record, person in zip(records, made.person, strict=False):
+            of.setdefault(person, []).append(record["id"])
+        measure(f"people {len(records):,}", "people", records, pairs_of(of.values()), {}, names)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Find the records of several fields that are one thing: places, products, people, offers.
+
+examples:
+  ndd-search items learn places.csv --out places.toml --report places.html
+  ndd-search items groups places.csv --schema places.toml --out groups.jsonl
+  ndd-search items merge places.csv --schema places.toml --out merged.jsonl --rule name=longest
+  ndd-search items compare '{"name": "St. Finbarr"}' other.json --schema places.toml
+
+A source is a .parquet, .jsonl, .csv or .tsv file (the text ones also with .gz), or a pattern of such files. `learn`
+guesses the kind of each field, unless --schema names a file with the fields, and learns from the records themselves
+which agreement says how much. --labels adds pairs that are known: lines {"a": ID, "b": ID, "label": 1 or 0}.
+
+Rules of --rule FIELD=RULE: frequent, longest, first, central, union, newest:FIELD, oldest:FIELD, preferred:FIELD=a,b.
+
+The exit code of compare is 1 when the two records are different things.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ndd_search.cli import DONE, NO
+from ndd_search.cli.output import add_json, many, print_json, say
+from ndd_search.corpus.outputs import check_kind
+from ndd_search.errors import InvalidDocument
+from ndd_search.items.groups import METHODS, ItemGroups, read_records
+from ndd_search.items.merging import check_rule
+from ndd_search.items.schema import Items
+from ndd_search.sources.rows import read_rows
+
+_SUMMARIES = {
+    "learn": "learn a schema from records",
+    "groups": "find the group of every record",
+    "merge": "write one merged record for each group",
+    "compare": "compare two records field by field",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, summary in _SUMMARIES.items():
+        action = actions.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+        if name == "compare":
+            action.add_argument("records", nargs=2, metavar="RECORD", help="a JSON object, or a .json file with one")
+        else:
+            action.add_argument("sources", nargs="+", metavar="SOURCE", help="files or patterns of files")
+            action.add_argument("--id", help='the field that holds the id ("_id" or "id", else the place)')
+            action.add_argument("--out", metavar="FILE", required=name != "groups", help="the file to write")
+            action.add_argument("--report", metavar="FILE", help="write a report as .html")
+        action.add_argument("--schema", metavar="FILE", required=name != "learn", help="what learn has written")
+        if name == "learn":
+            action.add_argument("--labels", metavar="FILE", help="known pairs, as JSON lines")
+        if name in ("groups", "merge"):
+            action.add_argument("--method", choices=METHODS, default="correlation", help="how pairs become groups")
+        if name == "merge":
+            action.add_argument("--rule", action="append", default=[], metavar="FIELD=RULE", help="which value is kept")
+        add_json(action)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.action == "compare":
+        return _compare(arguments)
+    if arguments.action == "learn":
+        _learn(arguments)
+        return DONE
+    if arguments.out:
+        check_kind(arguments.out)
+    rules = dict(_rule(text) for text in getattr(arguments, "rule", []))
+    groups = Items.read(arguments.schema).groups(*arguments.sources, id=arguments.id, method=arguments.method)
+    if arguments.action == "merge":
+        groups.merged(arguments.out, rules)
+    elif arguments.out:
+        groups.write(arguments.out)
+    else:
+        for row in groups.rows():
+            print_json(row)
+    if arguments.report:
+        groups.report(arguments.report)
+    if arguments.out:
+        _tell(arguments, groups)
+    return DONE
+
+
+def _learn(arguments: argparse.Namespace) -> None:
+    records, ids = read_records(arguments.sources, arguments.id)
+    if not records:
+        raise InvalidDocument(", ".join(arguments.sources), "there are no records", "name another file")
+    start = Items.read(arguments.schema) if arguments.schema else None
+    labels = _labels(arguments.labels, dict(zip(ids, records, strict=True))) if arguments.labels else []
+    schema = Items.learn(records, start, labels=labels)
+    schema.write(arguments.out)
+    if arguments.report:
+        schema.groups(records, id=arguments.id).report(arguments.report)
+    kinds = {name: field.kind for name, field in schema.fields.items()}
+    if arguments.json:
+        print_json({"records": len(records), "schema": schema.id, "fields": kinds})
+    else:
+        fields = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
+        say(f"learnt from {many(len(records), 'record')}: {fields}")
+
+
+def _labels(path: str, records: Mapping[str, Any]) -> list[tuple[Any, Any, bool]]:
+    """Read labelled pairs; pairs with another label than 0 and 1 are left out, as in evaluation data.
+
+    Raises InvalidDocument for a pair of unknown records, or a file without pairs.
+    """
+    found = []
+    problems: list[str] = []
+    for number, pair in read_rows(Path(path), problems.append, problems.append):
+        if str(pair.get("label")) not in ("0", "1"):
+            continue
+        for end in ("a", "b"):
+            if str(pair.get(end)) not in records:
+                what = f"line {number} names the record {pair.get(end)!r}, which the source does not hold"
+                raise InvalidDocument(path, what, "use the ids of the source; --id names their field")
+        found.append((records[str(pair["a"])], records[str(pair["b"])], str(pair["label"]) == "1"))
+    if problems or not found:
+        what = problems[0] if problems else "it holds no labelled pairs"
+        raise InvalidDocument(path, what, 'write lines such as {"a": "1", "b": "7", "label": 1}')
+    return found
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    a, b = (_record(text) for text in arguments.records)
+    found = Items.read(arguments.schema).similarity(a, b)
+    if arguments.json:
+        fields = {
+            field.name: {"similarity": field.similarity, "evidence": round(field.evidence, 3)} for field in found.fields
+        }
+        print_json({"match": found.is_match, "probability": found.probability, "fields": fields})
+    else:
+        for line in found.explain().splitlines():
+            say(line)
+    return DONE if found.is_match else NO
+
+
+def _record(text: str) -> dict[str, Any]:
+    written = text if text.lstrip().startswith("{") else Path(text).read_text("utf-8")
+    try:
+        record = json.loads(written)
+    except ValueError as error:
+        raise InvalidDocument(text, f"it is not JSON: {error}", "give one JSON object, or a file with one") from None
+    if not isinstance(record, dict):
+        raise InvalidDocument(text, "it is not a JSON object", "give one record with its fields")
+    return record
+
+
+def _rule(text: str) -> tuple[str, str]:
+    name, equals, rule = text.partition("=")
+    if not equals:
+        raise ValueError(f"--rule is FIELD=RULE, got {text!r}")
+    check_rule(name, rule)
+    return name, rule
+
+
+def _tell(arguments: argparse.Namespace, groups: ItemGroups) -> None:
+    facts: dict[str, Any] = {"records": len(groups.records), "groups": len(groups), "pairs": len(groups.candidates)}
+    if arguments.json:
+        print_json(facts | {"unreadable": groups.bad})
+    else:
+        different = many(len(groups), "different thing")
+        say(f"{many(len(groups.records), 'record')} of {different}; {many(len(groups.candidates), 'pair')} compared")

@@ -1,0 +1,174 @@
+"""Candidate pairs: records that share a rare token, without comparing all pairs.
+
+Every field turns a value into tokens that near values share: words, cells of the globe, parts of a date. A token that
+few records hold is looked up by itself. Common tokens of two different fields are joined into a super token (the word
+"cathedral" at this place), which is rarer. Each record looks up its rarest tokens only, and keeps the candidates that
+share most information with it. So the number of candidates grows in proportion to the number of records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ndd_search.items.compare import Floats, Places, Ragged
+from ndd_search.items.grades import Comparison
+
+_AT_ONCE = 1 << 22  # meetings in memory at a time
+_FINE = 1 << 20  # steps of information that are told apart
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What bounds the search.
+
+    holders: records that may hold a token that is looked up; a more common one is joined with one of another field.
+    tokens:  tokens, and super tokens, that each record looks up.
+    most:    candidates of one record that are kept, by the information that they share with it.
+    """
+
+    holders: int = 50
+    tokens: int = 20
+    most: int = 30
+
+    def __post_init__(self) -> None:
+        for name, least in (("holders", 2), ("tokens", 1), ("most", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Pairs of records worth comparing.
+
+    first, second: places of records, first < second; int64.
+    records: that were searched.
+    met:     how often two records met at a token.
+    cut:     tokens of records that were not looked up because too many records hold them or all of their super
+             tokens, and meetings that were dropped in favour of more informative ones.
+    """
+
+    first: Places
+    second: Places
+    records: int
+    met: int
+    cut: int
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """Which record holds which token, and in which field."""
+
+    token: Places
+    record: Places
+    field: Places
+
+    def where(self, chosen: Places) -> _Entries:
+        return _Entries(self.token[chosen], self.record[chosen], self.field[chosen])
+
+
+def find_candidates(comparison: Comparison, bounds: Bounds) -> Candidates:
+    """Return the candidate pairs of a table."""
+    entries, holders = _entries(comparison)
+    count = comparison.table.records
+    held = holders[entries.token]
+    rare = np.flatnonzero((held > 1) & (held <= bounds.holders))
+    common = np.flatnonzero(held > bounds.holders)
+    direct = _rarest(entries.where(rare), held[rare], bounds.tokens)
+    joined, cut = _super_tokens(entries.where(common), held[common], int(holders.size), bounds)
+    token = np.concatenate((direct.token, joined.token))
+    record = np.concatenate((direct.record, joined.record))
+    first, second, met, dropped = _meetings(token, record, count, bounds)
+    return Candidates(first, second, count, met, cut + dropped)
+
+
+def _entries(comparison: Comparison) -> tuple[_Entries, Places]:
+    """Return all tokens of all records, and how many records hold each token."""
+    tokens, records, fields, start = [], [], [], 0
+    for place, (name, comparer) in enumerate(comparison.comparers.items()):
+        ids: dict[object, int] = {}
+        codes = comparison.table.columns[name].codes
+        lists = Ragged.of([list({ids.setdefault(one, len(ids)) for one in of}) for of in comparer.tokens()])
+        has = np.flatnonzero(codes >= 0)
+        found, owner = lists.taken(codes[has])
+        tokens.append(found + start)
+        records.append(has[owner])
+        fields.append(np.full(len(found), place, np.int64))
+        start += len(ids)
+    token = np.concatenate(tokens)
+    return _Entries(token, np.concatenate(records), np.concatenate(fields)), np.bincount(token, minlength=start)
+
+
+def _rarest(entries: _Entries, holders: Places, most: int) -> _Entries:
+    """Return the rarest tokens of each record."""
+    order = np.argsort(entries.record * (int(holders.max(initial=0)) + 1) + holders, kind="stable")
+    record = entries.record[order]
+    within = np.arange(len(record)) - np.searchsorted(record, record)
+    return entries.where(order[within < most])
+
+
+def _super_tokens(entries: _Entries, holders: Places, tokens: int, bounds: Bounds) -> tuple[_Entries, int]:
+    """Join the common tokens of each record, pairwise from different fields; return the rare enough ones.
+
+    Also returns how many common tokens of records became part of none.
+    """
+    few = _rarest(entries, holders, bounds.tokens)
+    lengths = np.bincount(few.record) if len(few.record) else np.empty(0, np.int64)
+    starts = np.cumsum(lengths) - lengths
+    left, right = [], []
+    for shift in range(1, bounds.tokens):
+        at = np.arange(len(few.record) - shift)
+        at = at[at + shift < (starts + lengths)[few.record[at]]] if len(at) else at
+        at = at[few.field[at] != few.field[at + shift]]
+        left.append(at)
+        right.append(at + shift)
+    a = np.concatenate(left) if left else np.empty(0, np.int64)
+    b = np.concatenate(right) if right else a
+    low, high = np.minimum(few.token[a], few.token[b]), np.maximum(few.token[a], few.token[b])
+    _, token, held = np.unique(low * tokens + high, return_inverse=True, return_counts=True)
+    chosen = np.flatnonzero((held[token] > 1) & (held[token] <= bounds.holders))
+    used = np.zeros(len(few.record), np.bool_)
+    used[a[chosen]] = used[b[chosen]] = True
+    joined = _Entries(token[chosen] + tokens, few.record[a[chosen]], few.field[a[chosen]])
+    return _rarest(joined, held[token[chosen]], bounds.tokens), len(entries.record) - int(used.sum())
+
+
+def _meetings(token: Places, record: Places, count: int, bounds: Bounds) -> tuple[Places, Places, int, int]:
+    """Return the pairs of records that share a token, the most informative ones of each record."""
+    order = np.argsort(token * np.int64(count) + record, kind="stable")
+    token, record = token[order], record[order]
+    place = np.arange(len(token)) - np.searchsorted(token, token)  # records with the same token before each
+    held = np.searchsorted(token, token, "right") - np.searchsorted(token, token)
+    information = np.log(count / held)
+    ends = np.cumsum(place)
+    keys, weights = np.empty(0, np.int64), np.empty(0)
+    start, met = 0, 0
+    while start < len(token):
+        stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _AT_ONCE)), start + 1)
+        times = place[start:stop]
+        second = np.repeat(np.arange(start, stop), times)
+        first = second - 1 - (np.arange(len(second)) - np.repeat(np.cumsum(times) - times, times))
+        met += len(second)
+        keys = np.concatenate((keys, record[first] * np.int64(count) + record[second]))
+        weights = np.concatenate((weights, information[second]))
+        keys, which = np.unique(keys, return_inverse=True)
+        weights = np.bincount(which, weights, len(keys)).astype(np.float64)
+        start = stop
+    kept = _most_informative(keys // max(count, 1), keys % max(count, 1), weights, bounds.most)
+    return keys[kept] // max(count, 1), keys[kept] % max(count, 1), met, len(keys) - len(kept)
+
+
+def _most_informative(first: Places, second: Places, weights: Floats, most: int) -> Places:
+    """Return the pairs that are among the `most` best of either of their records."""
+    ends = np.concatenate((first, second))
+    ranks = (weights / max(float(weights.max(initial=0)), 1e-9) * _FINE).astype(np.int64)
+    order = np.argsort(ends * (_FINE + 1) + _FINE - np.concatenate((ranks, ranks)), kind="stable")
+    ends = ends[order]
+    within = np.arange(len(ends)) - np.searchsorted(ends, ends)
+    chosen = np.zeros(len(first), np.bool_)
+    chosen[order[within < most] % max(len(first), 1)] = True
+    return np.flatnonzero(chosen)

@@ -1,0 +1,108 @@
+"""Groups out of pairs with log odds.
+
+Correlation clustering asks for groups in which the members agree with one another on the whole: evidence for and
+against is added up over all pairs of two groups before they are joined (greedy additive edge contraction: Keuper et al.
+2015, "Efficient decomposition of image and mesh graphs by lifted multicuts"). So a vague record that resembles many
+different things joins one of them, and does not join these things with each other.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+import numpy as np
+
+from ndd_search.corpus.communities import connected
+from ndd_search.items.compare import Floats, Places
+from ndd_search.matching.pairs import Pairs
+
+_STRONGEST = 10.0  # log odds of a pair, beyond which more evidence does not count
+_UNKNOWN = -3.0  # log odds of two records that share too little to be candidates
+_WHOLE = 40  # members of a chain of pairs up to which all its pairs are compared
+_NEVER = -1e9
+
+Judge = Callable[[Places, Places], Floats]
+
+
+def correlation(count: int, pairs: Pairs, odds: Floats, judge: Judge) -> Places:
+    """Return of each record the first one of its group; shape (count,).
+
+    pairs: candidates. odds: their log odds above the bar, so that 0 is undecided. judge: returns the same of any pairs.
+    """
+    yes = odds >= 0
+    component = connected(count, pairs.where(yes), np.arange(count))
+    inside = component[pairs.first] == component[pairs.second]
+    first, second, odds = pairs.first[inside], pairs.second[inside], odds[inside]
+    sizes = np.bincount(component, minlength=count)
+    more = _missing_pairs(component, sizes, first * np.int64(count) + second)
+    if len(more):
+        a, b = more // count, more % count
+        first, second, odds = (
+            np.concatenate((first, a)),
+            np.concatenate((second, b)),
+            np.concatenate((odds, judge(a, b))),
+        )
+    odds = np.where(np.isneginf(odds), _NEVER, np.clip(odds, -_STRONGEST, _STRONGEST))
+    leader = component.copy()
+    order = np.argsort(component[first], kind="stable")
+    of = component[first][order]
+    ends = np.flatnonzero(np.diff(of, append=-1)) + 1
+    for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True) if len(of) else []:
+        if sizes[of[start]] > 2:
+            chosen = order[start:end]
+            groups = _contracted(first[chosen].tolist(), second[chosen].tolist(), odds[chosen].tolist())
+            for members in groups:
+                leader[members] = min(members)
+    return leader
+
+
+def _missing_pairs(component: Places, sizes: Places, known: Places) -> Places:
+    """Return the pairs inside components of 3 to _WHOLE members that are not candidates, as first * count + second."""
+    count = len(component)
+    wanted = np.flatnonzero((sizes[component] > 2) & (sizes[component] <= _WHOLE))
+    order = wanted[np.argsort(component[wanted], kind="stable")]
+    of = component[order]
+    parts = []
+    for shift in range(1, _WHOLE):
+        same = np.flatnonzero(of[:-shift] == of[shift:]) if shift < len(of) else np.empty(0, np.int64)
+        a, b = order[same], order[same + shift]
+        parts.append(np.minimum(a, b) * np.int64(count) + np.maximum(a, b))
+    every = np.concatenate(parts)
+    return every[~np.isin(every, known)]
+
+
+def _contracted(first: list[int], second: list[int], odds: list[float]) -> list[list[int]]:
+    """Join the two groups with most evidence for one thing until none is left; return all groups."""
+    members: dict[int, list[int]] = {one: [one] for one in (*first, *second)}
+    between: dict[int, dict[int, tuple[float, int]]] = {one: {} for one in members}  # evidence, pairs compared
+    heap = []
+    for a, b, weight in zip(first, second, odds, strict=True):
+        between[a][b] = between[b][a] = (weight, 1)
+        heap.append((-weight, a, b))
+    heapq.heapify(heap)
+    while heap:
+        weight, a, b = heapq.heappop(heap)
+        if a not in members or b not in members or _total(between, members, a, b) != -weight:
+            continue
+        if weight > 0:
+            break
+        if len(between[a]) < len(between[b]):
+            a, b = b, a
+        members[a] += members.pop(b)
+        gone = between.pop(b)
+        between[a].pop(b, None)
+        for other, (sum_, pairs) in gone.items():
+            if other != a:
+                between[other].pop(b)
+                old = between[a].get(other, (0.0, 0))
+                between[a][other] = between[other][a] = (old[0] + sum_, old[1] + pairs)
+        for other in between[a]:
+            heapq.heappush(heap, (-_total(between, members, a, other), a, other))
+    return list(members.values())
+
+
+def _total(between: dict[int, dict[int, tuple[float, int]]], members: dict[int, list[int]], a: int, b: int) -> float:
+    """Return the evidence that two groups are one thing, over all pairs of their members."""
+    weight, pairs = between[a].get(b, (0.0, 0))
+    return weight + _UNKNOWN * (len(members[a]) * len(members[b]) - pairs)

@@ -1,0 +1,298 @@
+"""The fields of items: where their values are, how they are read, and how near values are graded.
+
+Each field grades a comparison by `edges`: similarities in descending order, where a new grade begins. The first grade
+is agreement. A grade is divided by how common the value is that both records have in common (`rare`), because two
+records with the name "Cathedral" say less than two with the name "Finbarr".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ndd_search.checks import check_names
+from ndd_search.documents import text_of, value_of
+from ndd_search.items import compare
+from ndd_search.items.compare import Comparer, Rareness
+from ndd_search.items.places import checked, place_of
+from ndd_search.items.synonyms import synonyms_of
+from ndd_search.items.values import ABSENT, code_of, date_of, folded, is_absent, number_of, url_of, words_of
+from ndd_search.recipe import Recipe
+from ndd_search.text.markup import strip_markup
+
+COMMON = (0.01, 0.001)  # shares of the records: a value is common, less common, or rare
+
+
+class BadValue(ValueError):
+    """A value that cannot be read: the field counts as missing. args: (sentence,)."""
+
+
+def _positive(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name} must be above 0, got {value}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """Settings of every field.
+
+    source: the field of a record that holds the value, or several; None for the name of the field itself.
+    weight: how often its evidence counts; 2 for a field that is twice as reliable as its kind usually is.
+    veto:   two records that both have a value, and none in common, are never one thing.
+    """
+
+    source: str | tuple[str, ...] | None = None
+    weight: float = 1.0
+    veto: bool = False
+
+    kind: ClassVar[str]
+    edges: ClassVar[tuple[float, ...]]
+    evidence: ClassVar[tuple[float, ...]]  # log odds of each grade before anything is learnt; one more than edges
+    rare: ClassVar[bool] = False  # whether the rareness of values counts
+
+    def __post_init__(self) -> None:
+        if isinstance(self.source, list):
+            object.__setattr__(self, "source", tuple(self.source))
+        check_names("source", *((self.source,) if isinstance(self.source, str) else self.source or ()))
+        _positive("weight", self.weight)
+        if not isinstance(self.veto, bool):
+            raise TypeError(f"veto must be True or False, got {self.veto!r}")
+
+    def paths(self, name: str) -> tuple[str, ...]:
+        """Return the fields of a record that are read. name: of this field in the schema."""
+        return (name,) if self.source is None else (self.source,) if isinstance(self.source, str) else self.source
+
+    def raw(self, record: Any, name: str) -> list[Any]:
+        """Return the values of a record as they are, without empty ones. name: of this field in the schema."""
+        return [value for path in self.paths(name) if not is_absent(value := value_of(record, path))]
+
+    def parse(self, raw: list[Any], name: str) -> Any:
+        """Return what is compared, None if it is missing. Raises BadValue."""
+        if not raw:
+            return None
+        if len(raw) == 1 and isinstance(raw[0], str) and raw[0].strip().casefold() in ABSENT:
+            raise BadValue(f"{name} is {raw[0]!r}")
+        try:
+            return self._parsed(raw)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise BadValue(f"{name}: {error}") from None
+
+    def _parsed(self, raw: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
+        """Return a comparer of distinct values."""
+        raise NotImplementedError
+
+    @property
+    def meets(self) -> float:
+        """The similarity from which two values speak for one thing."""
+        return min(edge for edge, evidence in zip(self.edges, self.evidence, strict=False) if evidence > 0)
+
+    def parts(self, value: Any) -> Iterable[str]:
+        """Return the parts of a value whose rareness counts, if `rare`."""
+        return value  # type: ignore[no-any-return]
+
+
+def _text(raw: list[Any], markup: str) -> str:
+    text = text_of({"value": raw}, ["value"]) or ""
+    return strip_markup(text) if markup == "html" else text
+
+
+def _check_markup(markup: object) -> None:
+    if markup not in ("keep", "html"):
+        raise ValueError(f"markup must be keep or html, got {markup!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name(Field):
+    """A name, a title or a line of an address: a few words, in any order, perhaps abbreviated or misspelt.
+
+    synonyms: "english-abbreviations" (st. is saint or street), "english-nicknames" (bill is william), a mapping such as
+              {"st": ["saint", "street"]}, or a list of these.
+    markup:   "html" strips tags (extra "html").
+    """
+
+    synonyms: str | Mapping[str, Any] | Sequence[Any] | None = None
+    markup: str = "keep"
+
+    kind: ClassVar[str] = "name"
+    edges: ClassVar[tuple[float, ...]] = (0.999, 0.9, 0.75, 0.55, 0.3)
+    evidence: ClassVar[tuple[float, ...]] = (4.0, 3.0, 2.0, 0.5, -2.0, -4.0)
+    rare: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        found = synonyms_of(self.synonyms)
+        if not isinstance(self.synonyms, str | None):
+            object.__setattr__(self, "synonyms", {word: list(readings) for word, readings in found.items()})
+        _check_markup(self.markup)
+
+    def _parsed(self, raw: list[Any]) -> Any:
+        words = words_of(_text(raw, self.markup))
+        if not words:
+            raise ValueError(f"{raw[0]!r} holds no words")
+        return words
+
+    def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
+        return compare.Names(values, synonyms_of(self.synonyms), rareness)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Field):
+    """A longer text, compared by its sketch. recipe: of the sketch, or its id; single words by default."""
+
+    recipe: Recipe | str = "w1-k128-v1"
+
+    kind: ClassVar[str] = "text"
+    edges: ClassVar[tuple[float, ...]] = (0.999, 0.6, 0.35, 0.2, 0.1)
+    evidence: ClassVar[tuple[float, ...]] = (5.0, 4.0, 3.0, 1.5, 0.0, -1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "recipe", Recipe.of(self.recipe).id)
+
+    def _parsed(self, raw: list[Any]) -> Any:
+        text = folded(_text(raw, "keep"))
+        if not words_of(text):
+            raise ValueError(f"{raw[0]!r} holds no words")
+        return text
+
+    def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
+        return compare.Texts(values, Recipe.of(self.recipe))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place(Field):
+    """A place on the globe: a `geo_point` in any form, or two fields: source=("lat", "lon").
+
+    within_km: two records of one thing are usually at most so many kilometres apart.
+    """
+
+    within_km: float = 1.0
+
+    kind: ClassVar[str] = "place"
+    edges: ClassVar[tuple[float, ...]] = (0.8, 0.5, 0.25, 0.09, 0.032)  # 1/4, 1, 3, 10 and 30 times within_km
+    evidence: ClassVar[tuple[float, ...]] = (4.0, 3.0, 1.0, -2.0, -4.0, -7.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _positive("within_km", self.within_km)
+        if isinstance(self.source, tuple) and len(self.source) != 2:
+            raise ValueError(f"source of a place is one field or a latitude and a longitude, got {self.source!r}")
+
+    def _parsed(self, raw: list[Any]) -> Any:
+        if isinstance(self.source, tuple):
+            return checked(*[number_of(value) for value in raw]) if len(raw) == 2 else None
+        return place_of(raw[0])
+
+    def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
+        return compare.Globe(values, self.within_km)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Field):
+    """A number: a price, a size, an elevation.
+
+    tolerance: relative difference that is usual between two records of one thing. within: the same, absolute.
+    """
+
+    tolerance: float = 0.05
+    within: float = 0.0
+
+    kind: ClassVar[str] = "number"
+    edges: ClassVar[tuple[float, ...]] = (0.999, 0.5, 0.25, 0.09)  # equal, 1, 3 and 10 times the tolerance
+    evidence: ClassVar[tuple[float, ...]] = (2.0, 1.0, 0.0, -1.0, -2.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("tolerance", "within"):
+            if getattr(self, name) != 0:
+                _positive(name, getattr(self, name))
+
+    def _parsed(self, raw: list[Any]) -> Any:
+        return number_of(raw[0])
+
+    def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
+        return compare.Numbers(values, self.tolerance, self.within)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Date(Field):
+    """A date, of which day and month may be missing or swapped."""
+
+    kind: ClassVar[str] = "date"
+    edges: ClassVar[tuple[float, ...]] = (0.94, 0.79, 0.55, 0.35, 0.1)
+    evidence: ClassVar[tuple[float, ...]] = (4.0, 3.0, 1.5, 0.0, -1.0, -3.0)
+
+    def _parsed(self, raw: list[Any]) -> Any:
+        return date_of(raw[0])
+
+    def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
+        return compare.Dates(values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Category(Field):
+    """One of a few values, or a set of them: a country, a brand, tags. separator: divides a text into several."""
+
+    separator: str | None = None
+
+    kind: ClassVar[str] = "category"
+    edges: ClassVar[tuple[float, ...]] = (0.999, 0.5, 0.001)
+    evidence: ClassVar[tuple[float, ...]] = (1.5, 0.5, 0.0, -2.0)
+    rare: ClassVar[bool] = True
+
+    def _parsed(self, raw: list[Any]) -> Any:
+        members: Iterable[Any] = raw[0] if isinstance(raw[0], list | tuple | set | frozenset) else raw
+        if self.separator:
+            members = [part for member in members for part in str(member).split(self.separator)]
+        found = frozenset(text for member in members if (text := " ".join(words_of(str(member)))))
+        if not found:
+            raise ValueError(f"{raw[0]!r} holds no words")
+        return found
+
+    def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
+        return compare.Sets(values, rareness)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exact(Field):
+    """A code that is equal or not: a phone number, an ISBN, a tax number. Case, spaces and punctuation do not count."""
+
+    kind: ClassVar[str] = "exact"
+    edges: ClassVar[tuple[float, ...]] = (1e-6,)  # one code in common is enough
+    evidence: ClassVar[tuple[float, ...]] = (6.0, -3.0)
+    rare: ClassVar[bool] = True
+
+    def _parsed(self, raw: list[Any]) -> Any:
+        members = raw[0] if isinstance(raw[0], list | tuple) else raw[:1]
+        return frozenset(code_of(member) for member in members)
+
+    def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
+        return compare.Sets(values, rareness)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Url(Field):
+    """A web address: host and path count."""
+
+    kind: ClassVar[str] = "url"
+    edges: ClassVar[tuple[float, ...]] = (0.999, 0.69, 0.49)
+    evidence: ClassVar[tuple[float, ...]] = (6.0, 2.0, 0.5, -1.0)
+    rare: ClassVar[bool] = True
+
+    def _parsed(self, raw: list[Any]) -> Any:
+        return url_of(raw[0])
+
+    def parts(self, value: Any) -> Iterable[str]:
+        return (value[0],)
+
+    def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
+        return compare.Urls(values, rareness)
+
+
+KINDS: Mapping[str, type[Field]] = {kind.kind: kind for kind in (Name, Text, Place, Number, Date, Category, Exact, Url)}

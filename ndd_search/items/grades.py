@@ -1,0 +1,95 @@
+"""Grades of agreement: what the comparison of two records says field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.items.compare import Comparer, Floats, Places, Rareness
+from ndd_search.items.fields import COMMON, Field
+from ndd_search.items.table import UNKNOWN, Table
+
+MISSING = -1
+_RARITIES = len(COMMON) + 1
+_AT_ONCE = 1 << 18  # pairs compared at a time, which bounds memory
+
+
+@dataclass(frozen=True, eq=False)
+class Graded:
+    """Compared pairs; a column for each field of the schema.
+
+    similarity: 0..1, NaN where either record has no value; float32, shape (n, fields).
+    grades:     see `grade_count`, MISSING where either record has no value; int16, shape (n, fields).
+    """
+
+    similarity: npt.NDArray[np.float32]
+    grades: npt.NDArray[np.int16]
+
+    def __len__(self) -> int:
+        return len(self.grades)
+
+
+def grade_count(field: Field) -> int:
+    """Return how many grades a field has: one more than edges, each divided by rareness if that counts."""
+    return (len(field.edges) + 1) * (_RARITIES if field.rare else 1)
+
+
+def grade_of(field: Field, similarity: Floats, share: Floats) -> Places:
+    """Return the grade of each comparison; 0 is full agreement, common values before rare ones."""
+    steps = len(field.edges) - np.searchsorted(np.array(field.edges[::-1]), similarity, "right")
+    return steps * _RARITIES + np.searchsorted(-np.array(COMMON), -share, "left") if field.rare else steps
+
+
+def default_evidence(field: Field) -> Floats:
+    """Return the log odds of each grade before anything is learnt."""
+    evidence = np.array(field.evidence)
+    if not field.rare:
+        return evidence
+    by_rareness = np.array([-1.5, 0.0, 1.0])
+    return np.where(evidence[:, None] > 0, np.maximum(evidence[:, None] + by_rareness, 0), evidence[:, None]).ravel()
+
+
+class Comparison:
+    """Compares records of a table."""
+
+    def __init__(self, fields: Mapping[str, Field], table: Table, common: Mapping[str, Rareness]) -> None:
+        self.fields, self.table = fields, table
+        self.comparers: dict[str, Comparer] = {
+            name: field.comparer(table.columns[name].values, common.get(name, UNKNOWN))
+            for name, field in fields.items()
+        }
+
+    def graded(self, first: Places, second: Places) -> Graded:
+        """Compare pairs of records, given by their places."""
+        similarity = np.full((len(first), len(self.fields)), np.nan, np.float32)
+        grades = np.full((len(first), len(self.fields)), MISSING, np.int16)
+        for start in range(0, len(first), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            for place, (name, field) in enumerate(self.fields.items()):
+                codes = self.table.columns[name].codes
+                a, b = codes[first[some]], codes[second[some]]
+                both = np.flatnonzero((a >= 0) & (b >= 0))
+                if len(both):
+                    alike, share = self._distinct(name, a[both], b[both])
+                    similarity[start + both, place] = alike
+                    grades[start + both, place] = grade_of(field, alike, share)
+        return Graded(similarity, grades)
+
+    def _distinct(self, name: str, a: Places, b: Places) -> tuple[Floats, Floats]:
+        """Compare pairs of values, each of them once."""
+        count = len(self.table.columns[name].values)
+        keys, which = np.unique(np.minimum(a, b) * count + np.maximum(a, b), return_inverse=True)
+        found = self.comparers[name].compare(keys // count, keys % count)
+        similarity = np.where(keys // count == keys % count, 1.0, np.minimum(found.similarity, 1.0))
+        return similarity[which], found.share[which]
+
+
+def patterns(grades: npt.NDArray[np.int16]) -> tuple[npt.NDArray[np.int16], Places]:
+    """Return the distinct rows of grades, and how many pairs have each."""
+    rows = np.ascontiguousarray(grades)
+    packed = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    _, at, counts = np.unique(packed, return_index=True, return_counts=True)
+    return grades[at], counts

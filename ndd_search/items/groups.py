@@ -1,0 +1,174 @@
+"""The groups of a collection of records, and one merged record for each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ndd_search.checks import check_one_of
+from ndd_search.corpus.communities import communities, connected
+from ndd_search.corpus.outputs import write
+from ndd_search.corpus.sources import Document, Pieces, Sayings, id_of
+from ndd_search.items.candidates import Bounds, Candidates, find_candidates
+from ndd_search.items.clusters import correlation
+from ndd_search.items.compare import Floats, Places
+from ndd_search.items.grades import Comparison
+from ndd_search.items.merging import Rules, merge_group
+from ndd_search.items.model import probabilities
+from ndd_search.items.table import Table, read_table
+from ndd_search.matching.groups import choose_leaders
+from ndd_search.matching.pairs import Pairs
+
+if TYPE_CHECKING:
+    from ndd_search.items.schema import Items
+
+log = logging.getLogger("ndd_search")
+
+Method = Literal["correlation", "leaders", "connected", "communities"]
+METHODS = ("correlation", "leaders", "connected", "communities")
+_AT_ONCE = 1 << 18
+_MARGIN = 7.0  # log odds below the bar, down to which a pair is kept: it speaks against joining groups
+
+
+@dataclass(frozen=True, eq=False)
+class ItemGroups:
+    """The groups of a collection: every record is in one, most are alone in theirs.
+
+    records, ids: of the collection.
+    leader:       of each record the place of the first one in its group; int64, shape (n,).
+    pairs:        the candidate pairs that count as one thing, with their probability.
+    candidates:   the pairs that were compared, and what was left out.
+    bad:          how many values of each field could not be read; they count as missing.
+    """
+
+    schema: Items
+    records: Sequence[Document]
+    ids: Sequence[str]
+    leader: Places
+    pairs: Pairs
+    candidates: Candidates
+    table: Table
+
+    def __len__(self) -> int:
+        """How many groups there are, those of one record included."""
+        return len(self.members)
+
+    def __repr__(self) -> str:
+        return f"ItemGroups({len(self):,} of {len(self.records):,} records)"
+
+    @property
+    def bad(self) -> dict[str, int]:
+        """How many values of each field could not be read; they count as missing."""
+        return self.table.bad
+
+    @cached_property
+    def members(self) -> dict[int, list[int]]:
+        """Of each group the places of its records, by the place of the first."""
+        found: dict[int, list[int]] = {}
+        for place, leader in enumerate(self.leader.tolist()):
+            found.setdefault(leader, []).append(place)
+        return found
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield for each record its id, the id of the first record of its group, and the size of the group."""
+        for place, leader in enumerate(self.leader.tolist()):
+            yield {"record": self.ids[place], "group": self.ids[leader], "size": len(self.members[leader])}
+
+    def write(self, path: str | Path) -> int:
+        """Write `rows` as .parquet, .jsonl or .csv. Returns how many."""
+        return write(path, self.rows())
+
+    def merged_records(self, rules: Rules | None = None) -> Iterator[dict[str, Any]]:
+        """Yield one record for each group: see ndd_search.items.merging."""
+        for members in self.members.values():
+            yield merge_group(
+                self.schema.fields, [self.records[i] for i in members], [self.ids[i] for i in members], rules or {}
+            )
+
+    def merged(self, path: str | Path, rules: Rules | None = None) -> int:
+        """Write `merged_records` as .jsonl, also with .gz, or .parquet. Returns how many."""
+        return write(path, self.merged_records(rules))
+
+    def report(self, path: str | Path) -> None:
+        """Write a report as one HTML file: see ndd_search.items.report."""
+        from ndd_search.items.report import report_of
+
+        Path(path).write_text(report_of(self), encoding="utf-8")
+
+
+def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str | None, bounds: Bounds) -> ItemGroups:
+    """Find the records of a collection that are one thing.
+
+    method: "correlation": groups whose members agree with one another on the whole (see ndd_search.items.clusters).
+            "leaders": each record is one thing with the first of its group. "connected": a chain of pairs joins them.
+            "communities": the parts of chains with many pairs inside; needs networkx.
+    A record without an id in the field `id`, or with the id of an earlier one, is reported and left out.
+    """
+    check_one_of("method", method, METHODS)
+    records, ids = read_records(sources, id)
+    table = read_table(schema.fields, records)
+    for name, count in table.bad.items():
+        log.warning(
+            "%d values of %s could not be read and count as missing: %s", count, name, table.columns[name].examples[0]
+        )
+    comparison = schema.comparison(table)
+    candidates = find_candidates(comparison, bounds)
+    pairs, odds = _judged(schema, comparison, candidates)
+    yes = odds >= 0
+    found = pairs.where(yes)
+    alone = np.arange(len(records))
+    if method == "correlation":
+        leader = correlation(
+            len(records), pairs, odds, lambda a, b: schema.log_odds(comparison.graded(a, b)) - schema.bar
+        )
+    elif method == "leaders":
+        leader = choose_leaders(len(records), found)[0]
+    else:
+        leader = (connected if method == "connected" else communities)(len(records), found, alone)
+    return ItemGroups(schema, records, ids, leader, found, candidates, table)
+
+
+def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tuple[Pairs, Floats]:
+    """Return the candidates with their probability, and their log odds above the bar; clear negatives are left out.
+
+    Vetoes are kept: they hold for whole groups.
+    """
+    firsts, seconds, odds = [], [], []
+    for start in range(0, len(candidates), _AT_ONCE):
+        first, second = candidates.first[start : start + _AT_ONCE], candidates.second[start : start + _AT_ONCE]
+        above = schema.log_odds(comparison.graded(first, second)) - schema.bar
+        kept = (above >= -_MARGIN) | np.isneginf(above)
+        firsts.append(first[kept])
+        seconds.append(second[kept])
+        odds.append(above[kept])
+    above = np.concatenate(odds) if odds else np.empty(0)
+    first = np.concatenate(firsts) if firsts else np.empty(0, np.int64)
+    second = np.concatenate(seconds) if seconds else np.empty(0, np.int64)
+    return Pairs(first, second, probabilities(above + schema.bar)), above
+
+
+def read_records(sources: Sequence[Any], id: str | None = None) -> tuple[list[Document], list[str]]:
+    """Return the records of the sources with an id of their own."""
+    records: list[Document] = []
+    seen: dict[str, None] = {}
+    place = 0
+    report = Sayings(log.warning, "the collection")
+    for _, batch in Pieces.of(sources).read(log.warning):
+        for document in batch:
+            name = id_of(document, id, place)
+            place += 1
+            if name is None:
+                report(f"record {place} is left out, it has no value in {id!r}, the field of ids")
+            elif name in seen:
+                report(f"record {place} is left out, an earlier record has its id, {name!r}")
+            else:
+                seen[name] = None
+                records.append(document)
+    report.end()
+    return records, list(seen)

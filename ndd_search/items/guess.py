@@ -1,0 +1,96 @@
+"""Guesses the kinds of fields from the values of records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from statistics import median
+from typing import Any
+
+from ndd_search.documents import value_of
+from ndd_search.errors import InvalidDocument
+from ndd_search.items.fields import Category, Date, Exact, Field, Name, Number, Place, Text, Url
+from ndd_search.items.places import place_of
+from ndd_search.items.values import date_of, is_absent, number_of, url_of, words_of
+
+_LOOKED_AT = 10_000  # records
+_MOST = 0.9  # share of values that have to fit a kind
+_LATITUDE = re.compile("(.*?)(latitude|lat)", re.IGNORECASE)
+_DATE = re.compile("date|birth|born|died|dob|year|published|opened|created|^day$", re.IGNORECASE)
+_CODE = re.compile(
+    r"(?:^|[\W_])(?:(?:tele|mobile)?phone|fax|isbn|issn|ean|gtin|upc|sku|iban|vat|doi|orcid|e?mail)", re.I
+)
+_IDS = ("id", "_id", "uuid", "guid")
+
+
+def guess_fields(records: Iterable[Any]) -> dict[str, Field]:
+    """Return a field for each that the first records have; ids and fields with a single value are left out.
+
+    Raises InvalidDocument if nothing is left.
+    """
+    looked_at = list(islice(records, _LOOKED_AT))
+    names = list(dict.fromkeys(name for record in looked_at if isinstance(record, Mapping) for name in record))
+    fields: dict[str, Field] = {}
+    for name in names:
+        longitude = _longitude(name, names)
+        if longitude:
+            fields[_free(_LATITUDE.fullmatch(name)[1].strip("_- ") or "place", names)] = Place(source=(name, longitude))  # type: ignore[index]
+        if name in _IDS or longitude or any(_longitude(other, names) == name for other in names):
+            continue
+        values = [value for record in looked_at if not is_absent(value := value_of(record, name))]
+        if field := _kind(name, values):
+            fields[name] = field
+    if not fields:
+        what = "none of their fields has values that can be compared"
+        raise InvalidDocument(
+            f"{len(looked_at):,} records", what, "give mappings, or name the fields: Items(name=Name())"
+        )
+    return fields
+
+
+def _free(name: str, taken: list[str]) -> str:
+    return name if name not in taken else f"{name}_place"
+
+
+def _longitude(name: str, names: list[str]) -> str | None:
+    """Return the field with the longitude that belongs to a latitude, None for a field that holds no latitude."""
+    if not (found := _LATITUDE.fullmatch(name)):
+        return None
+    endings = ("lon", "lng", "long", "longitude")
+    return next((other for other in names if other.lower() in [found[1].lower() + end for end in endings]), None)
+
+
+def _kind(name: str, values: list[Any]) -> Field | None:
+    """Return the field that fits the values of a field, None if they all are equal or absent."""
+    distinct = len({str(value) for value in values})
+    sample = values[:1000]
+    if distinct < 2:
+        return None
+    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in sample)
+    tests: tuple[tuple[type[Field], bool], ...] = (
+        (Url, _fits(sample, url_of)),
+        (Date, bool(_DATE.search(name)) and _fits(sample, date_of)),
+        (Exact, bool(_CODE.search(name))),
+        (Number, numeric),
+        (Place, _fits(sample, place_of) and not _fits(sample, number_of) and not all(map(_is_word, sample))),
+        (Category, any(isinstance(value, list | tuple) for value in sample)),
+        (Text, median(len(words_of(str(value))) for value in sample) > 12),
+        (Category, len(values) >= 50 * distinct or (distinct <= 20 and len(values) >= 5 * distinct)),
+    )
+    return next((kind() for kind, fits in tests if fits), Name())
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value.isalnum()
+
+
+def _fits(values: list[Any], parse: Any) -> bool:
+    fitting = 0
+    for value in values:
+        try:
+            parse(value)
+        except (ValueError, TypeError, OverflowError):
+            continue
+        fitting += 1
+    return fitting >= _MOST * len(values) > 0

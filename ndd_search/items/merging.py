@@ -1,0 +1,169 @@
+"""One merged record for a group of records. Every value comes from one of them: none is invented.
+
+A rule says which value of a field is kept; see RULES. Without one, the rule is that of the field's kind. Fields that
+the schema does not name are merged by "frequent". Ties go to the longest value, then to the record that comes first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, isnan
+from typing import Any
+
+import numpy as np
+
+from ndd_search.documents import value_of
+from ndd_search.items.fields import BadValue, Field, Place
+from ndd_search.items.places import kilometres
+from ndd_search.items.values import is_absent
+from ndd_search.matching.guards import seconds_since_1970
+
+Rules = Mapping[str, str]
+
+RULES = (
+    "frequent: the value of most records",
+    "longest: the longest text",
+    "first: that of the first record that has one",
+    "central: the place or number with the smallest sum of distances to the others",
+    "union: a list of all values",
+    "newest:FIELD, oldest:FIELD: that of the record with the latest, or earliest, time in FIELD",
+    "preferred:FIELD=a,b: that of the first record whose FIELD is a, else b, else any",
+)
+_OF_KIND = {"text": "longest", "place": "central", "number": "frequent"}
+_ABOUT = "ndd"
+
+
+class _Held:
+    """A value of one record: `raw` as it is there, by path, and `read` as it is compared."""
+
+    def __init__(self, place: int, raw: dict[str, Any], read: Any) -> None:
+        self.place, self.raw, self.read = place, raw, read
+
+    @property
+    def length(self) -> int:
+        return sum(len(str(value)) for value in self.raw.values())
+
+
+def merge_group(
+    fields: Mapping[str, Field], records: Sequence[Any], ids: Sequence[str], rules: Rules
+) -> dict[str, Any]:
+    """Return the merged record of a group, with its origin under "ndd".
+
+    ndd.members: the ids of all records. ndd.from: of each field the id of the record whose value was kept.
+    ndd.conflicts: of each field on which records disagree, the ids by value.
+    """
+    for name, rule in rules.items():
+        check_rule(name, rule)
+    merged: dict[str, Any] = {}
+    origin: dict[str, Any] = {}
+    conflicts: dict[str, dict[str, list[str]]] = {}
+    for name, paths, field in _fields(fields, records):
+        held = _held(name, paths, field, records)
+        if not held:
+            continue
+        rule = rules.get(name, _OF_KIND.get(field.kind, "frequent") if field else "frequent")
+        if rule == "union":
+            merged |= {path: _union(held, path) for path in paths}
+            origin[name] = [ids[one.place] for one in held]
+        else:
+            chosen = _chosen(rule, field, held, records)
+            merged |= chosen.raw
+            origin[name] = ids[chosen.place]
+        if len({repr(one.read) for one in held}) > 1:
+            by_value: dict[str, list[str]] = {}
+            for one in held:
+                by_value.setdefault(", ".join(map(str, one.raw.values())), []).append(ids[one.place])
+            conflicts[name] = by_value
+    return {**merged, _ABOUT: {"members": list(ids), "from": origin, "conflicts": conflicts}}
+
+
+def check_rule(name: str, rule: str) -> None:
+    """Raise ValueError for a rule that does not exist."""
+    head, colon, rest = rule.partition(":")
+    plain = head in ("frequent", "longest", "first", "central", "union") and not colon
+    if not (plain or (head in ("newest", "oldest") and rest) or (head == "preferred" and "=" in rest)):
+        raise ValueError(f"{name}: {rule!r} is no rule; rules are {'; '.join(RULES)}")
+
+
+def _fields(fields: Mapping[str, Field], records: Sequence[Any]) -> list[tuple[str, tuple[str, ...], Field | None]]:
+    """Return (name, paths, field) of the schema's fields, then of all other fields of the records."""
+    known = [(name, field.paths(name), field) for name, field in fields.items()]
+    read = {path.partition(".")[0] for _, paths, _ in known for path in paths} | {
+        path for _, paths, _ in known for path in paths
+    }
+    others = dict.fromkeys(name for record in records if isinstance(record, Mapping) for name in record)
+    return [*known, *((name, (name,), None) for name in others if name not in read and name != _ABOUT)]
+
+
+def _held(name: str, paths: tuple[str, ...], field: Field | None, records: Sequence[Any]) -> list[_Held]:
+    """Return the values of the records that have one; one that cannot be read is kept only if no other can."""
+    good: list[_Held] = []
+    bad: list[_Held] = []
+    for place, record in enumerate(records):
+        raw = {path: value for path in paths if not is_absent(value := value_of(record, path))}
+        if not raw:
+            continue
+        try:
+            read = field.parse(list(raw.values()), name) if field else _canonical(raw[name])
+        except BadValue:
+            read = None
+        (bad if read is None else good).append(_Held(place, raw, _canonical(raw) if read is None else read))
+    return good or bad
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _union(held: Sequence[_Held], path: str) -> list[Any]:
+    found: dict[str, Any] = {}
+    for one in held:
+        value = one.raw.get(path)
+        for member in value if isinstance(value, list | tuple) else [value]:
+            found.setdefault(_canonical(member), member)
+    return list(found.values())
+
+
+def _chosen(rule: str, field: Field | None, held: Sequence[_Held], records: Sequence[Any]) -> _Held:
+    """Return the value that a rule keeps."""
+    head, _, rest = rule.partition(":")
+    counts = Counter(repr(one.read) for one in held)
+    keys: dict[str, Callable[[_Held], float]] = {
+        "frequent": lambda one: -counts[repr(one.read)],
+        "longest": lambda one: -one.length,
+        "first": lambda one: one.place,
+    }
+    if head == "central":
+        far = _distances(field, held)
+        keys["central"] = lambda one: far[held.index(one)]
+    elif head in ("newest", "oldest"):
+        sign = -1 if head == "newest" else 1
+        keys[head] = lambda one: _last_if_nan(sign * seconds_since_1970(value_of(records[one.place], rest)))
+    elif head == "preferred":
+        path, _, wanted = rest.partition("=")
+        order = wanted.split(",")
+        keys[head] = lambda one: _place_in(order, str(value_of(records[one.place], path)))
+    return min(held, key=lambda one: (keys[head](one), -counts[repr(one.read)], -one.length, one.place))
+
+
+def _distances(field: Field | None, held: Sequence[_Held]) -> list[float]:
+    """Return of each value the sum of its distances to the others. Their geometric median is robust to outliers."""
+    try:
+        values = np.array([one.read for one in held], np.float64)
+    except (TypeError, ValueError):
+        return [0.0] * len(held)
+    if isinstance(field, Place) and values.ndim == 2:
+        return [
+            float(kilometres(np.repeat(values[i : i + 1], len(values), 0), values).sum()) for i in range(len(values))
+        ]
+    return np.abs(values[:, None] - values[None]).sum(axis=1).tolist() if values.ndim == 1 else [0.0] * len(held)
+
+
+def _last_if_nan(value: float) -> float:
+    return inf if isnan(value) else value
+
+
+def _place_in(order: Sequence[str], value: str) -> int:
+    return order.index(value) if value in order else len(order)

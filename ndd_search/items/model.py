@@ -1,0 +1,103 @@
+"""From grades of agreement to the probability that two records are one thing.
+
+The model is that of Fellegi and Sunter (1969, "A theory for record linkage"): the grade of each field is more likely
+among records of one thing (m) than among others (u), and log(m / u) is its evidence. Fields are not independent among
+records of different things: two airports of one city agree in city, country and, nearly, in place. So u is a mixture of
+several kinds of pairs (a latent class model), within each of which fields are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.items.compare import Floats
+from ndd_search.items.fields import Field
+from ndd_search.items.grades import default_evidence, grade_count
+
+Grades = npt.NDArray[np.int16]
+
+PRIOR = -3.0  # log odds of a candidate pair before anything is learnt
+
+
+@dataclass(frozen=True)
+class Odds:
+    """What is known about the grades of pairs.
+
+    prior:  share of candidate pairs that are one thing, in 0..1.
+    shares: of each kind of other pairs; they sum to 1.
+    m:      of each field the probability of each grade among pairs of one thing.
+    u:      of each kind of other pairs and each field, the same.
+    """
+
+    prior: float
+    shares: tuple[float, ...]
+    m: tuple[tuple[float, ...], ...]
+    u: tuple[tuple[tuple[float, ...], ...], ...]
+
+
+def default_odds(fields: Sequence[Field]) -> Odds:
+    """Return what is assumed before anything is learnt: the evidence of each kind of field."""
+    m, u = [], []
+    for field in fields:
+        evidence = np.clip(default_evidence(field), -9, 9)
+        other = 1 / (1 + np.exp(evidence))
+        m.append(tuple((np.exp(evidence) * other).tolist()))
+        u.append(tuple(other.tolist()))
+    return Odds(1 / (1 + np.exp(-PRIOR)), (1.0,), tuple(m), (tuple(u),))
+
+
+class Model:
+    """Log odds of pairs."""
+
+    def __init__(self, fields: Sequence[Field], odds: Odds) -> None:
+        self._fields = list(fields)
+        weights = [field.weight for field in self._fields]
+        self._prior = np.log(odds.prior) - np.log1p(-odds.prior)
+        self._shares = np.log(np.maximum(np.array(odds.shares), 1e-12))
+        # Of each field and kind of other pairs: log(u / m) of each grade, and 0 at the end, for a missing value.
+        self._against = [
+            np.array([_against(field, odds.m[f], kind[f]) for kind in odds.u]) * weight
+            for f, (field, weight) in enumerate(zip(self._fields, weights, strict=True))
+        ]
+
+    def log_odds(self, grades: Grades, *, without: int | None = None, vetoes: bool = True) -> Floats:
+        """Return the log odds that pairs are one thing; shape (n,).
+
+        without: a field that is left out, as if its value was missing. vetoes: give -inf where a veto holds.
+        """
+        against = np.repeat(self._shares[:, None], len(grades), axis=1)
+        for f, table in enumerate(self._against):
+            if f != without:
+                against += table[:, grades[:, f]]
+        most = against.max(axis=0)
+        odds: Floats = self._prior - most - np.log(np.exp(against - most).sum(axis=0))
+        for f, field in enumerate(self._fields):
+            if vetoes and field.veto and f != without:
+                odds[self.is_vetoed(grades[:, f], f)] = -np.inf
+        return odds
+
+    def is_vetoed(self, grades: npt.NDArray[np.int16], place: int) -> npt.NDArray[np.bool_]:
+        """Return which grades of a field are its lowest one. place: of the field."""
+        field = self._fields[place]
+        lowest: npt.NDArray[np.bool_] = grades >= grade_count(field) - grade_count(field) // (len(field.edges) + 1)
+        return lowest
+
+
+def _against(field: Field, m: Sequence[float], u: Sequence[float]) -> Floats:
+    """Return log(u / m) of each grade: never above 0 for full agreement, never below 0 for the lowest grade."""
+    ratio = np.log(np.array(u)) - np.log(np.array(m))
+    each = grade_count(field) // (len(field.edges) + 1)
+    ratio[:each] = np.minimum(ratio[:each], 0)
+    ratio[-each:] = np.maximum(ratio[-each:], 0)
+    return np.concatenate((ratio, [0.0]))
+
+
+def probabilities(log_odds: Floats) -> Floats:
+    """Return log odds as probabilities in 0..1."""
+    found: Floats = 1 / (1 + np.exp(-np.clip(log_odds, -700, 700)))
+    found[np.isneginf(log_odds)] = 0.0
+    return found

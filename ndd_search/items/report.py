@@ -1,0 +1,88 @@
+"""A report about a schema that was learnt, as one HTML file."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ndd_search.items.fields import Field
+from ndd_search.items.grades import grade_count
+from ndd_search.items.model import probabilities
+from ndd_search.reports.html import document, html_table
+from ndd_search.reports.plots import histogram
+from ndd_search.reports.tables import markdown
+
+if TYPE_CHECKING:
+    from ndd_search.items.groups import ItemGroups
+
+_SHOWN = 10  # pairs near the bar
+
+
+def report_of(groups: ItemGroups) -> str:
+    """Return the report: evidence of each grade of each field, probabilities of pairs, and pairs near the bar."""
+    schema, table = groups.schema, groups.table
+    comparison = schema.comparison(table)
+    candidates = groups.candidates
+    chosen = np.linspace(0, max(len(candidates) - 1, 0), min(len(candidates), 50_000)).astype(np.int64)
+    first, second = candidates.first[chosen], candidates.second[chosen]
+    odds = schema.log_odds(comparison.graded(first, second))
+    probability = probabilities(odds)
+    facts = [
+        ("records", f"{len(groups.records):,}"),
+        ("different things", f"{len(groups):,}"),
+        ("candidate pairs compared", f"{len(candidates):,}"),
+        ("pairs that are one thing", f"{len(groups.pairs):,}"),
+        *((f"values of {name} that could not be read", f"{count:,}") for name, count in groups.bad.items()),
+    ]
+    nearest = np.argsort(np.abs(odds - schema.bar), kind="stable")[:_SHOWN]
+    pairs = [_pair(groups, int(first[i]), int(second[i])) for i in nearest.tolist()]
+    parts = [
+        html_table(markdown(("", "count"), facts)),
+        "<h2>Evidence</h2><p>Log odds that a grade of agreement adds, at the average of the other pairs.</p>",
+        html_table(markdown(("grade", "evidence", "one thing", "others"), _evidence(groups))),
+        "<h2>Probabilities</h2>",
+        histogram("Candidate pairs", "probability", {"all": probability}, schema.min_probability),
+        f"<h2>Pairs nearest to the bar at {schema.min_probability:g}</h2>",
+        *pairs,
+    ]
+    return document(f"Items {schema.id}", "".join(parts))
+
+
+def _evidence(groups: ItemGroups) -> list[tuple[str, str, str, str]]:
+    """Return (grade, evidence, share among pairs of one thing, share among others) of each grade that has pairs."""
+    learnt = groups.schema.learnt
+    if learnt is None:
+        return []
+    rows = []
+    for f, (name, field) in enumerate(groups.schema.fields.items()):
+        same = np.array(learnt.odds.m[f])
+        other = np.array([kind[f] for kind in learnt.odds.u]).T @ np.array(learnt.odds.shares)
+        for grade in np.flatnonzero((same > 0.001) | (other > 0.001)).tolist():
+            evidence = np.log(same[grade] / other[grade])
+            label = f"{name}: {grade_label(field, grade)}"
+            rows.append((label, f"{evidence:+.1f}", f"{same[grade]:.3f}", f"{other[grade]:.3f}"))
+    return rows
+
+
+def grade_label(field: Field, grade: int) -> str:
+    """Return what a grade means, in words."""
+    each = grade_count(field) // (len(field.edges) + 1)
+    step, rarity = divmod(grade, each)
+    label = f"at least {field.edges[step]:g} alike" if step < len(field.edges) else f"below {field.edges[-1]:g}"
+    return (
+        f"{label}, {('common', 'less common', 'rare')[rarity]} value" if each > 1 and step < len(field.edges) else label
+    )
+
+
+def _pair(groups: ItemGroups, first: int, second: int) -> str:
+    a, b = groups.records[first], groups.records[second]
+    compared = groups.schema.similarity(a, b)
+    ids = f"{escape(groups.ids[first])} and {escape(groups.ids[second])}"
+    sides = "".join(
+        "<p>" + "<br>".join(f"{escape(str(name))}: {escape(str(value))}" for name, value in record.items()) + "</p>"
+        for record in (a, b)
+    )
+    why = "<br>".join(escape(line) for line in compared.explain().splitlines())
+    return f'<div class="pair"><b>{ids}: probability {compared.probability:.2f}</b>{sides}<b>{why}</b></div>'

@@ -1,0 +1,337 @@
+"""A schema of items: the fields of records, what was learnt about them, and which records are one thing.
+
+places = Items(name=Name(), location=Place(source=("lat", "lon")))
+places = Items.learn(records, places)
+print(places.similarity(a, b).explain())
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import fields as settings_of
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ndd_search.checks import check_share
+from ndd_search.errors import InvalidSettings
+from ndd_search.items.candidates import Bounds, Candidates, find_candidates
+from ndd_search.items.compare import Floats, Rareness
+from ndd_search.items.fields import KINDS, Field
+from ndd_search.items.grades import Comparison, Graded
+from ndd_search.items.guess import guess_fields
+from ndd_search.items.learning import learn_odds
+from ndd_search.items.model import Model, Odds, default_odds, probabilities
+from ndd_search.items.similarity import Similarity, explained
+from ndd_search.items.table import Table, read_table
+from ndd_search.settings_file import parse_file, replace_file, to_toml
+
+if TYPE_CHECKING:
+    from ndd_search.items.groups import ItemGroups, Method
+    from ndd_search.items.page import ItemPage
+
+VERSION = 1
+COUNTED = 1_000  # records that are enough to know which values are common
+SAMPLE = 100_000  # candidate pairs that are compared to learn
+_SEED = 1
+_NEAR = 1e-9
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What was learnt from a collection.
+
+    odds:    of the grades of each field, in the order of the schema's fields.
+    common:  how many records hold the most common values, by field.
+    records: how many records it was learnt from. pairs: how many candidate pairs.
+    """
+
+    odds: Odds
+    common: Mapping[str, Rareness]
+    records: int
+    pairs: int
+
+
+@dataclass(frozen=True, init=False)
+class Items:
+    """The fields of records of one kind, and how they are compared. Immutable; `id` names its content.
+
+    fields: each field by name, a Name, Text, Place, Number, Date, Category, Exact or Url. The name is also the field of
+            the record that is read, unless the field has a `source`.
+    needs:  combinations of fields, of which one at least has to meet; [("name", "summary"), ("name", "location")] says
+            that a name alone is not enough. Fields meet where their similarity speaks for one thing (`Field.meets`).
+    min_probability: from which two records count as one thing, above 0 and below 1.
+    learnt: see `learn`; None for the assumptions that come with each kind of field.
+    """
+
+    fields: Mapping[str, Field]
+    needs: tuple[tuple[str, ...], ...]
+    min_probability: float
+    learnt: Learnt | None
+
+    def __init__(
+        self,
+        *,
+        needs: Sequence[Sequence[str]] = (),
+        min_probability: float = 0.5,
+        learnt: Learnt | None = None,
+        **fields: Field,
+    ) -> None:
+        if not fields:
+            raise ValueError("items have no fields: name at least one, for example Items(name=Name())")
+        for name, field in fields.items():
+            if not isinstance(field, Field):
+                raise TypeError(f"{name} must be a field such as Name(), got {field!r}")
+        if isinstance(needs, str) or any(isinstance(each, str) for each in needs):
+            raise TypeError(f'needs must list combinations of fields, such as [("name", "summary")], got {needs!r}')
+        combinations = tuple(tuple(each) for each in needs)
+        for name in (one for each in combinations for one in each):
+            if name not in fields:
+                raise ValueError(f"needs names {name!r}; the fields are {', '.join(fields)}")
+        if any(not each for each in combinations):
+            raise ValueError("needs holds an empty combination: name the fields that have to meet")
+        check_share("min_probability", min_probability)
+        if not 0 < min_probability < 1:
+            raise ValueError(f"min_probability must be above 0 and below 1, got {min_probability}")
+        values = {"fields": fields, "needs": combinations, "min_probability": min_probability, "learnt": learnt}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{name}={type(field).__name__}()" for name, field in self.fields.items())
+        about = f"learnt from {self.learnt.records:,} records" if self.learnt else "nothing learnt"
+        return f"Items({kinds}; {about}; {self.id})"
+
+    @cached_property
+    def id(self) -> str:
+        """A short name that is equal for equal schemas only."""
+        content = json.dumps(self.as_dict(), sort_keys=True).encode()
+        return f"items-{blake2b(content, digest_size=5).hexdigest()}"
+
+    def _with(self, **changes: Any) -> Items:
+        parts = {"needs": self.needs, "min_probability": self.min_probability, "learnt": self.learnt, **changes}
+        return _items(self.fields, **parts)
+
+    @classmethod
+    def guess(cls, records: Iterable[Any]) -> Items:
+        """Return a schema whose kinds of fields are guessed from the values of the first records."""
+        return _items(guess_fields(records))
+
+    @classmethod
+    def learn(
+        cls,
+        records: Iterable[Any],
+        schema: Items | None = None,
+        *,
+        labels: Iterable[tuple[Any, Any, bool]] = (),
+        bounds: Bounds | None = None,
+    ) -> Items:
+        """Return a schema with evidence that fits a collection.
+
+        records: of the collection; a few thousand are better than a few hundred.
+        schema:  the fields; None to guess them.
+        labels:  pairs of records that are known to be one thing (True) or not (False). Without any, the evidence is
+                 learnt from the candidate pairs alone. With both kinds of answers, min_probability is chosen, too.
+        """
+        held = list(records)
+        schema = cls.guess(held) if schema is None else schema
+        table = read_table(schema.fields, held)
+        common = table.rareness(schema.fields)
+        comparison = Comparison(schema.fields, table, common)
+        found = find_candidates(comparison, bounds or Bounds())
+        chosen = np.arange(len(found))
+        if len(found) > SAMPLE:
+            chosen = np.sort(np.random.default_rng(_SEED).choice(len(found), SAMPLE, replace=False))
+        graded = comparison.graded(found.first[chosen], found.second[chosen])
+        answers = list(labels)
+        same = [bool(label) for *_, label in answers]
+        counted = schema._with(learnt=Learnt(default_odds(schema._kinds), common, 0, 0))
+        labelled = counted._compared((a, b) for a, b, _ in answers)
+        odds = learn_odds(schema._kinds, graded, labelled, same)
+        learnt = schema._with(learnt=Learnt(odds, common, table.records, len(found)))
+        return learnt._with(min_probability=learnt._best_bar(labelled, same))
+
+    @property
+    def _kinds(self) -> list[Field]:
+        return list(self.fields.values())
+
+    def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> Graded:
+        table = read_table(self.fields, (record for pair in pairs for record in pair))
+        places = np.arange(0, table.records, 2)
+        return Comparison(self.fields, table, self.learnt.common if self.learnt else {}).graded(places, places + 1)
+
+    def _best_bar(self, labelled: Graded, labels: Sequence[bool]) -> float:
+        """Return the min_probability with most right answers (F1) that is nearest to the present one."""
+        same = np.array(labels, np.bool_)
+        if same.all() or not same.any():
+            return self.min_probability
+        probability = probabilities(self.log_odds(labelled))
+        tried = np.unique(np.concatenate((probability, [self.min_probability])))
+        tried = np.concatenate((tried, (tried[:-1] + tried[1:]) / 2))
+        tried = tried[(tried > _NEAR) & (tried < 1 - _NEAR)]
+        yes = probability[None] >= tried[:, None]
+        f1 = 2 * (yes & same).sum(axis=1) / (yes.sum(axis=1) + same.sum())
+        best = tried[f1 >= f1.max() - _NEAR]
+        return float(best[np.argmin(np.abs(best - self.min_probability))])
+
+    def comparison(self, table: Table) -> Comparison:
+        """Return what compares the records of a table.
+
+        Common values are counted in the table itself if it has at least COUNTED records, else they are those learnt.
+        """
+        if table.records >= COUNTED:
+            return Comparison(self.fields, table, table.rareness(self.fields))
+        return Comparison(self.fields, table, self.learnt.common if self.learnt else {})
+
+    @cached_property
+    def model(self) -> Model:
+        """The log odds of grades."""
+        return Model(self._kinds, self.learnt.odds if self.learnt else default_odds(self._kinds))
+
+    @property
+    def bar(self) -> float:
+        """min_probability as log odds."""
+        return float(np.log(self.min_probability) - np.log1p(-self.min_probability))
+
+    def log_odds(self, graded: Graded) -> Floats:
+        """Return the log odds that pairs are one thing, -inf where a veto holds or no combination of `needs` meets."""
+        odds = self.model.log_odds(graded.grades)
+        if self.needs:
+            names = list(self.fields)
+            with np.errstate(invalid="ignore"):
+                meets = graded.similarity >= np.array([field.meets for field in self._kinds], np.float32)
+            met = [meets[:, [names.index(name) for name in each]].all(axis=1) for each in self.needs]
+            odds[~np.logical_or.reduce(met)] = -np.inf
+        return odds
+
+    def similarity(self, a: Any, b: Any) -> Similarity:
+        """Compare two records: mappings, or objects with attributes."""
+        table = read_table(self.fields, (a, b))
+        graded = self.comparison(table).graded(np.array([0]), np.array([1]))
+        return explained(self.fields, table, graded, self.model, float(self.log_odds(graded)[0]), self)
+
+    def probabilities(self, pairs: Iterable[tuple[Any, Any]]) -> Floats:
+        """Return for many pairs of records the probability that they are one thing, 0..1."""
+        graded = self._compared(pairs)
+        return probabilities(self.log_odds(graded))
+
+    def candidates(self, records: Iterable[Any], bounds: Bounds | None = None) -> Candidates:
+        """Return the candidate pairs of a collection, by place."""
+        return find_candidates(self.comparison(read_table(self.fields, records)), bounds or Bounds())
+
+    def groups(
+        self,
+        *sources: Any,
+        method: Method = "correlation",
+        id: str | None = None,
+        bounds: Bounds | None = None,
+    ) -> ItemGroups:
+        """Group the records of a collection that are one thing: see ndd_search.items.groups.
+
+        sources: paths, tables or lists of records, as for Corpus.read. id: the field with the id of a record.
+        """
+        from ndd_search.items.groups import group_items
+
+        return group_items(self, sources, method, id, bounds or Bounds())
+
+    def collapse(self, hits: Iterable[Any], *, size: int = 10, from_: int = 0) -> ItemPage:
+        """Show each thing once in a ranked list of records: see ndd_search.items.page."""
+        from ndd_search.items.page import collapse_items
+
+        return collapse_items(self, hits, size, from_)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the schema as names and plain values, as in a file."""
+        value: dict[str, Any] = {"version": VERSION, "min_probability": self.min_probability}
+        if self.needs:
+            value["needs"] = [list(each) for each in self.needs]
+        value["fields"] = {name: _field_as_dict(field) for name, field in self.fields.items()}
+        if self.learnt:
+            names, odds = list(self.fields), self.learnt.odds
+            value["learnt"] = {
+                "records": self.learnt.records,
+                "pairs": self.learnt.pairs,
+                "prior": odds.prior,
+                "shares": list(odds.shares),
+                "m": {name: list(odds.m[f]) for f, name in enumerate(names)},
+                "u": {name: [list(kind[f]) for kind in odds.u] for f, name in enumerate(names)},
+                "common": {
+                    name: {"rest": each.rest, "shares": dict(each.shares)} for name, each in self.learnt.common.items()
+                },
+            }
+        return value
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the schema as TOML, or as JSON if the name ends in .json."""
+        file = Path(path)
+        as_json = file.suffix.lower() == ".json"
+        head = f"# A schema of items, {self.id}: ndd_search.Items.read({json.dumps(file.name)})\n"
+        replace_file(file, json.dumps(self.as_dict(), indent=2) + "\n" if as_json else head + to_toml(self.as_dict()))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Items:
+        """Read a schema that `write` wrote. Raises InvalidSettings naming the file and the problem, OSError."""
+        file = Path(path)
+        content = parse_file(file)
+        if content.get("version") != VERSION:
+            problem = f"its version is {content.get('version')!r}, this version of ndd-search reads {VERSION}"
+            raise InvalidSettings(file, problem, "write it with: ndd-search items learn --out")
+        try:
+            return _schema_of(content)
+        except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+            problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise InvalidSettings(file, problem, "correct it, or write it anew") from None
+
+
+def _items(fields: Mapping[str, Field], **settings: Any) -> Items:
+    given: dict[str, Any] = {**settings, **fields}
+    return Items(**given)
+
+
+def _field_as_dict(field: Field) -> dict[str, Any]:
+    changed = {
+        one.name: list(value) if isinstance(value, tuple) else value
+        for one in settings_of(field)
+        if (value := getattr(field, one.name)) != one.default
+    }
+    return {"kind": field.kind, **changed}
+
+
+def _schema_of(content: Mapping[str, Any]) -> Items:
+    known = ("version", "min_probability", "needs", "fields", "learnt")
+    if unknown := [name for name in content if name not in known]:
+        raise ValueError(f"it has an unknown key {unknown[0]!r}; the keys are {', '.join(known)}")
+    fields: dict[str, Field] = {}
+    for name, settings in content["fields"].items():
+        given = dict(settings)
+        kind = given.pop("kind", None)
+        if kind not in KINDS:
+            raise ValueError(f"the kind of {name} is {kind!r}; the kinds are {', '.join(KINDS)}")
+        fields[name] = KINDS[kind](**given)
+    settings = {name: content[name] for name in ("needs", "min_probability") if name in content}
+    schema = _items(fields, **settings)
+    return schema._with(learnt=_learnt_of(content["learnt"], schema)) if "learnt" in content else schema
+
+
+def _learnt_of(content: Mapping[str, Any], schema: Items) -> Learnt:
+    shares = tuple(map(float, content["shares"]))
+    m = tuple(tuple(map(float, content["m"][name])) for name in schema.fields)
+    u = tuple(
+        tuple(tuple(map(float, content["u"][name][kind])) for name in schema.fields) for kind in range(len(shares))
+    )
+    expected = [len(one) for one in default_odds(list(schema.fields.values())).m]
+    if any([len(one) for one in each] != expected for each in (m, *u)):
+        raise ValueError("what was learnt does not fit its fields: learn it again")
+    if not all(0 < value < 1 for each in (m, *u) for one in each for value in one) or not 0 < content["prior"] < 1:
+        raise ValueError("what was learnt holds shares outside 0..1: learn it again")
+    common = {name: Rareness(each["shares"], each["rest"]) for name, each in content["common"].items()}
+    return Learnt(Odds(float(content["prior"]), shares, m, u), common, content["records"], content["pairs"])

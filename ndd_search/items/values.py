@@ -1,0 +1,129 @@
+"""Reads the values of records: words, numbers, dates, codes and addresses of pages."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import Decimal
+from html import unescape
+from math import isfinite, isnan
+from typing import Any
+from unicodedata import category, normalize
+from urllib.parse import unquote, urlsplit
+
+Date = tuple[int, int, int]  # year, month, day; 0 is unknown
+
+ABSENT = {"-", "--", "?", "n/a", "n.a.", "none", "null", "unknown", "undefined", "not available"}
+_LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
+_QUOTES = re.compile("['’‘`´ʼ]")
+_WORDS = re.compile(r"[^\W_]+|&")
+_NUMBER = re.compile(r"[-+−]?\d[\d.,'’\s]*(?:e[-+]?\d+)?", re.IGNORECASE)
+_HOST = re.compile(r"(?:[\w-]+\.)+[^\W\d_]{2,}|(?:\d+\.){3}\d+")
+_DIGITS = re.compile(r"\d+")
+_MONTH = re.compile(r"\b(?:(jan)|(feb)|(mar)|(apr)|(may)|(jun)|(jul)|(aug)|(sep)|(oct)|(nov)|(dec))")
+
+
+def folded(text: str) -> str:
+    """Return a text without case, marks (e for é), HTML entities and repeated spaces."""
+    if "&" in text:
+        text = unescape(text)
+    if not text.isascii():
+        text = "".join(one for one in normalize("NFKD", text) if category(one) != "Mn")
+    return " ".join(text.casefold().translate(_LETTERS).split())
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a text in order; "&" is the word "and". Apostrophes join what they divide."""
+    return tuple("and" if word == "&" else word for word in _WORDS.findall(_QUOTES.sub("", folded(text))))
+
+
+def is_absent(value: Any) -> bool:
+    """Return whether a value is empty: None, an empty text or list, or NaN. It is then missing, not bad."""
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (isinstance(value, float) and isnan(value)) or (isinstance(value, list) and not value)
+
+
+def number_of(value: Any) -> float:
+    """Return a number, also of a text such as "EUR 1,299.50" with a single number in it. Raises ValueError."""
+    if isinstance(value, bool):
+        raise ValueError(f"{value!r} is not a number")
+    if isinstance(value, int | float | Decimal):
+        number = float(value)
+    else:
+        found = _NUMBER.findall(str(value))
+        if len(found) != 1:
+            raise ValueError(f"{value!r} is not a number")
+        number = float(_plain(re.sub(r"['’\s]", "", found[0]).replace("−", "-")))
+    if not isfinite(number):
+        raise ValueError(f"{value!r} is not a finite number")
+    return number
+
+
+def _plain(written: str) -> str:
+    """Return a number in the notation of Python. Of a comma and a point, the last one separates decimals."""
+    written = written.rstrip(".,")
+    if "," in written and "." in written:
+        thousands = "," if written.rindex(".") > written.rindex(",") else "."
+        return written.replace(thousands, "").replace(",", ".")
+    for mark in ",.":
+        if written.count(mark) > 1 or (mark == "," and re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+", written)):
+            return written.replace(mark, "")
+    return written.replace(",", ".")
+
+
+def date_of(value: Any) -> Date:
+    """Return (year, month, day), with 0 for a part that is not given. Raises ValueError.
+
+    Read are dates, "1863-06-15", "18630615", "15.6.1863", "06/15/1863" (month first only where the day cannot be),
+    "15 June 1863", "June 1863" and "1863"; the time of a day is ignored.
+    """
+    if isinstance(value, datetime.date):
+        return value.year, value.month, value.day
+    text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip().casefold()
+    if re.fullmatch(r"\d{8}", text):
+        return _checked(int(text[:4]), int(text[4:6]), int(text[6:]), value)
+    named = _MONTH.search(text)
+    month = named.lastindex or 0 if named else 0
+    clock = re.search(r"[t\s]\d{1,2}:\d\d", text)
+    parts = [int(part) for part in _DIGITS.findall(text[: clock.start()] if clock else text)]
+    year = next((part for part in parts if part > 31), None)
+    if year is None or len(parts) > 3 or year > 9999:
+        raise ValueError(f"{value!r} is not a date")
+    rest = [part for part in parts if part is not year]
+    if month:
+        return _checked(year, month, rest[0] if rest else 0, value)
+    if len(rest) == 2 and parts[0] is not year:
+        rest = rest[::-1] if rest[0] <= 31 and rest[1] <= 12 else rest
+    rest += [0, 0]
+    return _checked(year, rest[0], rest[1], value)
+
+
+def _checked(year: int, month: int, day: int, value: Any) -> Date:
+    if not (0 <= month <= 12 and 0 <= day <= 31):
+        raise ValueError(f"{value!r} is not a date")
+    return year, month, day if month else 0
+
+
+def code_of(value: Any) -> str:
+    """Return a code without case, spaces and punctuation. Raises ValueError if nothing is left."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    code = "".join(words_of(str(value)))
+    if not code:
+        raise ValueError(f"{value!r} holds no letters or digits")
+    return code
+
+
+def url_of(value: Any) -> tuple[str, str]:
+    """Return (host, path with query) of a web address. Raises ValueError.
+
+    Scheme, port, "www.", fragment, a last slash and the order of query parameters do not count.
+    """
+    text = str(value).strip()
+    parts = urlsplit(text if "//" in text else f"//{text}")
+    host = (parts.hostname or "").removeprefix("www.")
+    if not _HOST.fullmatch(host):
+        raise ValueError(f"{value!r} is not a web address")
+    query = "&".join(sorted(filter(None, parts.query.split("&"))))
+    return host, unquote(parts.path).rstrip("/") + (f"?{query}" if query else "")

@@ -1,0 +1,128 @@
+"""Records made for tests and benchmarks: people of the past, with nicknames, gaps and errors.
+
+Each person has one to eight records. The first is complete; the others were written by somebody else: with a short form
+of the first name, a slip in a name, a day and month swapped, another home, or nothing at all in a field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ndd_search.items.synonyms import LISTS
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_FIRST = _words(
+    "John William Thomas George James Charles Henry Robert Joseph Edward Alfred Arthur Frederick Samuel David Richard "
+    "Daniel Benjamin Walter Albert Francis Peter Stephen Michael Matthew Alexander Andrew Hugh Philip Isaac Edmund "
+    "Mary Elizabeth Sarah Ann Jane Margaret Alice Emily Ellen Florence Martha Hannah Catherine Harriet Eliza Emma "
+    "Annie Edith Susan Charlotte Caroline Frances Louisa Eleanor Rebecca Agnes Isabella Maria Lucy Rachel "
+    "Dorothy Theodore"
+)
+_ROOTS = _words(
+    "Ash Black Wood Hart Brad Stan Whit Green Red Cold Fair Long Good West North South East Mill Stone Brook Thorn "
+    "Hal Clif Har Lang Win Wal Den Hol Car Bar Mar Wes Pres Ald Ing Tem Cra Shel Rad Bur Har New Old High Low Chal Ban"
+)
+_ENDS = _words("ford ham ton ley worth well wood field by man bury den croft wick stead more combe gate son ridge")
+_TRADES = _words(
+    "farmer weaver miller baker smith clerk teacher writer painter lawyer physician engineer sailor soldier priest "
+    "politician merchant grocer tailor carpenter mason printer miner servant actor singer architect botanist"
+)
+
+
+@dataclass(frozen=True)
+class Made:
+    """Records with an "id", and of each record the number of its person."""
+
+    records: list[dict[str, Any]]
+    person: list[int]
+
+
+def people(count: int, seed: int = 0) -> Made:
+    """Return the records of so many people."""
+    random = np.random.default_rng(seed)
+    surnames = _common_first(random, [root + end.lower() for root in _ROOTS for end in _ENDS])
+    towns = _common_first(
+        random, [f"{root}{end}" for root in _ROOTS for end in ("ton", "ham", "bridge", "port", "mouth")]
+    )
+    made = Made([], [])
+    for person in range(count):
+        born = (int(random.integers(1780, 1920)), int(random.integers(1, 13)), int(random.integers(1, 29)))
+        truth = {
+            "first_name": _FIRST[int(random.beta(0.7, 2.5) * len(_FIRST))],
+            "surname": surnames(),
+            "born": "{:04}-{:02}-{:02}".format(*born),
+            "birth_place": towns(),
+            "occupation": _TRADES[int(random.integers(len(_TRADES)))],
+            "postcode": _postcode(random, "ABCDEFGHKLMNPRSTW"[int(random.integers(17))]),
+        }
+        for number in range(int(min(random.geometric(0.35), 8))):
+            record = dict(truth) if number == 0 else _written_again(random, truth, born, towns)
+            made.records.append({"id": f"p{len(made.records)}", **{k: v for k, v in record.items() if v}})
+            made.person.append(person)
+    order = random.permutation(len(made.records))
+    return Made([made.records[i] for i in order], [made.person[i] for i in order])
+
+
+def _common_first(random: np.random.Generator, values: list[str]) -> Any:
+    """Return a function that chooses a value; some are chosen much more often than others."""
+    shares = np.cumsum(1 / np.arange(3, len(values) + 3))
+    shuffled = random.permutation(np.array(values))
+    return lambda: str(shuffled[np.searchsorted(shares, random.random() * shares[-1])])
+
+
+def _written_again(
+    random: np.random.Generator, truth: dict[str, str], born: tuple[int, int, int], towns: Any
+) -> dict[str, str]:
+    record = dict(truth)
+    chance = random.random
+    if chance() < 0.25:
+        record["first_name"] = _short(random, truth["first_name"])
+    for name, rate in (("first_name", 0.08), ("surname", 0.15), ("birth_place", 0.12), ("occupation", 0.05)):
+        if chance() < rate:
+            record[name] = _slip(random, record[name])
+    year, month, day = born
+    match int(chance() * 10):
+        case 0:
+            record["born"] = f"{year}"
+        case 1:
+            record["born"] = f"{year + int(random.choice([-1, 1]))}-{month:02}-{day:02}"
+        case 2:
+            record["born"] = f"{year}-{day:02}-{month:02}" if day < 13 else f"{year}-{month:02}-{day - 1 or 2:02}"
+    if chance() < 0.2:
+        record["postcode"] = _postcode(random, truth["postcode"][0])
+    if chance() < 0.1:
+        record["birth_place"] = towns()
+    if chance() < 0.2:
+        record["occupation"] = _TRADES[int(random.integers(len(_TRADES)))]
+    for name, rate in zip(truth, (0.03, 0.03, 0.15, 0.2, 0.35, 0.25), strict=True):
+        if chance() < rate:
+            record[name] = ""
+    return record
+
+
+def _postcode(random: np.random.Generator, area: str) -> str:
+    return f"{area}{random.integers(1, 99)} {random.integers(1, 9)}QX"
+
+
+def _short(random: np.random.Generator, first_name: str) -> str:
+    short = [word for word, readings in LISTS["english-nicknames"].items() if first_name.lower() in readings]
+    return str(random.choice(short)).title() if short and random.random() < 0.8 else first_name[0]
+
+
+def _slip(random: np.random.Generator, text: str) -> str:
+    """Return a text with one letter left out, doubled, replaced or swapped with the next."""
+    at = int(random.integers(len(text)))
+    letter = "abcdefghijklmnopqrstuvwxyz"[int(random.integers(26))]
+    return [
+        text[:at] + text[at + 1 :] if len(text) > 2 else text,
+        text[:at] + text[at] + text[at:],
+        text[:at] + letter + text[at + 1 :],
+        text[:at] + text[at : at + 2][::-1] + text[at + 2 :],
+    ][int(random.integers(4))]

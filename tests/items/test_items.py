@@ -1,0 +1,321 @@
+"""Records of several fields: which are one thing, learnt from the records themselves, and one record of each."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndd_search as ndd
+from ndd_search.cli import main
+from ndd_search.errors import InvalidDocument, InvalidSettings
+from ndd_search.items.candidates import Bounds
+from ndd_search.items.groups import ItemGroups
+from ndd_search.items.places import place_of
+from ndd_search.items.values import date_of, number_of, url_of, words_of
+from tests import collections
+from tests.items.made import Made, people
+
+CORK = {
+    "name": "Saint Fin Barre’s Cathedral",
+    "summary": "Begun in 1863, the cathedral was the first major work of the Victorian architect William Burges",
+    "location": "51.8944, -8.48064",
+}
+FINBARR = {
+    "name": "St. Finbarr’s Cathedral Cork",
+    "summary": "Designed by William Burges and consecrated in 1870",
+    "location": {"lat": 51.894401550293, "lon": -8.48064041137695},
+}
+DUBLIN = {"name": "St. Patrick's Cathedral", "summary": "Founded in 1191 in Dublin", "location": [-6.2715, 53.3395]}
+ARMAGH = {"name": "St. Patrick's Cathedral", "summary": "Seat of an archbishop", "location": "POINT (-6.6563 54.3478)"}
+PLACES = ndd.Items(
+    name=ndd.Name(synonyms="english-abbreviations"),
+    summary=ndd.Text(),
+    location=ndd.Place(within_km=1.0),
+    needs=[("name", "summary"), ("name", "location")],
+)
+PEOPLE = ndd.Items(
+    first_name=ndd.Name(synonyms="english-nicknames"),
+    surname=ndd.Name(),
+    born=ndd.Date(),
+    birth_place=ndd.Name(),
+    occupation=ndd.Category(),
+    postcode=ndd.Name(),
+)
+
+
+def without(record: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if key != name}
+
+
+def test_two_records_of_one_cathedral_match_and_two_cathedrals_of_one_name_do_not() -> None:
+    assert PLACES.similarity(CORK, FINBARR).is_match
+    assert not PLACES.similarity(DUBLIN, ARMAGH).is_match
+    page = PLACES.collapse(
+        [{"_id": str(rank), "_source": hit} for rank, hit in enumerate((CORK, DUBLIN, FINBARR, ARMAGH))]
+    )
+    assert [hit["_id"] for hit in page] == ["0", "1", "3"]
+    assert [one.rank for one in page.groups[0].duplicates] == [2]
+    found = page.explain(2)
+    assert found is not None
+    assert found.is_match
+    assert page.explain(0) is None
+
+
+def test_without_a_location_the_name_needs_the_summary() -> None:
+    cork, finbarr = without(CORK, "location"), without(FINBARR, "location")
+    found = PLACES.similarity(cork, finbarr)
+    assert not found.is_match
+    assert "needed is agreement of name and summary, or name and location" in found.explain()
+    assert PLACES.similarity(cork, {**finbarr, "summary": CORK["summary"] + "; consecrated in 1870"}).is_match
+
+
+def test_an_explanation_names_every_field_and_the_missing_ones() -> None:
+    lines = PLACES.similarity(CORK, without(FINBARR, "location")).explain().splitlines()
+    assert [line.partition(":")[0] for line in lines[:3]] == ["name", "summary", "location"]
+    assert "missing in one record, which says nothing" in lines[2]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"lat": 41.12, "lon": -71.34}, "41.12,-71.34", [-71.34, 41.12], "POINT (-71.34 41.12)", "drm3btev3e86",
+     {"type": "Point", "coordinates": [-71.34, 41.12]}, {"latitude": "41.12", "longitude": "288.66"}],
+)  # fmt: skip
+def test_a_place_is_read_in_every_form_that_the_engines_take(value: Any) -> None:
+    assert place_of(value) == pytest.approx((41.12, -71.34), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "expected"),
+    [
+        (number_of, "EUR 1,299.50", 1299.5),
+        (number_of, "1.299,50 €", 1299.5),
+        (number_of, "12,5", 12.5),
+        (number_of, "3,000", 3000.0),
+        (date_of, "19441018", (1944, 10, 18)),
+        (date_of, "15 June 1863", (1863, 6, 15)),
+        (date_of, "06/15/1863", (1863, 6, 15)),
+        (date_of, "15.6.1863", (1863, 6, 15)),
+        (date_of, "1863-06-15T10:30:00Z", (1863, 6, 15)),
+        (date_of, "June 1863", (1863, 6, 0)),
+        (date_of, 1863, (1863, 0, 0)),
+        (url_of, "HTTPS://www.Example.org:80/a/?b=2&a=1#c", ("example.org", "/a?a=1&b=2")),
+        (words_of, "St. Finbarr’s &amp; Søn", ("st", "finbarrs", "and", "son")),
+    ],
+)
+def test_values_are_read_as_people_write_them(read: Callable[[Any], Any], value: Any, expected: Any) -> None:
+    assert read(value) == expected
+
+
+def test_a_value_that_cannot_be_read_is_missing_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    schema = ndd.Items(name=ndd.Name(), where=ndd.Place(source=("lat", "lon")), price=ndd.Number())
+    good = {"name": "Fota House", "lat": 51.9, "lon": -8.3, "price": 12}
+    bad = {"name": "Fota House", "lat": 200, "lon": -8.3, "price": "call us"}
+    found = schema.similarity(good, bad)
+    assert [field.name for field in found.fields if field.similarity is None] == ["where", "price"]
+    with caplog.at_level(logging.WARNING, "ndd_search"):
+        groups = schema.groups([good, bad, {**bad, "name": "n/a"}])
+    assert groups.bad == {"name": 1, "where": 2, "price": 2}
+    assert "2 values of where could not be read and count as missing: where: latitude 200" in caplog.text
+
+
+def test_codes_that_differ_keep_records_and_their_groups_apart() -> None:
+    schema = ndd.Items(name=ndd.Name(), isbn=ndd.Exact(veto=True))
+    books = [{"name": "The history of Cork city", "isbn": "0-19"}, {"name": "The history of Cork city", "isbn": "0 27"}]
+    assert schema.similarity(*books).prevented == "isbn differs, which keeps records apart"
+    assert len(schema.groups([*books, {"name": "The history of Cork city"}])) == 2
+    assert schema.similarity(books[0], {**books[0], "isbn": "019"}).is_match
+
+
+@pytest.fixture(scope="module")
+def made() -> Made:
+    return people(700, seed=7)
+
+
+@pytest.fixture(scope="module")
+def learnt(made: Made) -> ndd.Items:
+    return ndd.Items.learn(made.records, PEOPLE)
+
+
+def quality(groups: ItemGroups, made: Made) -> tuple[float, float, float]:
+    """Precision, recall and F1 of the pairs in groups."""
+
+    def pairs(keys: Any) -> int:
+        sizes = np.unique(keys, return_counts=True, axis=0)[1]
+        return int((sizes * (sizes - 1) // 2).sum())
+
+    right = pairs(np.stack([groups.leader, np.array(made.person)], axis=1))
+    found, there = pairs(groups.leader), pairs(np.array(made.person))
+    return right / found, right / there, 2 * right / (found + there)
+
+
+def test_people_with_nicknames_gaps_and_errors_are_found_without_labels(made: Made, learnt: ndd.Items) -> None:
+    untaught = quality(PEOPLE.groups(made.records), made)
+    taught = quality(learnt.groups(made.records), made)
+    assert taught[2] > max(untaught[2], 0.95)
+    assert taught[0] > 0.97
+    unseen = people(700, seed=8)
+    assert quality(learnt.groups(unseen.records), unseen)[2] > 0.95
+
+
+def test_labels_choose_the_bar_and_are_learnt_from(made: Made) -> None:
+    pairs = PEOPLE.candidates(made.records)
+    some = range(0, len(pairs), 20)
+    labels = []
+    for i in some:
+        a, b = int(pairs.first[i]), int(pairs.second[i])
+        labels.append((made.records[a], made.records[b], made.person[a] == made.person[b]))
+    schema = ndd.Items.learn(made.records, PEOPLE, labels=labels)
+    found = schema.probabilities((a, b) for a, b, _ in labels) >= schema.min_probability
+    assert (found == [same for *_, same in labels]).mean() > 0.98
+    assert quality(schema.groups(made.records), made)[2] > 0.95
+
+
+@pytest.mark.parametrize("method", ["correlation", "leaders"])
+def test_a_vague_record_does_not_join_the_things_that_it_resembles(method: Any) -> None:
+    schema = ndd.Items(name=ndd.Name(), town=ndd.Name(), born=ndd.Date())
+    clear = [
+        {"name": "Mary Byrne", "town": town, "born": born}
+        for town, born in (("Cork", "1850-02-03"), ("Sligo", "1871-11-09"))
+    ]
+    vague = {"name": "Mary Byrne"}
+    records = [clear[0], clear[0], vague, clear[1], clear[1]]
+    assert schema.similarity(vague, clear[0]).is_match
+    assert schema.similarity(vague, clear[1]).is_match
+    assert len(schema.groups(records, method="connected")) == 1
+    groups = schema.groups(records, method=method)
+    assert groups.leader[0] == groups.leader[1] != groups.leader[3] == groups.leader[4]
+
+
+def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
+    counts = []
+    for size in (400, 1600):
+        some = people(size, seed=3)
+        found = PEOPLE.candidates(some.records)
+        together = {frozenset(pair) for pair in zip(found.first.tolist(), found.second.tolist(), strict=True)}
+        of: dict[int, list[int]] = {}
+        for place, person in enumerate(some.person):
+            of.setdefault(person, []).append(place)
+        pairs = [frozenset((a, b)) for every in of.values() for a in every for b in every if a < b]
+        assert sum(pair in together for pair in pairs) / len(pairs) > 0.96
+        counts.append(len(found) / found.records)
+        assert len(PEOPLE.candidates(some.records, Bounds(most=5))) <= 5 * found.records
+    assert counts[1] < 1.5 * counts[0]
+
+
+@pytest.mark.parametrize("name", ["people.toml", "people.json"])
+def test_a_schema_is_the_same_after_it_was_written_and_read(name: str, tmp_path: Path, learnt: ndd.Items) -> None:
+    schema = ndd.Items(
+        **{**learnt.fields, "site": ndd.Url(veto=True), "where": ndd.Place(source=("lat", "lon"))},  # type: ignore[arg-type]
+        needs=[("surname", "born")],
+    )
+    for each in (learnt, schema, PLACES):
+        each.write(tmp_path / name)
+        again = ndd.Items.read(tmp_path / name)
+        assert (again, again.id, hash(again)) == (each, each.id, hash(each))
+    assert learnt.id != PEOPLE.id
+
+
+def test_a_schema_that_cannot_be_read_is_named_with_the_problem(tmp_path: Path, learnt: ndd.Items) -> None:
+    file = tmp_path / "people.json"
+    for change, sentence in [
+        (lambda content: content.update(version=2), "its version is 2"),
+        (lambda content: content["fields"]["born"].update(kind="day"), "the kind of born is 'day'"),
+        (lambda content: content["fields"]["born"].update(weight=0), "weight must be above 0"),
+        (lambda content: content["learnt"]["m"].update(born=[0.5]), "what was learnt does not fit its fields"),
+        (lambda content: content["learnt"].pop("u"), "it lacks 'u'"),
+    ]:
+        content = learnt.as_dict()
+        change(content)  # type: ignore[no-untyped-call]
+        file.write_text(json.dumps(content))
+        with pytest.raises(InvalidSettings, match=sentence):
+            ndd.Items.read(file)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({}, "items have no fields"),
+        ({"name": "title"}, "name must be a field"),
+        ({"name": ndd.Name(), "needs": [("name", "place")]}, "needs names 'place'; the fields are name"),
+        ({"name": ndd.Name(), "needs": ["name"]}, "needs must list combinations"),
+        ({"name": ndd.Name(), "min_probability": 1}, "min_probability must be above 0 and below 1"),
+    ],
+)
+def test_a_wrong_schema_is_refused(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        ndd.Items(**arguments)
+
+
+def test_fields_are_guessed_from_their_values() -> None:
+    rows = [
+        {"opened": f"19{n}-01-02", "id": n, "title": f"Hotel {n}", "lat": 50 + n / 90, "lon": n / 9, "homepage": f"http://h{n}.ie",
+         "phone": f"021 {n}", "stars": n % 5 + 0.5, "about": f"{n} " * 20,
+             "country": "IE" if n % 2 else "FR", "same": 1}
+        for n in range(10, 40)
+    ]  # fmt: skip
+    kinds = {name: field.kind for name, field in ndd.Items.guess(rows).fields.items()}
+    assert kinds == {
+        "title": "name", "place": "place", "homepage": "url", "opened": "date", "phone": "exact", "stars": "number",
+        "about": "text", "country": "category",
+    }  # fmt: skip
+    with pytest.raises(InvalidDocument, match="none of their fields has values that can be compared"):
+        ndd.Items.guess([{"id": 1, "a": 2}])
+
+
+def test_a_merged_record_says_where_each_value_comes_from() -> None:
+    groups = PLACES.groups([{"id": "a", **CORK, "stars": 4}, {"id": "b", **FINBARR}, {"id": "c", **ARMAGH}])
+    first, second = groups.merged_records({"name": "longest"})
+    assert first["name"] == FINBARR["name"]
+    assert first["summary"] == CORK["summary"]
+    assert first["ndd"]["from"] == {"name": "b", "summary": "a", "location": "b", "id": "a", "stars": "a"}
+    assert first["ndd"]["conflicts"]["name"] == {CORK["name"]: ["a"], FINBARR["name"]: ["b"]}
+    assert second["ndd"]["members"] == ["c"]
+    with pytest.raises(ValueError, match="name: 'best' is no rule"):
+        list(groups.merged_records({"name": "best"}))
+
+
+def test_the_commands_learn_group_merge_and_compare(
+    tmp_path: Path, made: Made, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, schema = tmp_path / "people.jsonl", str(tmp_path / "people.toml")
+    source.write_text("".join(json.dumps(record) + "\n" for record in made.records))
+    assert main(["items", "learn", str(source), "--out", schema, "--report", str(tmp_path / "r.html")]) == 0
+    assert "learnt from" in capsys.readouterr().out
+    assert "Pairs nearest to the bar" in (tmp_path / "r.html").read_text()
+    for action, rows in (("groups", len(made.records)), ("merge", None)):
+        out = tmp_path / f"{action}.jsonl"
+        assert main(["items", action, str(source), "--schema", schema, "--out", str(out), "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert len(out.read_text().splitlines()) == (rows or facts["groups"])
+    one, other = json.dumps(made.records[0]), json.dumps({"surname": "Nobody", "born": "1700"})
+    assert main(["items", "compare", one, one, "--schema", schema]) == 0
+    assert main(["items", "compare", one, other, "--schema", schema]) == 1
+    assert "different things: probability" in capsys.readouterr().out
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text('{"a": "p0", "b": "nobody", "label": 1}\n')
+    assert main(["items", "learn", str(source), "--out", schema, "--labels", str(labels)]) == 2
+    assert "line 1 names the record 'nobody'" in capsys.readouterr().err
+
+
+def pair_quality(schema: ndd.Items, records: dict[str, Any], pairs: list[dict[str, Any]]) -> float:
+    """F1 of labelled pairs."""
+    known = [pair for pair in pairs if pair["a"] in records and pair["b"] in records and pair["label"] >= 0]
+    found = schema.probabilities((records[pair["a"]], records[pair["b"]]) for pair in known) >= schema.min_probability
+    same = np.array([pair["label"] == 1 for pair in known])
+    return float(2 * (found & same).sum() / (found.sum() + same.sum()))
+
+
+@pytest.mark.parametrize(("name", "least"), [("airports", 0.97), ("febrl", 0.998)])
+def test_a_schema_that_is_guessed_and_learnt_without_labels_is_good(name: str, least: float) -> None:
+    """The fields are guessed, the evidence is learnt, and the labelled pairs are judged."""
+    records = {one["id"]: one["fields"] for one in collections.read(name)}
+    if name == "airports":
+        records = {id: record for id, record in records.items() if record["country"] != "United States"}
+    schema = ndd.Items.learn(records.values())
+    assert pair_quality(schema, records, collections.read(name, "pairs")) >= least
