@@ -1,12 +1,13 @@
 """The groups of a whole collection: time, memory and recall, beside other libraries where they are installed.
 
-    python -m benchmarks.corpus 10000 100000 1000000 [--min-similarity 0.5 auto] [--peers] [--recall 20000]
+    python -m benchmarks.corpus 10000 100000 1000000 [--min-similarity 0.5 auto] [--peers] [--recall 20000] [--extremes]
 
 Documents are generated (tests/corpus/made.py): about 1 kB each, a fifth are copies with up to five words changed, half
 of all stand in one of 200 frames. Every size runs in a process of its own, so memory is its own, too. --peers adds
 datasketch and rensa: min-hashes of 128 permutations over the same shingles, LSH at the bar, and every candidate
 verified by its estimated resemblance. --recall compares every pair of the first documents
-with the bar, and says what share of the pairs at or above it were found.
+with the bar, and says what share of the pairs at or above it were found. --extremes adds collections that
+could take all time or memory: equal texts, empty texts, one frame around everything, one id, no ids, and a line of 100 MB.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ import multiprocessing
 import resource
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
 
 from ndd_search.corpus.collection import Corpus
+from ndd_search.errors import NDDError
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.pairs import overlaps
 from ndd_search.matching.rows import rows_of
@@ -34,6 +38,7 @@ PERMUTATIONS = 128
 _ROWS = 100  # documents compared with all others at a time
 
 Figures = dict[str, Any]
+Sources = list[dict[str, Any]] | str
 
 
 def ours(texts: list[str], bar: float | str) -> int:
@@ -99,6 +104,74 @@ def recall(count: int, bar: float | str) -> Figures:
     return {"documents": count, "bar": bar, "pairs": expected, "recall": 1 - missed / max(expected, 1)}
 
 
+def equal_texts(count: int) -> Sources:
+    """One text, again and again."""
+    return [{"text": "the same few words in every one of these documents"} for _ in range(count)]
+
+
+def empty_texts(count: int) -> Sources:
+    """Documents without text."""
+    return [{"text": ""} for _ in range(count)]
+
+
+def one_frame(count: int) -> Sources:
+    """Texts of which all have the same frame."""
+    return [{"text": text} for text in made.texts(count, frames=1, framed=1.0)]
+
+
+def one_id(count: int) -> Sources:
+    """Different texts with one id."""
+    return [{"id": "same", "text": str(number)} for number in range(count)]
+
+
+def no_ids(count: int) -> Sources:
+    """Different texts of which none has the id that is asked for."""
+    return [{"id": None, "text": str(number)} for number in range(count)]
+
+
+def long_line(count: int) -> Sources:
+    """A file with a line of 100 MB among short ones."""
+    path = Path(mkdtemp()) / "docs.jsonl"
+    with path.open("w") as file:
+        for number in range(count):
+            size = 20_000_000 if number == count // 2 else 20
+            file.write(json.dumps({"id": str(number), "text": "word " * size}) + "\n")
+    return str(path)
+
+
+EXTREMES = [equal_texts, empty_texts, one_frame, one_id, no_ids, long_line]
+
+
+def extreme(make: Callable[[int], Sources], count: int, bar: float | str) -> Figures:
+    """As `timed`, for a collection of another kind."""
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        return pool.apply(_extreme, (make, count, bar))
+
+
+def _extreme(make: Callable[[int], Sources], count: int, bar: float | str) -> Figures:
+    source = make(count)
+    said: list[str] = []
+    start = time.perf_counter()
+    field = "id" if make in (one_id, no_ids) else None
+    try:
+        corpus = Corpus.read(source, text="text", id=field, report=said.append)
+        documents, groups = len(corpus), len(corpus.groups(bar))
+    except NDDError as error:
+        said.append(str(error))
+        documents = groups = 0
+    return {
+        "collection": make.__name__,
+        "given": count,
+        "bar": bar,
+        "documents": documents,
+        "groups": groups,
+        "left_out": said[:1] + said[-1:],
+        "seconds": round(time.perf_counter() - start, 2),
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
+    }
+
+
 def timed(find: Callable[[list[str], Any], int], count: int, bar: float | str) -> Figures:
     """Seconds from texts to groups, processor seconds, and the most memory, texts included, in a new process."""
     context = multiprocessing.get_context("spawn")
@@ -138,12 +211,15 @@ def main() -> None:
     parser.add_argument("--min-similarity", type=_bar, nargs="+", default=[0.5, "auto"])
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--recall", type=int)
+    parser.add_argument("--extremes", action="store_true")
     arguments = parser.parse_args()
     for bar in arguments.min_similarity:
         if arguments.recall:
             show([recall(arguments.recall, bar)])
         peers = [datasketch, rensa] if arguments.peers and bar != "auto" else []
         show(timed(find, size, bar) for size in arguments.sizes for find in [ours, *peers])
+        if arguments.extremes:
+            show(extreme(make, size, bar) for size in arguments.sizes for make in EXTREMES)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import repeat
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -53,6 +54,8 @@ _SUMMARIES = {
     "new": "the documents that are new since an earlier run",
 }
 
+_SETTINGS = ("must_match", "numbers_must_match", "time_field", "max_seconds_apart", "budget")
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -67,6 +70,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--budget", type=int, default=BUDGET, help=f"documents met for one document at most ({BUDGET:,})"
         )
+        action.add_argument(
+            "--must-match", type=comma_list, default=[], help="fields in which near-duplicates are equal"
+        )
+        action.add_argument("--numbers-must-match", action="store_true", help="near-duplicates hold the same numbers")
+        action.add_argument("--time-field", help="a field with a time, for --max-seconds-apart")
+        action.add_argument("--max-seconds-apart", type=float, help="near-duplicates are at most this far apart")
         if name in ("groups", "unique"):
             action.add_argument("--method", choices=("leaders", "connected", "communities"), default="leaders")
             action.add_argument("--keep", type=_wishes, default=("score",), help="newest:FIELD, longest, ... in order")
@@ -102,7 +111,9 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         sources = [_source(arguments, name, stack) for name in arguments.sources]
         keep = getattr(arguments, "keep", ("score",))
-        fields = [*fields_of(CollapseOptions(keep=keep)), *getattr(arguments, "fields", [])]
+        fields = [*fields_of(CollapseOptions(keep=keep)), *getattr(arguments, "fields", []), *arguments.must_match]
+        if arguments.time_field:
+            fields.append(arguments.time_field)
         with progress("sketches", None, arguments.json) as move:
             corpus = Corpus.read(
                 *sources,
@@ -110,11 +121,13 @@ def run(arguments: argparse.Namespace) -> int:
                 id=arguments.id,
                 recipe=arguments.recipe or (against.recipe if against else None),
                 fields=list(dict.fromkeys(fields)),
+                numbers=arguments.numbers_must_match,
                 store=arguments.store,
                 report=report,
                 progress=move,
             )
-        settings = {"min_similarity": arguments.min_similarity or "auto", "budget": arguments.budget}
+        settings = {name: getattr(arguments, name) for name in _SETTINGS}
+        settings["min_similarity"] = arguments.min_similarity or "auto"
         if against:
             _new(arguments, corpus, against, settings)
         elif arguments.action == "pairs":
@@ -163,8 +176,13 @@ def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, A
     if arguments.report:
         groups.report(arguments.report)
     if arguments.out or arguments.action == "groups":
-        copies = f"{facts['near_duplicates']:,} are near-duplicates of another one"
-        _tell(arguments, facts, f"{many(len(corpus), 'document')} in {many(len(groups), 'group')}; {copies}")
+        count = facts["near_duplicates"]
+        copies = "1 is a near-duplicate" if count == 1 else f"{count:,} are near-duplicates"
+        _tell(
+            arguments,
+            facts,
+            f"{many(len(corpus), 'document')} in {many(len(groups), 'group')}; {copies} of another one",
+        )
 
 
 def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
@@ -176,16 +194,30 @@ def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, An
         ids = corpus.ids
         for place, same in enumerate(found.same.tolist()):
             if same != place:
-                yield {"first": ids[same], "second": ids[place], "similarity": 1.0}
+                yield _pair(ids[same], ids[place], 1.0, (1.0, 1.0))
+        contained = zip(*found.containments(), strict=True) if corpus.recipe.measure == "kmv" else repeat(None)
         columns = (found.pairs.first.tolist(), found.pairs.second.tolist(), found.pairs.similarity.tolist())
-        for first, second, similarity in zip(*columns, strict=True):
-            yield {"first": ids[first], "second": ids[second], "similarity": round(similarity, 4)}
+        for first, second, similarity, shares in zip(*columns, contained):  # noqa: B905 - one of them may be endless
+            yield _pair(ids[first], ids[second], similarity, shares)
 
     if not arguments.out:
         _print_rows(rows())
         return
     count = write(arguments.out, rows())
     _tell(arguments, {"documents": len(corpus), "pairs": count}, f"{many(count, 'pair')} of near-duplicates")
+
+
+def _pair(first: str, second: str, similarity: float, shares: tuple[float, float] | None) -> dict[str, Any]:
+    """A row of the action pairs. shares: of the first document that the second contains, and the reverse, or None.
+
+    "containment" is the larger share, "contains" the document that contains so much of the other one.
+    """
+    row: dict[str, Any] = {"first": first, "second": second, "similarity": round(similarity, 4)}
+    if shares is None:
+        return {**row, "containment": None, "contains": None}
+    of_first, of_second = shares
+    side = "both" if of_first == of_second else "second" if of_first > of_second else "first"
+    return {**row, "containment": round(float(max(shares)), 4), "contains": side}
 
 
 def _new(arguments: argparse.Namespace, corpus: Corpus, against: Corpus, settings: dict[str, Any]) -> None:

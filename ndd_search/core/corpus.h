@@ -49,9 +49,17 @@ typedef struct {
     uint64_t words[WORDS];
 } Bitmap;
 
+/* What keeps documents apart whatever they share. */
+typedef struct {
+    const int64_t *codes; /* of each document; only equal ones make a pair, and none below 0. NULL: all do */
+    const double *times;  /* of each document, NaN makes no pair. NULL: all do */
+    double apart;         /* of times, at most */
+} Guards;
+
 typedef struct {
     const Page *page;
     const Rule *rule;
+    const Guards *guards;
     Weights *weights;   /* NULL: no value is common */
     int64_t *same;      /* of each document the first one with the same values; itself where there is none before it */
     int64_t *first;     /* document i has entries first[i] to first[i + 1] - 1 */
@@ -97,9 +105,34 @@ static int shift_for(int64_t items)
     return shift;
 }
 
-static uint64_t hash_row(const int32_t *values, int64_t length)
+static int guards_allow(const Guards *guards, int64_t a, int64_t b)
 {
-    uint64_t hash = (uint64_t)length;
+    return (!guards->codes || (guards->codes[a] == guards->codes[b] && guards->codes[a] >= 0))
+           && (!guards->times || fabs(guards->times[a] - guards->times[b]) <= guards->apart);
+}
+
+/* The number under which a value of a document is looked up; documents of different codes look up different ones. */
+static int32_t key_of(const Guards *guards, int64_t document, int32_t value)
+{
+    uint64_t code = guards->codes ? (uint64_t)guards->codes[document] + 1 : 0;
+    return code ? (int32_t)((((uint64_t)(uint32_t)value << 32 | (uint32_t)value) ^ code * 0x9E3779B97F4A7C15u)
+                            * 0xD6E8FEB86659FD93u >> 33) : value;
+}
+
+/* Whether two documents with the same values are one for all others. */
+static int guards_equal(const Guards *guards, int64_t a, int64_t b)
+{
+    return guards_allow(guards, a, b) && (!guards->times || guards->times[a] == guards->times[b]);
+}
+
+static uint64_t hash_row(const Guards *guards, int64_t document, const int32_t *values, int64_t length)
+{
+    uint64_t hash = (uint64_t)length ^ (guards->codes ? (uint64_t)guards->codes[document] << 8 : 0);
+    if (guards->times) {
+        uint64_t bits;
+        memcpy(&bits, guards->times + document, sizeof bits);
+        hash ^= bits * 0xD6E8FEB86659FD93u;
+    }
     for (int64_t i = 0; i < length; i++) {
         hash = (hash ^ (uint64_t)(uint32_t)values[i]) * 0x9E3779B97F4A7C15u;
         hash ^= hash >> 29;
@@ -108,7 +141,7 @@ static uint64_t hash_row(const int32_t *values, int64_t length)
 }
 
 /* The first document with the same values, for each. 0: no memory. */
-static int find_same(const Page *page, int64_t *same)
+static int find_same(const Page *page, const Guards *guards, int64_t *same)
 {
     int shift = shift_for(2 * page->count + 16);
     uint64_t most = ((uint64_t)1 << (64 - shift)) - 1;
@@ -119,12 +152,12 @@ static int find_same(const Page *page, int64_t *same)
     for (int64_t i = 0; i < page->count; i++) {
         int64_t length = length_of(page, i);
         const int32_t *values = values_of(page, i);
-        uint64_t at = (hash_row(values, length) * 0x9E3779B97F4A7C15u) >> shift;
+        uint64_t at = (hash_row(guards, i, values, length) * 0x9E3779B97F4A7C15u) >> shift;
         same[i] = i;
-        if (!length)
+        if (!length || !guards_equal(guards, i, i))
             continue;
         for (; slots[at] >= 0; at = (at + 1) & most)
-            if (length_of(page, slots[at]) == length
+            if (length_of(page, slots[at]) == length && guards_equal(guards, i, slots[at])
                 && !memcmp(values_of(page, slots[at]), values, (size_t)length * sizeof *values)) {
                 same[i] = slots[at];
                 break;
@@ -168,7 +201,7 @@ static void set_levels(Corpus *corpus, int64_t document, const uint16_t *popular
     for (int64_t i = 0; i < content.length; i++) {
         content.rareness[i] = rareness_of(weights[i]);
         content.first[i + 1] = content.first[i] + content.rareness[i];
-        content.is_hot[i] = (uint8_t)is_hot(weights[i], popular[slot_of(values[i], shift)]);
+        content.is_hot[i] = (uint8_t)is_hot(weights[i], popular[slot_of(key_of(corpus->guards, document, values[i]), shift)]);
         content.hot += content.is_hot[i];
     }
     for (int profile = 0; profile < PROFILES; profile++) {
@@ -194,8 +227,9 @@ static int64_t keys_of(const Corpus *corpus, int64_t document, const uint16_t *p
     const uint32_t *weights = corpus->weights ? weights_of(corpus->weights, page, document) : NULL;
     int64_t length = length_of(page, document), found = 0, wanted;
     for (int64_t i = 0; i < length; i++) {
-        uint64_t holders = popular[slot_of(values[i], shift)], hot = weights && is_hot(weights[i], holders);
-        keys[found] = hot << HOT_BIT | holders << HOLDERS_BIT | (uint32_t)values[i];
+        int32_t key = key_of(corpus->guards, document, values[i]);
+        uint64_t holders = popular[slot_of(key, shift)], hot = weights && is_hot(weights[i], holders);
+        keys[found] = hot << HOT_BIT | holders << HOLDERS_BIT | (uint32_t)key;
         found += holders > 1;
     }
     *alone = length - found;
@@ -260,7 +294,7 @@ static void look_at_all(Corpus *corpus, uint16_t *popular, int shift, Effort *ef
         if (corpus->bitmaps)
             corpus->bitmaps[i] = bitmap_of(page, i);
         for (int64_t at = page->offsets[i]; at < page->offsets[i + 1]; at++) {
-            uint16_t *holders = popular + slot_of(page->values[at], shift);
+            uint16_t *holders = popular + slot_of(key_of(corpus->guards, i, page->values[at]), shift);
             *holders += *holders < UINT16_MAX;
         }
     }
@@ -352,10 +386,11 @@ static void free_corpus(Corpus *corpus)
 }
 
 /* 0: no memory, or a sketch is too long. */
-static int start_corpus(Corpus *corpus, const Page *page, const Rule *rule, Weights *weights, Effort *effort)
+static int start_corpus(Corpus *corpus, const Page *page, const Rule *rule, const Guards *guards, Weights *weights,
+                        Effort *effort)
 {
     size_t count = (size_t)page->count + 1;
-    *corpus = (Corpus){.page = page, .rule = rule, .weights = weights};
+    *corpus = (Corpus){.page = page, .rule = rule, .guards = guards, .weights = weights};
     corpus->same = malloc(count * sizeof *corpus->same);
     corpus->first = malloc(count * sizeof *corpus->first);
     corpus->meetings = calloc_large(count, sizeof *corpus->meetings);
@@ -364,7 +399,7 @@ static int start_corpus(Corpus *corpus, const Page *page, const Rule *rule, Weig
     if (page->k > MOST_VALUES || !corpus->same || !corpus->first || !corpus->meetings || !corpus->met
         || (weights && !corpus->bitmaps))
         return 0;
-    return find_same(page, corpus->same) && make_lists(corpus, effort);
+    return find_same(page, guards, corpus->same) && make_lists(corpus, effort);
 }
 
 /* From now on others meet a document. */
@@ -503,6 +538,8 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
 {
     const Page *page = corpus->page;
     const Rule *rule = corpus->rule;
+    if (!guards_allow(corpus->guards, first, second))
+        return NO;
     int32_t limit_first = limit_of(page, first), limit_second = limit_of(page, second);
     int second_ends_first = limit_second <= limit_first;
     int64_t narrow = second_ends_first ? second : first, wide = second_ends_first ? first : second;
@@ -540,12 +577,12 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
 
 /* The leader of each document and the similarity to it, as find_leaders: the first `old` are leaders whatever they share.
  * 0: no memory, or stopped. */
-static int lead_corpus(const Page *page, const Rule *rule, Weights *weights, int64_t budget, int64_t old,
-                       int64_t *leaders, double *similarities, Effort *effort, const Watch *watch)
+static int lead_corpus(const Page *page, const Rule *rule, const Guards *guards, Weights *weights, int64_t budget,
+                       int64_t old, int64_t *leaders, double *similarities, Effort *effort, const Watch *watch)
 {
     Corpus corpus;
     Pair pair;
-    int fine = start_corpus(&corpus, page, rule, weights, effort);
+    int fine = start_corpus(&corpus, page, rule, guards, weights, effort);
     for (int64_t i = 0; fine && i < page->count; i++) {
         int64_t same = corpus.same[i];
         if (i % EVERY == 0 && !(fine = watch->go_on(watch->with, i)))
@@ -580,12 +617,12 @@ static int lead_corpus(const Page *page, const Rule *rule, Weights *weights, int
 /* All pairs of different documents, at most `each` of one document with earlier ones (what that leaves out counts as
  * cut), ordered by the second, then the first. Returns how many, -1: no memory, or
  * stopped. */
-static int64_t pair_corpus(const Page *page, const Rule *rule, Weights *weights, int64_t budget, int64_t each,
-                           Pair **pairs, int64_t *same, Effort *effort, const Watch *watch)
+static int64_t pair_corpus(const Page *page, const Rule *rule, const Guards *guards, Weights *weights, int64_t budget,
+                           int64_t each, Pair **pairs, int64_t *same, Effort *effort, const Watch *watch)
 {
     Corpus corpus;
     int64_t found = 0, room = 0;
-    int fine = start_corpus(&corpus, page, rule, weights, effort);
+    int fine = start_corpus(&corpus, page, rule, guards, weights, effort);
     for (int64_t i = 0; fine && i < page->count; i++) {
         if (i % EVERY == 0 && !(fine = watch->go_on(watch->with, i)))
             break;

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ndd_search.corpus.guards import NUMBERS
 from ndd_search.corpus.sources import id_of
 from ndd_search.documents import text_of
 
@@ -42,7 +43,7 @@ def report_of(groups: Groups) -> str:
         parts += ["<h2>Resemblance of duplicates to their leaders</h2>", _bars(_resemblances(groups), "documents")]
         if groups.decision.bar is not None:
             parts.append(f'<p class="note">The bar is at {groups.decision.bar:.2f}.</p>')
-    for name in corpus.columns:
+    for name in (name for name in corpus.columns if name != NUMBERS):
         parts += [f"<h2>By {escape(name)}</h2>", _by_field(groups, name)]
     parts += ["<h2>Largest groups</h2>", _largest(groups)]
     head = f"<!doctype html><html lang=en><meta charset=utf-8><title>Near-duplicates</title><style>{_STYLE}</style>"

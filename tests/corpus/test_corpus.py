@@ -135,6 +135,24 @@ def test_keep_names_the_field_that_was_not_kept() -> None:
         corpus.groups(keep=["newest:published"])
 
 
+def test_guards_keep_documents_apart_as_in_a_search() -> None:
+    documents = [{**one, "body": f"{one['body']} 2024"} for one in DOCUMENTS[:2]] + [
+        {"id": "e", "body": f"{STORY} 2025", "published": "2024-02-02", "site": "one"}
+    ]
+    corpus = ndd.Corpus.read(documents, text="body", fields=["site", "published"], numbers=True)
+    assert corpus.groups(0.5).leader.tolist() == [0, 0, 0]
+    assert corpus.groups(0.5, must_match=["site"]).leader.tolist() == [0, 1, 0]
+    assert corpus.groups(0.5, numbers_must_match=True).leader.tolist() == [0, 0, 2]
+    near = {"time_field": "published", "max_seconds_apart": 86_400}
+    assert corpus.groups(0.5, **near).leader.tolist() == [0, 0, 2]
+    assert corpus.groups(0.5, keep=["newest:published"], **near).leader.tolist() == [1, 1, 2]
+    assert len(corpus.new(corpus, 0.5, must_match=["site"])) == 0
+    with pytest.raises(ValueError, match="read the collection with numbers=True"):
+        ndd.Corpus.read(documents, text="body").groups(numbers_must_match=True)
+    with pytest.raises(TypeError, match="did you mean must_match"):
+        corpus.groups(must_mach=["site"])  # type: ignore[call-arg]
+
+
 def test_communities_keep_two_large_groups_apart_that_one_document_joins() -> None:
     """One listing that resembles two different ones must not make one group of them."""
     left = [f"l{number}" for number in range(60)]
@@ -324,13 +342,16 @@ def test_the_commands_write_what_the_library_finds(
 ) -> None:
     settings = (source, "--text", "body", "--min-similarity", "0.5")
     assert run("groups", *settings, "--out", tmp_path / "g.parquet", "--report", tmp_path / "r.html") == 0
-    assert capsys.readouterr().out == "4 documents in 3 groups; 1 are near-duplicates of another one\n"
+    assert capsys.readouterr().out == "4 documents in 3 groups; 1 is a near-duplicate of another one\n"
     assert parquet.read_table(tmp_path / "g.parquet").column("group").to_pylist() == ["a", "a", "c", "d"]
     assert run("unique", *settings, "--keep", "newest:published", "--save", tmp_path / "s.parquet") == 0
     assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["b", "c", "d"]
     assert run("pairs", *settings) == 0
     (pair,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (pair["first"], pair["second"]) == ("a", "b")
+    assert (pair["containment"], pair["contains"]) == (1.0, "second")
+    assert run("groups", *settings, "--must-match", "site", "--numbers-must-match") == 0
+    assert "4 documents in 4 groups; 0 are near-duplicates" in capsys.readouterr().out
     assert run("new", *settings, "--against", tmp_path / "s.parquet", "--json", "--out", tmp_path / "n.jsonl") == 0
     assert json.loads(capsys.readouterr().out) == {"documents": 4, "new": 1}  # the empty one is nobody's duplicate
 
