@@ -7,7 +7,8 @@ of all stand in one of 200 frames. Every size runs in a process of its own, so m
 datasketch and rensa: min-hashes of 128 permutations over the same shingles, LSH at the bar, and every candidate
 verified by its estimated resemblance. --recall compares every pair of the first documents
 with the bar, and says what share of the pairs at or above it were found. --extremes adds collections that
-could take all time or memory: equal texts, empty texts, one frame around everything, one id, no ids, and a line of 100 MB.
+could take all time or memory: equal texts, empty texts, one frame around everything, one id, no ids, and a line of
+100 MB.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ examples:
   ndd-search corpus unique news.jsonl.gz --text title,body --keep newest:published,longest --out unique.jsonl.gz
   ndd-search corpus pairs news.jsonl --text body --min-similarity 0.8 --out pairs.parquet
   ndd-search corpus new today.jsonl --text body --against earlier.parquet --save earlier.parquet --out new.jsonl
+  ndd-search corpus hosts crawl.parquet --text body --url url --out hosts.csv
   ndd-search corpus groups http://localhost:9200/news --text title,body --out groups.jsonl
   ndd-search corpus mark groups.jsonl http://localhost:9200/news
 
@@ -51,6 +52,7 @@ _SUMMARIES = {
     "groups": "the group of every document",
     "unique": "one document of each group, with all its fields",
     "pairs": "every pair of near-duplicates with its similarity",
+    "hosts": "pairs of hosts with the same pages, such as mirrors",
     "new": "the documents that are new since an earlier run",
 }
 
@@ -81,6 +83,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--keep", type=_wishes, default=("score",), help="newest:FIELD, longest, ... in order")
             action.add_argument("--fields", type=comma_list, default=[], help="fields to report by")
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
+        if name == "hosts":
+            action.add_argument("--url", default="url", help="the field that holds the URL (url)")
+            action.add_argument("--min-share", type=float, default=0.5, help="of the pages of one of two hosts (0.5)")
         if name == "new":
             action.add_argument("--against", metavar="FILE", required=True, help="what --save wrote earlier")
         add_min_similarity(action)
@@ -112,6 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
         sources = [_source(arguments, name, stack) for name in arguments.sources]
         keep = getattr(arguments, "keep", ("score",))
         fields = [*fields_of(CollapseOptions(keep=keep)), *getattr(arguments, "fields", []), *arguments.must_match]
+        fields += [arguments.url] if arguments.action == "hosts" else []
         if arguments.time_field:
             fields.append(arguments.time_field)
         with progress("sketches", None, arguments.json) as move:
@@ -130,6 +136,8 @@ def run(arguments: argparse.Namespace) -> int:
         settings["min_similarity"] = arguments.min_similarity or "auto"
         if against:
             _new(arguments, corpus, against, settings)
+        elif arguments.action == "hosts":
+            _hosts(arguments, corpus, settings)
         elif arguments.action == "pairs":
             _pairs(arguments, corpus, settings)
         else:
@@ -205,6 +213,20 @@ def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, An
         return
     count = write(arguments.out, rows())
     _tell(arguments, {"documents": len(corpus), "pairs": count}, f"{many(count, 'pair')} of near-duplicates")
+
+
+def _hosts(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
+    with _moving("hosts", len(corpus), arguments.json) as moved:
+        found = corpus.hosts(arguments.url, **settings, min_share=arguments.min_share, progress=moved)
+    if found.without_host:
+        warn(f"{many(found.without_host, 'document')} left out, whose {arguments.url!r} names no host")
+    if not arguments.out:
+        _print_rows(found.rows())
+        return
+    found.write(arguments.out)
+    facts = {"documents": len(corpus), "pairs": len(found), "mirrors": sum(pair.is_mirror for pair in found.pairs)}
+    sentence = f"{many(len(found), 'pair')} of hosts with the same pages, {many(facts['mirrors'], 'mirror')}"
+    _tell(arguments, facts, sentence)
 
 
 def _pair(first: str, second: str, similarity: float, shares: tuple[float, float] | None) -> dict[str, Any]:

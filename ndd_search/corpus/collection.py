@@ -16,6 +16,7 @@ from ndd_search.corpus import store
 from ndd_search.corpus.communities import communities, connected
 from ndd_search.corpus.groups import Groups
 from ndd_search.corpus.guards import NUMBERS, Guards
+from ndd_search.corpus.hosts import Hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.search import BUDGET, Found, Progress, Search, frequency_table
 from ndd_search.corpus.sources import Pieces, Report, Sayings, id_of
@@ -188,9 +189,33 @@ class Corpus:
         led = whole._search(min_similarity, settings).leaders(both.sketches, len(against))
         return Newcomers(self, against, led.leader[len(against) :], led.similarity[len(against) :], led.effort)
 
+    def hosts(
+        self,
+        url: str = "url",
+        min_similarity: Setting = "auto",
+        *,
+        min_share: float = 0.5,
+        **settings: Unpack[Settings],
+    ) -> Hosts:
+        """The pairs of hosts that have the same pages, such as mirrors.
+
+        url:       the field with the URL of each document; kept by `read(fields=[url])`, or the field of the ids.
+        min_share: the share of the pages of one of the two hosts that have a near-duplicate on the other one, 0..1.
+        min_similarity, settings: as for `groups`.
+        Raises ValueError for a field that was not kept.
+        """
+        if url not in self.columns and url != self.id_field:
+            raise ValueError(f"hosts needs {url!r}, which was not kept: read the collection with fields=[{url!r}]")
+        if not 0 <= min_share <= 1:
+            raise ValueError(f"min_share must be 0..1, got {min_share}")
+        urls = self.columns.get(url, self.ids)
+        return hosts_of(self.groups(min_similarity, **settings), urls, min_share)
+
     def _search(self, min_similarity: Setting, settings: Settings) -> Search:
         weighs = min_similarity == "auto" and self.recipe.measure == "kmv"
-        guarded = {name: value for name, value in settings.items() if name not in ("budget", "progress")}
+        guarded: dict[str, Any] = {
+            name: value for name, value in settings.items() if name not in ("budget", "progress")
+        }
         options = collapse_options(**guarded)
         return Search(
             recipe=self.recipe,

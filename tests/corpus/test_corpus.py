@@ -143,7 +143,7 @@ def test_guards_keep_documents_apart_as_in_a_search() -> None:
     assert corpus.groups(0.5).leader.tolist() == [0, 0, 0]
     assert corpus.groups(0.5, must_match=["site"]).leader.tolist() == [0, 1, 0]
     assert corpus.groups(0.5, numbers_must_match=True).leader.tolist() == [0, 0, 2]
-    near = {"time_field": "published", "max_seconds_apart": 86_400}
+    near: dict[str, Any] = {"time_field": "published", "max_seconds_apart": 86_400}
     assert corpus.groups(0.5, **near).leader.tolist() == [0, 0, 2]
     assert corpus.groups(0.5, keep=["newest:published"], **near).leader.tolist() == [1, 1, 2]
     assert len(corpus.new(corpus, 0.5, must_match=["site"])) == 0
