@@ -39,7 +39,7 @@ typedef struct {
     uint8_t seen;   /* lists in which the two have met */
     uint8_t least;  /* values that this one shares with any document it counts as a pair with, at least */
     uint8_t rare;   /* lists of values that are not hot in which the two have met */
-    int8_t levels[2]; /* of each profile, see set_levels */
+    int8_t levels[PROFILES]; /* of each profile, see set_levels */
 } Meeting;
 
 enum { WORDS = 8 };
@@ -286,7 +286,7 @@ static void look_at_all(Corpus *corpus, uint16_t *popular, int shift, Effort *ef
 {
     const Page *page = corpus->page;
     for (int64_t i = 0; i < page->count; i++) {
-        corpus->meetings[i] = (Meeting){-1, 0, 0, 1, 0, {0, 0}};
+        corpus->meetings[i] = (Meeting){-1, 0, 0, 1, 0, {0}};
         if (corpus->same[i] != i || !length_of(page, i))
             continue;
         effort->documents++;
@@ -316,7 +316,10 @@ static Slot *slot_for(Slot *slots, int shift, int32_t value, int hot, int64_t *l
 /* The profiles in which a document is not poor, as bits. */
 static int profiles_of(const Meeting *meeting)
 {
-    return (meeting->levels[0] != POOR) | (meeting->levels[1] != POOR) << 1;
+    int profiles = 0;
+    for (int profile = 0; profile < PROFILES; profile++)
+        profiles |= (meeting->levels[profile] != POOR) << profile;
+    return profiles;
 }
 
 /* The list that a document is in, by an entry's `list`. */

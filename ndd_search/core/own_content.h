@@ -10,17 +10,18 @@
 
 enum { MOST_VALUES = 255 }; /* in a sketch, for numbers of them to fit a byte */
 enum { MOST_LEVEL = 3, POOR = -1 };
-enum { PROFILES = 2, SUBLISTS = 1 << PROFILES };
+enum { PROFILES = 3, SUBLISTS = 1 << PROFILES };
 
 static double rareness_of(uint32_t weight) { return 1 - weight / UNIT; }
 
 /* What a profile demands: the mean rareness of the values that only one document of a pair has, the one whose sketch ends
- * first. The first profile fits a frame of a small part of the collection. The second one fits a frame of a large part:
- * its values are so common that those which are not shared make the mean low. */
+ * first. The first profile fits frames of a small part of the collection, the others frames of a large part: their values
+ * are so common that those which are not shared make the mean low. */
 static double own_rareness(int profile, int64_t k, int64_t shared)
 {
-    double least = profile ? 0.5 : 0.65 + 0.4 * (double)shared / (double)k;
-    return least < 0.95 ? least : 0.95;
+    const double least[PROFILES] = {0.65, 0.5, 0.35}, more[PROFILES] = {0.4, 0, 0};
+    double rareness = least[profile] + more[profile] * (double)shared / (double)k;
+    return rareness < 0.95 ? rareness : 0.95;
 }
 
 /* The values of a document in ascending order, and of each n the rareness of the first n of them. */
