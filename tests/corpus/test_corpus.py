@@ -104,6 +104,29 @@ def test_an_index_is_a_collection(engine: Any, index: str, capsys: pytest.Captur
     assert "4 documents in 3 groups" in capsys.readouterr().out
 
 
+def test_groups_are_those_of_paging_through_an_index_in_the_same_order(engine: Any, index: str) -> None:
+    """The decision is the same, and the frequency table of a small index counts all of its documents, too."""
+    texts = made.texts(80, seed=3, frames=2, copies=0.5)
+    documents = [{"id": f"{number:03}", "body": text, "place": number} for number, text in enumerate(texts)]
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+        lines = []
+        for one in ndd.with_sketches([{"_id": one["id"], **one} for one in documents], fields=["body"]):
+            lines += [{"index": {"_index": index, "_id": one.pop("_id")}}, one]
+        client.bulk(body=lines, refresh=True)
+        groups = ndd.Corpus.read(documents, text="body").groups()
+        expected = {row["document"]: row["group"] for row in groups.rows()}
+        wrapped = ndd.wrap(client, mode="annotate", window=100)
+        found = {}
+        for start in range(0, 80, 40):
+            body = {"query": {"match_all": {}}, "sort": ["place"], "from": start, "size": 40, "ndd": True}
+            for hit in wrapped.search(index=index, body=body)["hits"]["hits"]:
+                found[hit["_id"]] = hit.get("fields", {}).get("ndd.duplicate_of", [hit["_id"]])[0]
+        ndd.unwrap(wrapped)
+    assert len(set(expected.values())) < 60
+    assert found == expected
+
+
 def test_the_table_says_whose_duplicate_each_document_is() -> None:
     groups = ndd.Corpus.read(DOCUMENTS, text="body").groups(0.5)
     table = groups.table.to_pydict()
@@ -326,6 +349,17 @@ def test_the_report_shows_the_largest_groups_and_no_markup_of_the_texts(tmp_path
     assert "&lt;b&gt;bold&lt;/b&gt;" in page
     assert "<b>bold" not in page
     assert "<i>" not in page
+
+
+def test_the_report_shows_the_frames_of_a_collection_as_text(tmp_path: Path) -> None:
+    frame = "home about contact search this site imprint and terms of use all rights reserved by the valley gazette"
+    texts = made.texts(60, framed=0.0, copies=0.0)
+    documents = [{"text": f"{frame} {text}"} for text in texts]
+    ndd.Corpus.read(documents, text="text").groups().report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    passages = page.partition("Passages that many documents share")[2]
+    assert "100.0%" in passages
+    assert "terms of use all rights reserved" in passages
 
 
 def run(*words: object) -> int:
