@@ -253,6 +253,18 @@ def test_a_huge_line_is_no_reason_to_fail(tmp_path: Path) -> None:
     assert corpus.ids[:4] == ["a", "b", "c", "d"]
 
 
+def test_a_line_longer_than_any_document_is_named_and_the_rest_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ndd_search.sources.rows.LONGEST", 1_000)
+    source = write_lines(tmp_path / "docs.jsonl", [DOCUMENTS[0], {"id": "huge", "body": "word " * 500}, *DOCUMENTS[1:]])
+    told: list[str] = []
+    corpus = ndd.Corpus.read(source, text="body", report=told.append)
+    assert corpus.ids == ["a", "b", "c", "d"]
+    assert len(told) == 1
+    assert "line 2" in told[0]
+
+
 def test_a_text_field_that_no_document_has_is_told() -> None:
     with pytest.raises(InvalidDocument, match="none of them has text in nobody"):
         ndd.Corpus.read(DOCUMENTS, text="nobody")
