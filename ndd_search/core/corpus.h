@@ -39,7 +39,7 @@ typedef struct {
     uint8_t seen;   /* lists in which the two have met */
     uint8_t least;  /* values that this one shares with any document it counts as a pair with, at least */
     uint8_t rare;   /* lists of values that are not hot in which the two have met */
-    int8_t levels[PROFILES]; /* of each profile, see set_levels */
+    int8_t levels[PROFILES]; /* see set_levels */
 } Meeting;
 
 enum { WORDS = 8 };
@@ -111,7 +111,8 @@ static int guards_allow(const Guards *guards, int64_t a, int64_t b)
            && (!guards->times || fabs(guards->times[a] - guards->times[b]) <= guards->apart);
 }
 
-/* The number under which a value of a document is looked up; documents of different codes look up different ones. */
+/* The key under which a value of a document is looked up. Documents of different codes have different keys, but for a few
+ * that collide. */
 static int32_t key_of(const Guards *guards, int64_t document, int32_t value)
 {
     uint64_t code = guards->codes ? (uint64_t)guards->codes[document] + 1 : 0;
@@ -201,7 +202,8 @@ static void set_levels(Corpus *corpus, int64_t document, const uint16_t *popular
     for (int64_t i = 0; i < content.length; i++) {
         content.rareness[i] = rareness_of(weights[i]);
         content.first[i + 1] = content.first[i] + content.rareness[i];
-        content.is_hot[i] = (uint8_t)is_hot(weights[i], popular[slot_of(key_of(corpus->guards, document, values[i]), shift)]);
+        int32_t key = key_of(corpus->guards, document, values[i]);
+        content.is_hot[i] = (uint8_t)is_hot(weights[i], popular[slot_of(key, shift)]);
         content.hot += content.is_hot[i];
     }
     for (int profile = 0; profile < PROFILES; profile++) {
@@ -300,11 +302,12 @@ static void look_at_all(Corpus *corpus, uint16_t *popular, int shift, Effort *ef
     }
 }
 
-/* The slot of a value, taken for it where there is none yet; a hot value gets SUBLISTS lists. */
+/* The slot of a key, taken for it where there is none yet; a hot one gets SUBLISTS lists. Two values of one code may have
+ * the same key, so it has a slot for hot values and another one for the others. */
 static Slot *slot_for(Slot *slots, int shift, int32_t value, int hot, int64_t *lists)
 {
     uint64_t most = ((uint64_t)1 << (64 - shift)) - 1, at = slot_of(value, shift);
-    while (slots[at].used && slots[at].value != value)
+    while (slots[at].used && (slots[at].value != value || (slots[at].list < 0) != hot))
         at = (at + 1) & most;
     if (!slots[at].used) {
         slots[at] = (Slot){value, hot ? ~(int32_t)*lists : (int32_t)*lists, 1};
