@@ -1,12 +1,15 @@
 """The groups of a whole collection: time, memory and recall, beside other libraries where they are installed.
 
-    python -m benchmarks.corpus 10000 100000 1000000 [--min-similarity 0.5 auto] [--peers] [--recall 20000]
+    python -m benchmarks.corpus 10000 100000 1000000 [--min-similarity 0.5 auto] [--peers] [--recall 20000] [--extremes]
 
 Documents are generated (tests/corpus/made.py): about 1 kB each, a fifth are copies with up to five words changed, half
 of all stand in one of 200 frames. Every size runs in a process of its own, so memory is its own, too. --peers adds
-datasketch and rensa: min-hashes of 128 permutations over the same shingles, LSH at the bar, and every candidate
-verified by its estimated resemblance. --recall compares every pair of the first documents
-with the bar, and says what share of the pairs at or above it were found.
+datasketch and rensa (min-hashes of 128 permutations over the same shingles, LSH at the bar, every candidate verified by
+its estimated resemblance) and DuckDB (sketches, candidates and verification in SQL); those that are not installed are
+named. --recall compares every pair of the first documents
+with the bar, and says what share of the pairs at or above it were found. --extremes adds collections that
+could take all time or memory: equal texts, empty texts, one frame around everything, one id, no ids, and a line of
+100 MB.
 """
 
 from __future__ import annotations
@@ -17,11 +20,15 @@ import multiprocessing
 import resource
 import time
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
 
 from ndd_search.corpus.collection import Corpus
+from ndd_search.errors import NDDError
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.pairs import overlaps
 from ndd_search.matching.rows import rows_of
@@ -34,6 +41,7 @@ PERMUTATIONS = 128
 _ROWS = 100  # documents compared with all others at a time
 
 Figures = dict[str, Any]
+Sources = list[dict[str, Any]] | str
 
 
 def ours(texts: list[str], bar: float | str) -> int:
@@ -77,6 +85,48 @@ def rensa(texts: list[str], bar: float) -> int:
     return len(leaders)
 
 
+_DUCKDB = """
+CREATE TABLE sketch AS
+SELECT id, list_sort(list_distinct(list_transform(range(1, greatest(len(w) - 1, 2)),
+       lambda i: hash(array_to_string(w[i:i + 2], ' ')))))[1:64] AS s
+FROM (SELECT id, string_split(text, ' ') AS w FROM texts);
+CREATE TABLE entry AS
+SELECT id, v FROM (SELECT id, unnest(s[1:CAST(64 - ceil($bar * 64) + 1 AS INTEGER)]) AS v FROM sketch)
+WHERE v IN (SELECT v FROM (SELECT unnest(s) AS v FROM sketch) GROUP BY v HAVING count(*) BETWEEN 2 AND $most);
+CREATE TABLE candidate AS
+SELECT DISTINCT a.id AS first, b.id AS second FROM entry a JOIN entry b USING (v) WHERE a.id < b.id;
+SELECT first, second FROM (
+    SELECT first, second, len(list_intersect(a.s, b.s)) AS c,
+           len(list_filter(a.s, lambda x: x <= least(a.s[-1], b.s[-1]))) AS n,
+           len(list_filter(b.s, lambda x: x <= least(a.s[-1], b.s[-1]))) AS m
+    FROM candidate JOIN sketch a ON a.id = first JOIN sketch b ON b.id = second)
+WHERE c >= $bar * (n + m - c) ORDER BY second, first
+"""
+_HELD = 200  # documents that may hold a value which DuckDB joins: without a bound a frame makes the square of its texts
+
+
+def duckdb(texts: list[str], bar: float) -> int:
+    """Sketches of 64 values, candidates by the smallest ones, and verification, all in SQL."""
+    import duckdb as duck
+    import pyarrow as pa
+
+    leads = [True] * len(texts)
+    with duck.connect() as connection:
+        connection.register("texts", pa.table({"id": list(range(len(texts))), "text": texts}))
+        statements = [statement for statement in _DUCKDB.split(";") if statement.strip()]
+        for statement in statements:
+            wanted = {"bar": bar, "most": _HELD}
+            given = {name: value for name, value in wanted.items() if f"${name}" in statement}
+            found = connection.execute(statement, given)
+        for first, second in found.fetchall():
+            if leads[first]:
+                leads[second] = False
+    return sum(leads)
+
+
+PEERS = {"datasketch": datasketch, "rensa": rensa, "duckdb": duckdb}
+
+
 def recall(count: int, bar: float | str) -> Figures:
     """The share of the pairs at the bar that were found, of all pairs of some documents."""
     recipe = Recipe()
@@ -97,6 +147,74 @@ def recall(count: int, bar: float | str) -> Figures:
         expected += len(codes)
         missed += sum(code not in met for code in codes)
     return {"documents": count, "bar": bar, "pairs": expected, "recall": 1 - missed / max(expected, 1)}
+
+
+def equal_texts(count: int) -> Sources:
+    """One text, again and again."""
+    return [{"text": "the same few words in every one of these documents"} for _ in range(count)]
+
+
+def empty_texts(count: int) -> Sources:
+    """Documents without text."""
+    return [{"text": ""} for _ in range(count)]
+
+
+def one_frame(count: int) -> Sources:
+    """Texts of which all have the same frame."""
+    return [{"text": text} for text in made.texts(count, frames=1, framed=1.0)]
+
+
+def one_id(count: int) -> Sources:
+    """Different texts with one id."""
+    return [{"id": "same", "text": str(number)} for number in range(count)]
+
+
+def no_ids(count: int) -> Sources:
+    """Different texts of which none has the id that is asked for."""
+    return [{"id": None, "text": str(number)} for number in range(count)]
+
+
+def long_line(count: int) -> Sources:
+    """A file with a line of 100 MB among short ones."""
+    path = Path(mkdtemp()) / "docs.jsonl"
+    with path.open("w") as file:
+        for number in range(count):
+            size = 20_000_000 if number == count // 2 else 20
+            file.write(json.dumps({"id": str(number), "text": "word " * size}) + "\n")
+    return str(path)
+
+
+EXTREMES = [equal_texts, empty_texts, one_frame, one_id, no_ids, long_line]
+
+
+def extreme(make: Callable[[int], Sources], count: int, bar: float | str) -> Figures:
+    """As `timed`, for a collection of another kind."""
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        return pool.apply(_extreme, (make, count, bar))
+
+
+def _extreme(make: Callable[[int], Sources], count: int, bar: float | str) -> Figures:
+    source = make(count)
+    said: list[str] = []
+    start = time.perf_counter()
+    field = "id" if make in (one_id, no_ids) else None
+    try:
+        corpus = Corpus.read(source, text="text", id=field, report=said.append)
+        documents, groups = len(corpus), len(corpus.groups(bar))
+    except NDDError as error:
+        said.append(str(error))
+        documents = groups = 0
+    return {
+        "collection": make.__name__,
+        "given": count,
+        "bar": bar,
+        "documents": documents,
+        "groups": groups,
+        "left_out": said[:1] + said[-1:],
+        "seconds": round(time.perf_counter() - start, 2),
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
+    }
 
 
 def timed(find: Callable[[list[str], Any], int], count: int, bar: float | str) -> Figures:
@@ -121,14 +239,43 @@ def _timed(find: Callable[[list[str], Any], int], count: int, bar: float | str) 
     }
 
 
+def plot(rows: list[Figures], path: Path) -> None:
+    """Processor seconds by documents, both on logarithmic axes, beside a line of linear growth."""
+    from matplotlib import pyplot as plt
+    from matplotlib import use
+
+    use("svg")
+    figure, axes = plt.subplots(figsize=(5, 3.2))
+    for bar in dict.fromkeys(row["bar"] for row in rows):
+        chosen = sorted((row["documents"], row["processor_seconds"]) for row in rows if row["bar"] == bar)
+        axes.loglog(*zip(*chosen, strict=True), marker="o", label=f"min_similarity {bar}")
+    sizes = sorted({row["documents"] for row in rows})
+    least = min(row["processor_seconds"] / row["documents"] for row in rows)
+    axes.loglog(sizes, [least * size for size in sizes], color="#999999", linestyle="--", label="linear")
+    axes.set(xlabel="documents", ylabel="processor seconds")
+    axes.legend()
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+
+
+def _installed_peers() -> list[Callable[[list[str], Any], int]]:
+    """The other libraries; those that are not installed are named."""
+    there = [name for name in PEERS if find_spec(name)]
+    for name in PEERS.keys() - set(there):
+        print(json.dumps({"library": name, "missing": f"pip install {name}"}))
+    return [PEERS[name] for name in there]
+
+
 def _bar(text: str) -> float | str:
     return text if text == "auto" else float(text)
 
 
-def show(figures: Iterable[Figures]) -> None:
-    """A line of JSON each."""
+def show(figures: Iterable[Figures]) -> list[Figures]:
+    """Print a line of JSON for each, and return them."""
+    shown = []
     for one in figures:
         print(json.dumps(one), flush=True)
+        shown.append(one)
+    return shown
 
 
 def main() -> None:
@@ -138,12 +285,21 @@ def main() -> None:
     parser.add_argument("--min-similarity", type=_bar, nargs="+", default=[0.5, "auto"])
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--recall", type=int)
+    parser.add_argument("--extremes", action="store_true")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE.svg", help="processor seconds by documents; needs matplotlib"
+    )
     arguments = parser.parse_args()
+    rows: list[Figures] = []
     for bar in arguments.min_similarity:
         if arguments.recall:
             show([recall(arguments.recall, bar)])
-        peers = [datasketch, rensa] if arguments.peers and bar != "auto" else []
-        show(timed(find, size, bar) for size in arguments.sizes for find in [ours, *peers])
+        peers = _installed_peers() if arguments.peers and bar != "auto" else []
+        rows += show(timed(find, size, bar) for size in arguments.sizes for find in [ours, *peers])
+        if arguments.extremes:
+            show(extreme(make, size, bar) for size in arguments.sizes for make in EXTREMES)
+    if arguments.plot:
+        plot([row for row in rows if row["library"] == "ours"], arguments.plot)
 
 
 if __name__ == "__main__":

@@ -61,14 +61,16 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        budget: int,
-        old: int,
+        limits: tuple[int, int],
+        guards: tuple[object, object, float],
         progress: object,
         /,
     ) -> tuple[bytes, bytes, tuple[int, int, int, int]] | None:
         """Like `leaders`, for a whole collection, with the effort (corpus.search.Effort).
 
         A pair whose similarity is too close to its bar to tell counts as a pair of near-duplicates.
+        limits: budget, and old: the first `old` documents are leaders.
+        guards: codes (int64) or None, times (float64 as int64) or None, and how far times may be apart.
         progress: called with the number of documents done, or None.
         """
 
@@ -79,12 +81,15 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        budget: int,
-        each: int,
+        limits: tuple[int, int],
+        guards: tuple[object, object, float],
         progress: object,
         /,
     ) -> tuple[bytes, bytes, bytes, bytes, tuple[int, int, int, int]] | None:
-        """Return first and second of each pair (int64), similarity (float64), the first of each document's equals."""
+        """Return first and second of each pair (int64), similarity (float64), the first of each document's equals.
+
+        limits: budget, and the most pairs of one document with earlier ones.
+        """
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:
         """Return a hash table from values (int32) to weights (int64, 0..2**20)."""

@@ -5,6 +5,7 @@ examples:
   ndd-search corpus unique news.jsonl.gz --text title,body --keep newest:published,longest --out unique.jsonl.gz
   ndd-search corpus pairs news.jsonl --text body --min-similarity 0.8 --out pairs.parquet
   ndd-search corpus new today.jsonl --text body --against earlier.parquet --save earlier.parquet --out new.jsonl
+  ndd-search corpus hosts crawl.parquet --text body --url url --out hosts.csv
   ndd-search corpus groups http://localhost:9200/news --text title,body --out groups.jsonl
   ndd-search corpus mark groups.jsonl http://localhost:9200/news
 
@@ -21,6 +22,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import repeat
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -50,8 +52,11 @@ _SUMMARIES = {
     "groups": "the group of every document",
     "unique": "one document of each group, with all its fields",
     "pairs": "every pair of near-duplicates with its similarity",
+    "hosts": "pairs of hosts with the same pages, such as mirrors",
     "new": "the documents that are new since an earlier run",
 }
+
+_SETTINGS = ("must_match", "numbers_must_match", "time_field", "max_seconds_apart", "budget")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -67,11 +72,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--budget", type=int, default=BUDGET, help=f"documents met for one document at most ({BUDGET:,})"
         )
+        action.add_argument(
+            "--must-match", type=comma_list, default=[], help="fields in which near-duplicates are equal"
+        )
+        action.add_argument("--numbers-must-match", action="store_true", help="near-duplicates hold the same numbers")
+        action.add_argument("--time-field", help="a field with a time, for --max-seconds-apart")
+        action.add_argument("--max-seconds-apart", type=float, help="near-duplicates are at most this far apart")
         if name in ("groups", "unique"):
             action.add_argument("--method", choices=("leaders", "connected", "communities"), default="leaders")
             action.add_argument("--keep", type=_wishes, default=("score",), help="newest:FIELD, longest, ... in order")
             action.add_argument("--fields", type=comma_list, default=[], help="fields to report by")
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
+        if name == "hosts":
+            action.add_argument("--url", default="url", help="the field that holds the URL (url)")
+            action.add_argument("--min-share", type=float, default=0.5, help="of the pages of one of two hosts (0.5)")
         if name == "new":
             action.add_argument("--against", metavar="FILE", required=True, help="what --save wrote earlier")
         add_min_similarity(action)
@@ -102,7 +116,10 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         sources = [_source(arguments, name, stack) for name in arguments.sources]
         keep = getattr(arguments, "keep", ("score",))
-        fields = [*fields_of(CollapseOptions(keep=keep)), *getattr(arguments, "fields", [])]
+        fields = [*fields_of(CollapseOptions(keep=keep)), *getattr(arguments, "fields", []), *arguments.must_match]
+        fields += [arguments.url] if arguments.action == "hosts" else []
+        if arguments.time_field:
+            fields.append(arguments.time_field)
         with progress("sketches", None, arguments.json) as move:
             corpus = Corpus.read(
                 *sources,
@@ -110,13 +127,17 @@ def run(arguments: argparse.Namespace) -> int:
                 id=arguments.id,
                 recipe=arguments.recipe or (against.recipe if against else None),
                 fields=list(dict.fromkeys(fields)),
+                numbers=arguments.numbers_must_match,
                 store=arguments.store,
                 report=report,
                 progress=move,
             )
-        settings = {"min_similarity": arguments.min_similarity or "auto", "budget": arguments.budget}
+        settings = {name: getattr(arguments, name) for name in _SETTINGS}
+        settings["min_similarity"] = arguments.min_similarity or "auto"
         if against:
             _new(arguments, corpus, against, settings)
+        elif arguments.action == "hosts":
+            _hosts(arguments, corpus, settings)
         elif arguments.action == "pairs":
             _pairs(arguments, corpus, settings)
         else:
@@ -163,8 +184,13 @@ def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, A
     if arguments.report:
         groups.report(arguments.report)
     if arguments.out or arguments.action == "groups":
-        copies = f"{facts['near_duplicates']:,} are near-duplicates of another one"
-        _tell(arguments, facts, f"{many(len(corpus), 'document')} in {many(len(groups), 'group')}; {copies}")
+        count = facts["near_duplicates"]
+        copies = "1 is a near-duplicate" if count == 1 else f"{count:,} are near-duplicates"
+        _tell(
+            arguments,
+            facts,
+            f"{many(len(corpus), 'document')} in {many(len(groups), 'group')}; {copies} of another one",
+        )
 
 
 def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
@@ -176,16 +202,44 @@ def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, An
         ids = corpus.ids
         for place, same in enumerate(found.same.tolist()):
             if same != place:
-                yield {"first": ids[same], "second": ids[place], "similarity": 1.0}
+                yield _pair(ids[same], ids[place], 1.0, (1.0, 1.0))
+        contained = zip(*found.containments(), strict=True) if corpus.recipe.measure == "kmv" else repeat(None)
         columns = (found.pairs.first.tolist(), found.pairs.second.tolist(), found.pairs.similarity.tolist())
-        for first, second, similarity in zip(*columns, strict=True):
-            yield {"first": ids[first], "second": ids[second], "similarity": round(similarity, 4)}
+        for first, second, similarity, shares in zip(*columns, contained):  # noqa: B905 - one of them may be endless
+            yield _pair(ids[first], ids[second], similarity, shares)
 
     if not arguments.out:
         _print_rows(rows())
         return
     count = write(arguments.out, rows())
     _tell(arguments, {"documents": len(corpus), "pairs": count}, f"{many(count, 'pair')} of near-duplicates")
+
+
+def _hosts(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
+    with _moving("hosts", len(corpus), arguments.json) as moved:
+        found = corpus.hosts(arguments.url, **settings, min_share=arguments.min_share, progress=moved)
+    if found.without_host:
+        warn(f"{many(found.without_host, 'document')} left out, whose {arguments.url!r} names no host")
+    if not arguments.out:
+        _print_rows(found.rows())
+        return
+    found.write(arguments.out)
+    facts = {"documents": len(corpus), "pairs": len(found), "mirrors": sum(pair.is_mirror for pair in found.pairs)}
+    sentence = f"{many(len(found), 'pair')} of hosts with the same pages, {many(facts['mirrors'], 'mirror')}"
+    _tell(arguments, facts, sentence)
+
+
+def _pair(first: str, second: str, similarity: float, shares: tuple[float, float] | None) -> dict[str, Any]:
+    """A row of the action pairs. shares: of the first document that the second contains, and the reverse, or None.
+
+    "containment" is the larger share, "contains" the document that contains so much of the other one.
+    """
+    row: dict[str, Any] = {"first": first, "second": second, "similarity": round(similarity, 4)}
+    if shares is None:
+        return {**row, "containment": None, "contains": None}
+    of_first, of_second = shares
+    side = "both" if of_first == of_second else "second" if of_first > of_second else "first"
+    return {**row, "containment": round(float(max(shares)), 4), "contains": side}
 
 
 def _new(arguments: argparse.Namespace, corpus: Corpus, against: Corpus, settings: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 /* Leaders and pairs of a whole collection.
  *
  * A page has a hundred hits; a collection has millions of documents, and some values stand in tens of thousands of them.
- * Three rules keep the work small, and none of them loses a pair:
+ * Four filters keep the work small, and none of them loses a pair:
  *
  * Prefix filter (Chaudhuri, Ganti and Kaushik 2006). The values of every document are put in one global order, values
  * with few holders first. Two documents that count as a pair share at least `least` values, so their first shared value
@@ -10,16 +10,21 @@
  * Positional filter (Xiao, Wang, Lin and Yu 2008). Where the shared values of two documents stand in that order says how
  * many values they can share at most.
  *
- * Own content filter (see Own). With a table of common values, two documents that both have much of their own and share
- * only common values cannot count as a pair. So each common value has two lists, and the documents of the second one,
- * which are rich in values of their own, do not look each other up there. The common values are the last in the order:
- * two documents that meet in no list of another value share common values only, and most of such pairs are refused by
- * what is known of each.
+ * Own content filter (see set_levels). A hot value is one of the table of common values that has more than HOT holders.
+ * Two documents with much content of their own that share hot values only, or few others beside them, are refused by what
+ * is known of each. So each hot value has several lists, for documents with more and with less content of their own, and
+ * documents with much do not look each other up there.
+ *
+ * Bitmap filter (Sandes, Teodoro and Melo 2020). A bitmap of each sketch bounds how many values two sketches share, at
+ * the cost of one line of memory.
  *
  * `budget` bounds how many documents are met for one document. Entries of lists that this leaves unread are counted.
  */
 #pragma once
-#include "search.h"
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+#include "own_content.h"
 
 typedef struct {
     int64_t documents; /* that are different and not empty */
@@ -33,32 +38,39 @@ typedef struct {
     uint8_t most;   /* values that the two can share at most */
     uint8_t seen;   /* lists in which the two have met */
     uint8_t least;  /* values that this one shares with any document it counts as a pair with, at least */
-    uint8_t rich;   /* see is_rich */
-    uint8_t rare;   /* whether the two have met in the list of a value that is not common */
+    uint8_t rare;   /* lists of values that are not hot in which the two have met */
+    int8_t levels[PROFILES]; /* see set_levels */
 } Meeting;
 
-/* What a document has of its own beside any other one that it shares only common values with; see own_of. */
+enum { WORDS = 8 };
+
+/* A bit for the hash of each value of a sketch. */
 typedef struct {
-    float resemblance; /* at most */
-    float specificity; /* mean rareness of the shared values, at most */
-    float own;         /* mean rareness of the values that only it has, at least */
-    float smaller;     /* their rareness in sum, at least */
-} Own;
+    uint64_t words[WORDS];
+} Bitmap;
+
+/* What keeps documents apart whatever they share. */
+typedef struct {
+    const int64_t *codes; /* of each document; only equal ones make a pair, and none below 0. NULL: all do */
+    const double *times;  /* of each document, NaN makes no pair. NULL: all do */
+    double apart;         /* of times, at most */
+} Guards;
 
 typedef struct {
     const Page *page;
     const Rule *rule;
+    const Guards *guards;
     Weights *weights;   /* NULL: no value is common */
     int64_t *same;      /* of each document the first one with the same values; itself where there is none before it */
     int64_t *first;     /* document i has entries first[i] to first[i + 1] - 1 */
-    int32_t *list;      /* of each entry the number of its list, or ~number of the first of its two lists */
+    int32_t *list;      /* of each entry the number of its list, or ~number of the first of its SUBLISTS lists */
     uint8_t *after;     /* of each entry how many values of its document come later in the global order */
     int64_t *start;     /* of each list where it begins in `held` and `behind` */
     int32_t *filled;    /* of each list how many documents it has so far */
     int32_t *held;      /* the documents of the lists, */
     uint8_t *behind;    /* and how many of their values come later in the global order */
     Meeting *meetings;  /* of each document */
-    Own *owns;          /* of each document; NULL without weights */
+    Bitmap *bitmaps;    /* of each document; NULL without weights */
     int32_t *met;
 } Corpus;
 
@@ -70,7 +82,17 @@ typedef struct {
 
 enum { EVERY = 4096 }; /* documents between two calls of it */
 
-enum { MOST_VALUES = 255 }; /* in a sketch, for numbers of them to fit a byte */
+/* Zeroed memory that is read at random: on large pages, where the system has them. */
+static void *calloc_large(size_t count, size_t size)
+{
+    char *room = calloc(count, size);
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    size_t page = 4096, start = (page - (size_t)((uintptr_t)room & (page - 1))) & (page - 1);
+    if (room && count * size > 64 * page)
+        (void)madvise(room + start, count * size - start, MADV_HUGEPAGE);
+#endif
+    return room;
+}
 
 /* A slot of `count` (a power of two) for a value. */
 static uint64_t slot_of(int32_t value, int shift) { return ((uint64_t)(uint32_t)value * 0x9E3779B97F4A7C15u) >> shift; }
@@ -83,9 +105,35 @@ static int shift_for(int64_t items)
     return shift;
 }
 
-static uint64_t hash_row(const int32_t *values, int64_t length)
+static int guards_allow(const Guards *guards, int64_t a, int64_t b)
 {
-    uint64_t hash = (uint64_t)length;
+    return (!guards->codes || (guards->codes[a] == guards->codes[b] && guards->codes[a] >= 0))
+           && (!guards->times || fabs(guards->times[a] - guards->times[b]) <= guards->apart);
+}
+
+/* The key under which a value of a document is looked up. Documents of different codes have different keys, but for a few
+ * that collide. */
+static int32_t key_of(const Guards *guards, int64_t document, int32_t value)
+{
+    uint64_t code = guards->codes ? (uint64_t)guards->codes[document] + 1 : 0;
+    return code ? (int32_t)((((uint64_t)(uint32_t)value << 32 | (uint32_t)value) ^ code * 0x9E3779B97F4A7C15u)
+                            * 0xD6E8FEB86659FD93u >> 33) : value;
+}
+
+/* Whether two documents with the same values are one for all others. */
+static int guards_equal(const Guards *guards, int64_t a, int64_t b)
+{
+    return guards_allow(guards, a, b) && (!guards->times || guards->times[a] == guards->times[b]);
+}
+
+static uint64_t hash_row(const Guards *guards, int64_t document, const int32_t *values, int64_t length)
+{
+    uint64_t hash = (uint64_t)length ^ (guards->codes ? (uint64_t)guards->codes[document] << 8 : 0);
+    if (guards->times) {
+        uint64_t bits;
+        memcpy(&bits, guards->times + document, sizeof bits);
+        hash ^= bits * 0xD6E8FEB86659FD93u;
+    }
     for (int64_t i = 0; i < length; i++) {
         hash = (hash ^ (uint64_t)(uint32_t)values[i]) * 0x9E3779B97F4A7C15u;
         hash ^= hash >> 29;
@@ -94,7 +142,7 @@ static uint64_t hash_row(const int32_t *values, int64_t length)
 }
 
 /* The first document with the same values, for each. 0: no memory. */
-static int find_same(const Page *page, int64_t *same)
+static int find_same(const Page *page, const Guards *guards, int64_t *same)
 {
     int shift = shift_for(2 * page->count + 16);
     uint64_t most = ((uint64_t)1 << (64 - shift)) - 1;
@@ -105,12 +153,12 @@ static int find_same(const Page *page, int64_t *same)
     for (int64_t i = 0; i < page->count; i++) {
         int64_t length = length_of(page, i);
         const int32_t *values = values_of(page, i);
-        uint64_t at = (hash_row(values, length) * 0x9E3779B97F4A7C15u) >> shift;
+        uint64_t at = (hash_row(guards, i, values, length) * 0x9E3779B97F4A7C15u) >> shift;
         same[i] = i;
-        if (!length)
+        if (!length || !guards_equal(guards, i, i))
             continue;
         for (; slots[at] >= 0; at = (at + 1) & most)
-            if (length_of(page, slots[at]) == length
+            if (length_of(page, slots[at]) == length && guards_equal(guards, i, slots[at])
                 && !memcmp(values_of(page, slots[at]), values, (size_t)length * sizeof *values)) {
                 same[i] = slots[at];
                 break;
@@ -122,85 +170,54 @@ static int find_same(const Page *page, int64_t *same)
     return 1;
 }
 
+/* The bar of any pair of a document, at least. */
+static double least_bar(const Page *page, const Rule *rule, int64_t document)
+{
+    return bar_of(rule, rule->asked > 0 ? shingles_of(page, document) : rule->known);
+}
+
 /* How many values a document shares at least with any that it counts as a pair with. */
 static int64_t least_of(const Page *page, const Rule *rule, int64_t document)
 {
-    double bar = bar_of(rule, rule->asked > 0 ? shingles_of(page, document) : rule->known);
-    double least = (bar - 2 * ROUNDING) * (double)length_of(page, document);
+    double least = (least_bar(page, rule, document) - 2 * ROUNDING) * (double)length_of(page, document);
     return least <= 1 ? 1 : (int64_t)ceil(least);
 }
 
-/* Values whose rareness is at most this are common ones in the own content filter; see also is_rich. */
-static const double COMMON_RARENESS = 0.9, OWN_RARENESS = 0.9;
+enum { HOT = 32 }; /* holders of a value above which it may be hot */
 
-static double rareness_of(uint32_t weight) { return 1 - weight / UNIT; }
+static int is_hot(uint32_t weight, uint64_t holders) { return weight && holders > HOT; }
 
-/* Bounds on what a document and any other one have, if all values that they share are common ones.
- *
- * The rule refuses a pair with resemblance j, of whose u different values c are shared and x are not, when
- *     j * ((rare_shared / c) * (x / own)) ** (power * (x / u) * 2 * smaller / own) < bar,
- * where `own` is the rareness of the x values, own <= x, and `smaller` the part of it on the side that has less. Let n be
- * the number of values of this document up to the smaller limit of the two. All of the c values are common ones among
- * these n, so only such n are possible that have `least` common values, and j <= all common values / all values. For each
- * possible n the rare values among the n are its own, and so is the rareness of common values that are not shared. */
-static Own own_of(const Page *page, const Rule *rule, const Weights *weights, int64_t document)
+/* Set the levels of a document. Two documents that have a level of at least n in one profile are refused if they share at
+ * most n values that are not hot. POOR: a pair may count that shares hot values only. */
+static void set_levels(Corpus *corpus, int64_t document, const uint16_t *popular, int shift)
 {
-    const uint32_t *of_values = weights_of(weights, page, document);
-    int64_t length = length_of(page, document), least = least_of(page, rule, document), all = 0, common = 0;
-    double top[MOST_VALUES + 1], rareness = 0, smaller = -1; /* of common values, the rarest first; then sums of these */
-    double own = 1;
-    for (int64_t i = 0; i < length; i++) {
-        double one = rareness_of(of_values[i]);
-        if (one > COMMON_RARENESS)
-            continue;
-        int64_t at = all++;
-        for (; at && top[at - 1] < one; at--)
-            top[at] = top[at - 1];
-        top[at] = one;
+    const Page *page = corpus->page;
+    const uint32_t *weights = weights_of(corpus->weights, page, document);
+    const int32_t *values = values_of(page, document);
+    Meeting *meeting = corpus->meetings + document;
+    Content content = {.bar = least_bar(page, corpus->rule, document) * (1 - 1e-6), .power = corpus->rule->power};
+    content.k = page->k;
+    content.length = length_of(page, document);
+    content.least = meeting->least;
+    for (int64_t i = 0; i < content.length; i++) {
+        content.rareness[i] = rareness_of(weights[i]);
+        content.first[i + 1] = content.first[i] + content.rareness[i];
+        int32_t key = key_of(corpus->guards, document, values[i]);
+        content.is_hot[i] = (uint8_t)is_hot(weights[i], popular[slot_of(key, shift)]);
+        content.hot += content.is_hot[i];
     }
-    if (all < least)
-        return (Own){0, 0, 1, 0}; /* too few common values for any pair */
-    for (int64_t i = 1; i < all; i++)
-        top[i] += top[i - 1];
-    for (int64_t n = 1; n <= length; n++) {
-        double one = rareness_of(of_values[n - 1]);
-        rareness += one;
-        common += one <= COMMON_RARENESS;
-        if (common >= least && smaller < 0)
-            smaller = (double)(n - common);
-        for (int64_t c = least; c <= common; c++)
-            if (n == c || rareness - top[c - 1] < own * (double)(n - c))
-                own = n == c ? 0 : (rareness - top[c - 1]) / (double)(n - c);
+    for (int profile = 0; profile < PROFILES; profile++) {
+        int level = content.least < MOST_LEVEL ? (int)content.least : MOST_LEVEL;
+        if (content.hot < content.least)
+            level = 0; /* any pair shares other values, at least one of which is looked up */
+        else
+            while (level > POOR && !refuses(&content, profile, level))
+                level--;
+        meeting->levels[profile] = (int8_t)level;
     }
-    return (Own){(float)((double)all / (double)length), (float)(top[least - 1] / (double)least), (float)own, (float)smaller};
 }
 
-static const float FLOAT_ERROR = 1e-4f; /* more than floats lose below */
-
-/* Whether the rule refuses two documents that share only common values; least: values that they share, at least. Of the
- * rule it uses j * s ** e <= j * exp(-y) <= j / (1 + y + y * y / 2) with y = e * (1 - s). */
-static int refuses_own(const Rule *rule, const Page *page, const Own *a, const Own *b, int64_t least)
-{
-    float resemblance = a->resemblance < b->resemblance ? a->resemblance : b->resemblance;
-    float shared = a->specificity < b->specificity ? a->specificity : b->specificity;
-    float own = a->own < b->own ? a->own : b->own, smaller = a->smaller < b->smaller ? a->smaller : b->smaller;
-    float bar = (float)bar_of(rule, rule->known) * (1 - FLOAT_ERROR);
-    if (resemblance < bar)
-        return 1;
-    if (own <= shared)
-        return 0;
-    float y = (float)(rule->power * 2) * smaller / (float)(2 * page->k - least) * (1 - shared / own) * (1 - FLOAT_ERROR);
-    return resemblance < bar * (1 + y + y * y / 2);
-}
-
-/* Whether a document has so much of its own that any two of which this is true are refused. */
-static int is_rich(const Rule *rule, const Page *page, const Own *own, int64_t least)
-{
-    Own other = {own->resemblance, own->specificity, (float)OWN_RARENESS, own->smaller};
-    return own->own >= (float)OWN_RARENESS && refuses_own(rule, page, own, &other, least);
-}
-
-enum { COMMON_BIT = 48, HOLDERS_BIT = 32 };
+enum { HOT_BIT = 48, HOLDERS_BIT = 32 };
 
 /* The values of a document that others hold too, as `keys` whose numbers are in the global order; `alone` counts the
  * values that no other document holds, which come first in it. Returns how many keys are to be looked up. */
@@ -212,9 +229,9 @@ static int64_t keys_of(const Corpus *corpus, int64_t document, const uint16_t *p
     const uint32_t *weights = corpus->weights ? weights_of(corpus->weights, page, document) : NULL;
     int64_t length = length_of(page, document), found = 0, wanted;
     for (int64_t i = 0; i < length; i++) {
-        uint64_t holders = popular[slot_of(values[i], shift)];
-        uint64_t common = weights && weights[i] && rareness_of(weights[i]) <= COMMON_RARENESS;
-        keys[found] = common << COMMON_BIT | holders << HOLDERS_BIT | (uint32_t)values[i];
+        int32_t key = key_of(corpus->guards, document, values[i]);
+        uint64_t holders = popular[slot_of(key, shift)], hot = weights && is_hot(weights[i], holders);
+        keys[found] = hot << HOT_BIT | holders << HOLDERS_BIT | (uint32_t)key;
         found += holders > 1;
     }
     *alone = length - found;
@@ -242,43 +259,74 @@ typedef struct {
     int32_t used;
 } Slot;
 
+static Bitmap bitmap_of(const Page *page, int64_t document)
+{
+    Bitmap bitmap = {{0}};
+    for (int64_t at = page->offsets[document]; at < page->offsets[document + 1]; at++) {
+        uint32_t bit = hash_of(page->values[at]) >> 23;
+        bitmap.words[bit / 64] |= (uint64_t)1 << bit % 64;
+    }
+    return bitmap;
+}
+
+/* How many bits are set in only one of two bitmaps. At least so many values are in only one of the two sketches. */
+static int64_t differing_bits(const Bitmap *a, const Bitmap *b)
+{
+    const uint64_t ones = 0x5555555555555555u, twos = 0x3333333333333333u, fours = 0x0F0F0F0F0F0F0F0Fu;
+    uint64_t sum = 0;
+    for (int i = 0; i < WORDS; i++) {
+        uint64_t x = a->words[i] ^ b->words[i];
+        x -= x >> 1 & ones;
+        x = (x & twos) + (x >> 2 & twos);
+        sum += (x + (x >> 4)) & fours;
+    }
+    return (int64_t)(((sum & 0x00FF00FF00FF00FFu) + (sum >> 8 & 0x00FF00FF00FF00FFu)) * 0x0001000100010001u >> 48);
+}
+
 /* What is known of each document by itself, and in how many documents each value stands, for `popular`. */
 static void look_at_all(Corpus *corpus, uint16_t *popular, int shift, Effort *effort)
 {
     const Page *page = corpus->page;
     for (int64_t i = 0; i < page->count; i++) {
-        corpus->meetings[i] = (Meeting){-1, 0, 0, 1, 0, 0};
+        corpus->meetings[i] = (Meeting){-1, 0, 0, 1, 0, {0}};
         if (corpus->same[i] != i || !length_of(page, i))
             continue;
         effort->documents++;
-        int64_t least = least_of(page, corpus->rule, i);
-        corpus->meetings[i].least = (uint8_t)least;
-        if (corpus->weights) {
-            corpus->owns[i] = own_of(page, corpus->rule, corpus->weights, i);
-            corpus->meetings[i].rich = (uint8_t)is_rich(corpus->rule, page, corpus->owns + i, least);
-        }
+        corpus->meetings[i].least = (uint8_t)least_of(page, corpus->rule, i);
+        if (corpus->bitmaps)
+            corpus->bitmaps[i] = bitmap_of(page, i);
         for (int64_t at = page->offsets[i]; at < page->offsets[i + 1]; at++) {
-            uint16_t *holders = popular + slot_of(page->values[at], shift);
+            uint16_t *holders = popular + slot_of(key_of(corpus->guards, i, page->values[at]), shift);
             *holders += *holders < UINT16_MAX;
         }
     }
 }
 
-/* The slot of a value, taken for it where there is none yet; a common value gets two lists. */
-static Slot *slot_for(Slot *slots, int shift, int32_t value, int common, int64_t *lists)
+/* The slot of a key, taken for it where there is none yet; a hot one gets SUBLISTS lists. Two values of one code may have
+ * the same key, so it has a slot for hot values and another one for the others. */
+static Slot *slot_for(Slot *slots, int shift, int32_t value, int hot, int64_t *lists)
 {
     uint64_t most = ((uint64_t)1 << (64 - shift)) - 1, at = slot_of(value, shift);
-    while (slots[at].used && slots[at].value != value)
+    while (slots[at].used && (slots[at].value != value || (slots[at].list < 0) != hot))
         at = (at + 1) & most;
     if (!slots[at].used) {
-        slots[at] = (Slot){value, common ? ~(int32_t)*lists : (int32_t)*lists, 1};
-        *lists += 1 + common;
+        slots[at] = (Slot){value, hot ? ~(int32_t)*lists : (int32_t)*lists, 1};
+        *lists += hot ? SUBLISTS : 1;
     }
     return slots + at;
 }
 
+/* The profiles in which a document is not poor, as bits. */
+static int profiles_of(const Meeting *meeting)
+{
+    int profiles = 0;
+    for (int profile = 0; profile < PROFILES; profile++)
+        profiles |= (meeting->levels[profile] != POOR) << profile;
+    return profiles;
+}
+
 /* The list that a document is in, by an entry's `list`. */
-static int64_t own_list(int32_t list, int rich) { return list >= 0 ? list : ~list + rich; }
+static int64_t own_list(int32_t list, int profiles) { return list >= 0 ? list : ~list + profiles; }
 
 /* The lists and entries of all documents. 0: no memory. */
 static int make_lists(Corpus *corpus, Effort *effort)
@@ -287,23 +335,26 @@ static int make_lists(Corpus *corpus, Effort *effort)
     int64_t all = page->offsets[page->count], entries = 0, lists = 0, alone;
     int shift = shift_for(all + 16);
     uint64_t keys[MOST_VALUES + 1];
-    uint16_t *popular = calloc((size_t)1 << (64 - shift), sizeof *popular);
+    uint16_t *popular = calloc_large((size_t)1 << (64 - shift), sizeof *popular);
     if (!popular)
         return 0;
     look_at_all(corpus, popular, shift, effort);
     for (int64_t i = 0; i < page->count; i++) {
         corpus->first[i] = entries;
-        if (corpus->same[i] == i)
-            entries += keys_of(corpus, i, popular, shift, keys, &alone);
+        if (corpus->same[i] != i || !length_of(page, i))
+            continue;
+        entries += keys_of(corpus, i, popular, shift, keys, &alone);
+        if (corpus->weights)
+            set_levels(corpus, i, popular, shift);
     }
     corpus->first[page->count] = entries;
     int wide = shift_for(2 * entries + 16);
-    Slot *slots = entries < INT32_MAX / 2 ? calloc((size_t)1 << (64 - wide), sizeof *slots) : NULL;
+    Slot *slots = entries < INT32_MAX / 2 ? calloc_large((size_t)1 << (64 - wide), sizeof *slots) : NULL;
     corpus->list = malloc((size_t)entries * sizeof *corpus->list + 1);
     corpus->after = malloc((size_t)entries + 1);
     corpus->held = malloc((size_t)entries * sizeof *corpus->held + 1);
     corpus->behind = malloc((size_t)entries + 1);
-    corpus->filled = calloc((size_t)entries * 2 + 2, sizeof *corpus->filled);
+    corpus->filled = calloc((size_t)entries * SUBLISTS + 1, sizeof *corpus->filled);
     int fine = slots && corpus->list && corpus->after && corpus->held && corpus->behind && corpus->filled;
     for (int64_t i = 0; fine && i < page->count; i++) {
         if (corpus->same[i] != i)
@@ -312,11 +363,11 @@ static int make_lists(Corpus *corpus, Effort *effort)
         if (count)
             sort_smallest(keys, length_of(page, i) - alone, count);
         for (int64_t j = 0; j < count; j++, entry++) {
-            int common = (int)(keys[j] >> COMMON_BIT);
-            int32_t list = slot_for(slots, wide, (int32_t)(uint32_t)keys[j], common, &lists)->list;
+            int hot = (int)(keys[j] >> HOT_BIT);
+            int32_t list = slot_for(slots, wide, (int32_t)(uint32_t)keys[j], hot, &lists)->list;
             corpus->list[entry] = list;
             corpus->after[entry] = (uint8_t)(length_of(page, i) - alone - j - 1);
-            corpus->filled[own_list(list, corpus->meetings[i].rich)]++;
+            corpus->filled[own_list(list, profiles_of(corpus->meetings + i))]++;
         }
     }
     free(slots);
@@ -335,32 +386,33 @@ static int make_lists(Corpus *corpus, Effort *effort)
 static void free_corpus(Corpus *corpus)
 {
     void *rooms[] = {corpus->same, corpus->first, corpus->list, corpus->after, corpus->start, corpus->filled,
-                     corpus->held, corpus->behind, corpus->meetings, corpus->owns, corpus->met};
+                     corpus->held, corpus->behind, corpus->meetings, corpus->bitmaps, corpus->met};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         free(rooms[i]);
 }
 
 /* 0: no memory, or a sketch is too long. */
-static int start_corpus(Corpus *corpus, const Page *page, const Rule *rule, Weights *weights, Effort *effort)
+static int start_corpus(Corpus *corpus, const Page *page, const Rule *rule, const Guards *guards, Weights *weights,
+                        Effort *effort)
 {
     size_t count = (size_t)page->count + 1;
-    *corpus = (Corpus){.page = page, .rule = rule, .weights = weights};
+    *corpus = (Corpus){.page = page, .rule = rule, .guards = guards, .weights = weights};
     corpus->same = malloc(count * sizeof *corpus->same);
     corpus->first = malloc(count * sizeof *corpus->first);
-    corpus->meetings = malloc(count * sizeof *corpus->meetings);
+    corpus->meetings = calloc_large(count, sizeof *corpus->meetings);
     corpus->met = malloc(count * sizeof *corpus->met);
-    corpus->owns = weights ? malloc(count * sizeof *corpus->owns) : NULL;
+    corpus->bitmaps = weights ? calloc_large(count, sizeof *corpus->bitmaps) : NULL;
     if (page->k > MOST_VALUES || !corpus->same || !corpus->first || !corpus->meetings || !corpus->met
-        || (weights && !corpus->owns))
+        || (weights && !corpus->bitmaps))
         return 0;
-    return find_same(page, corpus->same) && make_lists(corpus, effort);
+    return find_same(page, guards, corpus->same) && make_lists(corpus, effort);
 }
 
 /* From now on others meet a document. */
 static void enlist(Corpus *corpus, int64_t document)
 {
     for (int64_t entry = corpus->first[document]; entry < corpus->first[document + 1]; entry++) {
-        int64_t list = own_list(corpus->list[entry], corpus->meetings[document].rich);
+        int64_t list = own_list(corpus->list[entry], profiles_of(corpus->meetings + document));
         int64_t at = corpus->start[list] + corpus->filled[list]++;
         corpus->held[at] = (int32_t)document;
         corpus->behind[at] = corpus->after[entry];
@@ -373,7 +425,7 @@ typedef struct {
 } Reading;
 
 /* Meet the documents of a list, in which the reader has `after` values behind this one. */
-static void read_list(Corpus *corpus, Reading *reading, int64_t list, int common, uint8_t after, Effort *effort)
+static void read_list(Corpus *corpus, Reading *reading, int64_t list, int hot, uint8_t after, Effort *effort)
 {
     int64_t count = corpus->filled[list], i = 0;
     const int32_t *held = corpus->held + corpus->start[list];
@@ -388,7 +440,7 @@ static void read_list(Corpus *corpus, Reading *reading, int64_t list, int common
             corpus->met[reading->met++] = held[i];
         }
         meeting->seen++;
-        meeting->rare |= !common;
+        meeting->rare += !hot;
         meeting->most = (uint8_t)(meeting->seen + (after < behind[i] ? after : behind[i]));
     }
     effort->met += i;
@@ -426,30 +478,60 @@ static void fetch_ahead(const Corpus *corpus, int64_t met, int64_t at)
         fetch_values(corpus, corpus->met[i]);
 }
 
-/* The documents enlisted that may share enough values with a document, into corpus->met, ascending. Returns how many. */
-static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t budget, Effort *effort)
+static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Drop those of `met` documents whose bitmap shows that they share too few values with a document. Returns how many are
+ * left. */
+static int64_t drop_by_bitmap(Corpus *corpus, int64_t document, int64_t met)
 {
     const Page *page = corpus->page;
+    const Bitmap own = corpus->bitmaps[document];
+    int64_t length = length_of(page, document), least = corpus->meetings[document].least, left = 0;
+    for (int64_t i = 0; i < met; i++) {
+        int32_t other = corpus->met[i];
+#ifdef __GNUC__
+        if (i + AHEAD < met) {
+            __builtin_prefetch(corpus->bitmaps + corpus->met[i + AHEAD]);
+            __builtin_prefetch(page->offsets + corpus->met[i + AHEAD]);
+        }
+#endif
+        int64_t most = (length + length_of(page, other) - differing_bits(&own, corpus->bitmaps + other)) / 2;
+        corpus->met[left] = other;
+        left += most >= larger_of(corpus->meetings[other].least, least);
+    }
+    return left;
+}
+
+/* The documents enlisted that may share enough values with a document, into corpus->met, ascending. Returns how many.
+ */
+static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t budget, Effort *effort)
+{
     const Meeting own = corpus->meetings[document];
     Reading reading = {document, 0, budget, 0};
     int64_t left = 0;
+    int profiles = profiles_of(&own);
     for (int64_t entry = corpus->first[document]; entry < corpus->first[document + 1]; entry++) {
         int32_t list = corpus->list[entry];
-        read_list(corpus, &reading, list < 0 ? ~list : list, list < 0, corpus->after[entry], effort);
-        if (list < 0 && !own.rich)
-            read_list(corpus, &reading, ~list + 1, 1, corpus->after[entry], effort);
+        if (list >= 0)
+            read_list(corpus, &reading, list, 0, corpus->after[entry], effort);
+        for (int i = 0; list < 0 && i < SUBLISTS; i++)
+            if (!(i & profiles))
+                read_list(corpus, &reading, ~list + i, 1, corpus->after[entry], effort);
     }
     for (int64_t i = 0; i < reading.met; i++) {
         int32_t other = corpus->met[i];
         Meeting *meeting = corpus->meetings + other;
         int64_t most = meeting->most + reading.missed;
         meeting->most = (uint8_t)(most < MOST_VALUES ? most : MOST_VALUES);
-        int64_t least = meeting->least > own.least ? meeting->least : own.least;
-        int common = corpus->owns && !meeting->rare && !reading.missed;
+        int refused = 0;
+        for (int profile = 0; profile < PROFILES; profile++)
+            refused |= meeting->rare <= own.levels[profile] && meeting->rare <= meeting->levels[profile];
         corpus->met[left] = other;
-        left += meeting->most >= least
-                && !(common && refuses_own(corpus->rule, page, corpus->owns + document, corpus->owns + other, least));
+        refused &= corpus->weights && !reading.missed;
+        left += meeting->most >= larger_of(meeting->least, own.least) && !refused;
     }
+    if (corpus->bitmaps)
+        left = drop_by_bitmap(corpus, document, left);
     for (int64_t i = 0; i < left; i++)
         fetch_offsets(corpus, corpus->met[i]);
     if (left > 1)
@@ -462,6 +544,8 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
 {
     const Page *page = corpus->page;
     const Rule *rule = corpus->rule;
+    if (!guards_allow(corpus->guards, first, second))
+        return NO;
     int32_t limit_first = limit_of(page, first), limit_second = limit_of(page, second);
     int second_ends_first = limit_second <= limit_first;
     int64_t narrow = second_ends_first ? second : first, wide = second_ends_first ? first : second;
@@ -497,13 +581,14 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
     return counts(rule, pair, bar, margin) != NO; /* closer to the bar than any power function errs: it counts */
 }
 
-/* The leader of each document and the similarity to it, as find_leaders: the first `old` are leaders whatever they share. 0: no memory, or stopped. */
-static int lead_corpus(const Page *page, const Rule *rule, Weights *weights, int64_t budget, int64_t old,
-                       int64_t *leaders, double *similarities, Effort *effort, const Watch *watch)
+/* The leader of each document and the similarity to it, as find_leaders: the first `old` are leaders whatever they share.
+ * 0: no memory, or stopped. */
+static int lead_corpus(const Page *page, const Rule *rule, const Guards *guards, Weights *weights, int64_t budget,
+                       int64_t old, int64_t *leaders, double *similarities, Effort *effort, const Watch *watch)
 {
     Corpus corpus;
     Pair pair;
-    int fine = start_corpus(&corpus, page, rule, weights, effort);
+    int fine = start_corpus(&corpus, page, rule, guards, weights, effort);
     for (int64_t i = 0; fine && i < page->count; i++) {
         int64_t same = corpus.same[i];
         if (i % EVERY == 0 && !(fine = watch->go_on(watch->with, i)))
@@ -538,12 +623,12 @@ static int lead_corpus(const Page *page, const Rule *rule, Weights *weights, int
 /* All pairs of different documents, at most `each` of one document with earlier ones (what that leaves out counts as
  * cut), ordered by the second, then the first. Returns how many, -1: no memory, or
  * stopped. */
-static int64_t pair_corpus(const Page *page, const Rule *rule, Weights *weights, int64_t budget, int64_t each,
-                           Pair **pairs, int64_t *same, Effort *effort, const Watch *watch)
+static int64_t pair_corpus(const Page *page, const Rule *rule, const Guards *guards, Weights *weights, int64_t budget,
+                           int64_t each, Pair **pairs, int64_t *same, Effort *effort, const Watch *watch)
 {
     Corpus corpus;
     int64_t found = 0, room = 0;
-    int fine = start_corpus(&corpus, page, rule, weights, effort);
+    int fine = start_corpus(&corpus, page, rule, guards, weights, effort);
     for (int64_t i = 0; fine && i < page->count; i++) {
         if (i % EVERY == 0 && !(fine = watch->go_on(watch->with, i)))
             break;

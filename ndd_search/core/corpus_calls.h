@@ -5,7 +5,8 @@
 
 typedef struct {
     Question question;
-    Py_buffer values, offsets;
+    Py_buffer values, offsets, codes, times;
+    Guards guards;
     long long budget, last; /* the last one: `old` or `each` */
     PyObject *progress;      /* called with a number of documents, or None */
     PyThreadState *released; /* of this thread while the interpreter lock is released */
@@ -33,12 +34,14 @@ static void end_inquiry(Inquiry *inquiry)
     free_page(&inquiry->question.page, &inquiry->question.weights);
     PyBuffer_Release(&inquiry->values);
     PyBuffer_Release(&inquiry->offsets);
+    PyBuffer_Release(&inquiry->codes);
+    PyBuffer_Release(&inquiry->times);
 }
 
 /* Read the arguments of both. 1: done; 0: something is not regular; -1: it is an error. */
 static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format)
 {
-    PyObject *values, *offsets, *table;
+    PyObject *values, *offsets, *table, *codes, *times;
     long long k, shortest;
     Question *question = &inquiry->question;
     Rule *rule = &question->rule;
@@ -46,7 +49,7 @@ static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format
     *inquiry = (Inquiry){0};
     if (!PyArg_ParseTuple(arguments, format, &values, &offsets, &k, &rule->least, &rule->asked, &rule->few,
                           &rule->known, &rule->power, &rule->margin, &shortest, &table, &inquiry->budget,
-                          &inquiry->last, &inquiry->progress))
+                          &inquiry->last, &codes, &times, &inquiry->guards.apart, &inquiry->progress))
         return -1;
     rule->shortest = shortest;
     page->k = k;
@@ -56,11 +59,19 @@ static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format
         return 0;
     if (!get_row(offsets, sizeof(int64_t), &inquiry->offsets))
         return 0;
+    if ((codes != Py_None && !get_row(codes, sizeof(int64_t), &inquiry->codes))
+        || (times != Py_None && !get_row(times, sizeof(double), &inquiry->times)))
+        return 0;
+    inquiry->guards.codes = inquiry->codes.buf;
+    inquiry->guards.times = inquiry->times.buf;
     page->values = inquiry->values.buf;
     page->offsets = inquiry->offsets.buf;
     page->count = inquiry->offsets.len / (int64_t)sizeof(int64_t) - 1;
     if (page->count < 0 || page->count >= INT32_MAX || page->offsets[0]
         || page->offsets[page->count] != inquiry->values.len / (int64_t)sizeof(int32_t))
+        return 0;
+    if ((codes != Py_None && inquiry->codes.len != page->count * (int64_t)sizeof(int64_t))
+        || (times != Py_None && inquiry->times.len != page->count * (int64_t)sizeof(double)))
         return 0;
     for (int64_t i = 0; i < page->count; i++)
         if (length_of(page, i) < 0 || length_of(page, i) > k)
@@ -77,15 +88,15 @@ static PyObject *effort_of(const Effort *effort)
                          (long long)effort->cut);
 }
 
-PyDoc_STRVAR(corpus_leaders_doc, "corpus_leaders(values, offsets, k, rule, common, budget, old, progress) -> (leaders,\n"
-                                 "similarities, effort), or None. effort: (documents, met, compared, cut).");
+PyDoc_STRVAR(corpus_leaders_doc, "corpus_leaders(values, offsets, k, rule, common, (budget, old), guards, progress)\n"
+                                 "-> (leaders, similarities, effort), or None. effort: (documents, met, compared, cut).");
 
 static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Inquiry inquiry;
     Effort effort = {0};
     PyObject *result = NULL, *leaders = NULL, *similarities = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(ddddddL)OLLO:corpus_leaders");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(ddddddL)O(LL)(OOd)O:corpus_leaders");
     const Page *page = &inquiry.question.page;
     int64_t size = page->count * (int64_t)sizeof(int64_t);
     if (fine > 0 && (leaders = bytes_of(NULL, size)) && (similarities = bytes_of(NULL, size))) {
@@ -93,8 +104,8 @@ static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments
         double *alike = (double *)PyBytes_AsString(similarities);
         Watch watch = {tell_python, &inquiry};
         inquiry.released = PyEval_SaveThread();
-        fine = lead_corpus(page, &inquiry.question.rule, inquiry.question.common, inquiry.budget, inquiry.last, found,
-                           alike, &effort, &watch);
+        fine = lead_corpus(page, &inquiry.question.rule, &inquiry.guards, inquiry.question.common, inquiry.budget,
+                           inquiry.last, found, alike, &effort, &watch);
         PyEval_RestoreThread(inquiry.released);
         if (fine)
             result = Py_BuildValue("OON", leaders, similarities, effort_of(&effort));
@@ -105,8 +116,8 @@ static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(corpus_pairs_doc, "corpus_pairs(values, offsets, k, rule, common, budget, each, progress) -> (first, second,\n"
-                               "similarity, same, effort), or None. same: of each document the first with its values.");
+PyDoc_STRVAR(corpus_pairs_doc, "corpus_pairs(values, offsets, k, rule, common, (budget, each), guards, progress)\n"
+                               "-> (first, second, similarity, same, effort), or None. same: of each document the first with its values.");
 
 static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -115,13 +126,13 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *pairs = NULL;
     PyObject *result = NULL, *same = NULL, *columns = NULL;
     int64_t count = -1;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(ddddddL)OLLO:corpus_pairs");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(ddddddL)O(LL)(OOd)O:corpus_pairs");
     const Page *page = &inquiry.question.page;
     if (fine > 0 && (same = bytes_of(NULL, page->count * (int64_t)sizeof(int64_t)))) {
         int64_t *first = (int64_t *)PyBytes_AsString(same);
         Watch watch = {tell_python, &inquiry};
         inquiry.released = PyEval_SaveThread();
-        count = pair_corpus(page, &inquiry.question.rule, inquiry.question.common, inquiry.budget,
+        count = pair_corpus(page, &inquiry.question.rule, &inquiry.guards, inquiry.question.common, inquiry.budget,
                             inquiry.last, &pairs, first, &effort, &watch);
         PyEval_RestoreThread(inquiry.released);
         if (count >= 0 && (columns = columns_of(page, pairs, count, BRIEF)))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
-from ndd_search.collapse_options import CollapseOptions, Keep
+from ndd_search.collapse_options import CollapseOptions, Keep, collapse_options
 from ndd_search.corpus import store
 from ndd_search.corpus.communities import communities, connected
 from ndd_search.corpus.groups import Groups
+from ndd_search.corpus.guards import NUMBERS, Guards
+from ndd_search.corpus.hosts import Hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.search import BUDGET, Found, Progress, Search, frequency_table
 from ndd_search.corpus.sources import Pieces, Report, Sayings, id_of
@@ -28,11 +30,29 @@ from ndd_search.paging.keep import fields_of, order_of_preference
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimated_shingles
 from ndd_search.sketching.sketches import Sketches, sketch_many
+from ndd_search.text.numbers import number_signature
 
 log = logging.getLogger("ndd_search")
 
 Method = Literal["leaders", "connected", "communities"]
 _EACH = 100  # pairs of one document with earlier ones that "connected" and "communities" ask for: a chain needs few
+
+
+class Settings(TypedDict, total=False):
+    """Which pairs of a collection count, beside min_similarity, and what the search may cost.
+
+    min_shingles, must_match, numbers_must_match, time_field, max_seconds_apart: as in a search (CollapseOptions). The
+    fields must have been kept by `Corpus.read(fields=...)`, the numbers by `Corpus.read(numbers=True)`.
+    budget, progress: see corpus.search.Search.
+    """
+
+    min_shingles: int
+    must_match: Sequence[str]
+    numbers_must_match: bool
+    time_field: str | None
+    max_seconds_apart: float | None
+    budget: int
+    progress: Progress | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +84,7 @@ class Corpus:
         id: str | None = None,
         recipe: Recipe | str | None = None,
         fields: Sequence[str] = (),
+        numbers: bool = False,
         store: str | Path | None = None,
         report: Report | None = None,
         progress: Callable[[int], object] | None = None,
@@ -77,7 +98,8 @@ class Corpus:
         id:       the field with a document's id; by default "_id" or "id", and the document's place where it has none.
                   A document without an id in that field, or with the id of an earlier one, is reported and left out.
         recipe:   or its id.
-        fields:   fields whose values are held in memory, for `keep` and reports.
+        fields:   fields whose values are held in memory, for `keep`, guards and reports.
+        numbers:  whether the numbers of each text are held, too, for numbers_must_match.
         store:    a folder that takes the sketches while they are made: the same call goes on there after it was
                   interrupted in any way.
         report:   told a sentence for every line, document or file that is left out; by default a warning is logged.
@@ -85,7 +107,9 @@ class Corpus:
         Raises InvalidDocument when no document has text, IndexUnusable for a store of another reading.
         """
         pieces, recipe = Pieces.of(sources), Recipe.of(recipe)
-        reading = _Reading(pieces, (text,) if isinstance(text, str) else tuple(text), id, recipe, tuple(fields))
+        reading = _Reading(
+            pieces, (text,) if isinstance(text, str) else tuple(text), id, recipe, tuple(fields), numbers
+        )
         rows = reading.run(store, report or log.warning, progress or _ignore)
         return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, reading.text, id)
 
@@ -116,25 +140,25 @@ class Corpus:
         method: Method = "leaders",
         *,
         keep: Sequence[Keep] = ("score",),
-        min_shingles: int = 4,
-        budget: int = BUDGET,
-        progress: Progress | None = None,
+        **settings: Unpack[Settings],
     ) -> Groups:
         """The groups of near-duplicates.
 
-        min_similarity, min_shingles: as in a search; "auto" counts common values in the collection itself.
+        min_similarity: as in a search; "auto" counts common values in the collection itself.
         method: "leaders": each document is a near-duplicate of the one that leads its group, as on a page.
                 "connected": two documents are in one group when a chain of near-duplicates joins them.
                 "communities": chains, but parts of a chain that only a few pairs join stay apart; needs networkx.
         keep:   which document of a group leads it, as in a search; "score" is the order of reading. The fields that it
                 names must have been kept by `read(fields=...)`.
-        budget, progress: see Search.
+        settings: see Settings.
         """
         if method not in ("leaders", "connected", "communities"):
             raise ValueError(f'method is one of "leaders", "connected" and "communities", got {method!r}')
-        search = self._search(min_similarity, min_shingles, budget, progress)
+        search = self._search(min_similarity, settings)
         order = self._order(keep)
-        sketches = self.sketches if order is None else _taken(self.sketches, order)
+        sketches = self.sketches
+        if order is not None:
+            sketches, search = _taken(sketches, order), replace(search, guards=search.guards.taken(order))
         if method == "leaders":
             led = search.leaders(sketches)
             leader, similarity, effort = led.leader, led.similarity, led.effort
@@ -148,42 +172,58 @@ class Corpus:
             leader, similarity = order[leader[back]], None if similarity is None else similarity[back]
         return Groups(self, leader, similarity, effort, search.decision, method)
 
-    def pairs(
-        self,
-        min_similarity: Setting = "auto",
-        *,
-        min_shingles: int = 4,
-        budget: int = BUDGET,
-        progress: Progress | None = None,
-    ) -> Found:
+    def pairs(self, min_similarity: Setting = "auto", **settings: Unpack[Settings]) -> Found:
         """All pairs of near-duplicates, by place; documents with equal sketches are told apart from them."""
-        return self._search(min_similarity, min_shingles, budget, progress).pairs(self.sketches)
+        return self._search(min_similarity, settings).pairs(self.sketches)
 
-    def new(
-        self,
-        against: Corpus,
-        min_similarity: Setting = "auto",
-        *,
-        min_shingles: int = 4,
-        budget: int = BUDGET,
-        progress: Progress | None = None,
-    ) -> Newcomers:
+    def new(self, against: Corpus, min_similarity: Setting = "auto", **settings: Unpack[Settings]) -> Newcomers:
         """Which documents are near-duplicates neither of one in an earlier collection nor of an earlier one here.
 
         Raises RecipeMismatch when the earlier collection has sketches of another recipe.
         """
         if against.recipe != self.recipe:
             raise RecipeMismatch("the earlier collection", against.recipe.id, self.recipe.id)
-        both = Rows.joined([Rows(one.ids, one.sketches, {}) for one in (against, self)], [])
-        whole = Corpus(both.ids, both.sketches, self.recipe)
-        led = whole._search(min_similarity, min_shingles, budget, progress).leaders(both.sketches, len(against))
+        names = [name for name in self.columns if name in against.columns]
+        both = Rows.joined([Rows(one.ids, one.sketches, one.columns) for one in (against, self)], names)
+        whole = Corpus(both.ids, both.sketches, self.recipe, both.columns)
+        led = whole._search(min_similarity, settings).leaders(both.sketches, len(against))
         return Newcomers(self, against, led.leader[len(against) :], led.similarity[len(against) :], led.effort)
 
-    def _search(self, min_similarity: Setting, min_shingles: int, budget: int, progress: Progress | None) -> Search:
+    def hosts(
+        self,
+        url: str = "url",
+        min_similarity: Setting = "auto",
+        *,
+        min_share: float = 0.5,
+        **settings: Unpack[Settings],
+    ) -> Hosts:
+        """The pairs of hosts that have the same pages, such as mirrors.
+
+        url:       the field with the URL of each document; kept by `read(fields=[url])`, or the field of the ids.
+        min_share: the share of the pages of one of the two hosts that have a near-duplicate on the other one, 0..1.
+        min_similarity, settings: as for `groups`.
+        Raises ValueError for a field that was not kept.
+        """
+        if url not in self.columns and url != self.id_field:
+            raise ValueError(f"hosts needs {url!r}, which was not kept: read the collection with fields=[{url!r}]")
+        if not 0 <= min_share <= 1:
+            raise ValueError(f"min_share must be 0..1, got {min_share}")
+        urls = self.columns.get(url, self.ids)
+        return hosts_of(self.groups(min_similarity, **settings), urls, min_share)
+
+    def _search(self, min_similarity: Setting, settings: Settings) -> Search:
         weighs = min_similarity == "auto" and self.recipe.measure == "kmv"
-        decision = Decision.of(min_similarity, self.recipe, self.frequency_table if weighs else None)
+        guarded: dict[str, Any] = {
+            name: value for name, value in settings.items() if name not in ("budget", "progress")
+        }
+        options = collapse_options(**guarded)
         return Search(
-            recipe=self.recipe, decision=decision, min_shingles=min_shingles, budget=budget, progress=progress
+            recipe=self.recipe,
+            decision=Decision.of(min_similarity, self.recipe, self.frequency_table if weighs else None),
+            min_shingles=options.min_shingles,
+            guards=Guards.of(options, self.columns),
+            budget=settings.get("budget", BUDGET),
+            progress=settings.get("progress"),
         )
 
     def _order(self, keep: Sequence[Keep]) -> Ranks | None:
@@ -217,6 +257,7 @@ class _Reading:
     id: str | None
     recipe: Recipe
     fields: tuple[str, ...]
+    numbers: bool
 
     def run(self, folder: str | Path | None, report: Report, progress: Callable[[int], object]) -> Rows:
         kept = None if folder is None else store.Store(folder, self.recipe, self._told)
@@ -245,10 +286,12 @@ class _Reading:
             texts = [text_of(document, self.text) or "" for document in chosen]
             any_text = any_text or any(texts)
             columns = {name: [value_of(document, name) for document in chosen] for name in self.fields}
+            if self.numbers:
+                columns[NUMBERS] = [number_signature(text, self.recipe) for text in texts]
             waiting.append(Rows(names, sketch_many(texts, self.recipe), columns))
             progress(len(batch))
             if kept and sum(len(rows.ids) for rows in waiting) >= store.PART:
-                parts.append(Rows.joined(waiting, self.fields))
+                parts.append(Rows.joined(waiting, self._kept))
                 kept.add(parts[-1], (*position, place))
                 waiting = []
         told.end()
@@ -256,14 +299,18 @@ class _Reading:
             what = f"none of them has text in {', '.join(self.text)}"
             raise InvalidDocument(f"{len(seen):,} documents", what, "name the fields that hold text")
         if waiting:
-            parts.append(Rows.joined(waiting, self.fields))
+            parts.append(Rows.joined(waiting, self._kept))
             if kept:
                 kept.add(parts[-1], (len(self.pieces.pieces), 0, place))
-        return Rows.joined(parts, self.fields)
+        return Rows.joined(parts, self._kept)
+
+    @property
+    def _kept(self) -> tuple[str, ...]:
+        return (*self.fields, NUMBERS) if self.numbers else self.fields
 
     @property
     def _told(self) -> dict[str, Any]:
-        return {"text": list(self.text), "id": self.id, "fields": list(self.fields), "sources": self.pieces.stamps}
+        return {"text": list(self.text), "id": self.id, "fields": list(self._kept), "sources": self.pieces.stamps}
 
 
 def _taken(sketches: Sketches, places: Ranks) -> Sketches:

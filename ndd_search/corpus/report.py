@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ndd_search.corpus.frames import find_frames
+from ndd_search.corpus.guards import NUMBERS
 from ndd_search.corpus.sources import id_of
 from ndd_search.documents import text_of
 
@@ -42,9 +44,11 @@ def report_of(groups: Groups) -> str:
         parts += ["<h2>Resemblance of duplicates to their leaders</h2>", _bars(_resemblances(groups), "documents")]
         if groups.decision.bar is not None:
             parts.append(f'<p class="note">The bar is at {groups.decision.bar:.2f}.</p>')
-    for name in corpus.columns:
+    for name in (name for name in corpus.columns if name != NUMBERS):
         parts += [f"<h2>By {escape(name)}</h2>", _by_field(groups, name)]
     parts += ["<h2>Largest groups</h2>", _largest(groups)]
+    if corpus.recipe.measure == "kmv" and (frames := _frames(groups)):
+        parts += ["<h2>Passages that many documents share</h2>", frames]
     head = f"<!doctype html><html lang=en><meta charset=utf-8><title>Near-duplicates</title><style>{_STYLE}</style>"
     return head + "\n".join(parts) + "</html>\n"
 
@@ -123,6 +127,14 @@ def _largest(groups: Groups) -> str:
             columns = f"<div>{names[0]}<p>{left}</p></div><div>{names[1]}<p>{right}</p></div>"
             parts.append(f'<div class="texts">{columns}</div>')
     return "\n".join(parts) or "<p>No document is a near-duplicate of another.</p>"
+
+
+def _frames(groups: Groups) -> str:
+    """The frames of the collection as text, "" where there are none or the sources cannot be read again."""
+    corpus = groups.corpus
+    found = find_frames(corpus.sketches, corpus.frequency_table, corpus.recipe, lambda places: _texts(groups, places))
+    rows = [(f"{frame.share:.1%}", corpus.ids[frame.document], frame.text[:_LONGEST]) for frame in found]
+    return _table([("documents", "for example in", "text"), *rows]) if rows else ""
 
 
 def _texts(groups: Groups, places: Iterable[int]) -> dict[int, str]:

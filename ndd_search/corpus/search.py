@@ -7,18 +7,19 @@ because it compares every pair of documents that share one of their rarest value
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
+from ndd_search.corpus.guards import Guards
 from ndd_search.matching.decision import ROUNDING, Decision
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable, Shares
 from ndd_search.matching.groups import choose_leaders
-from ndd_search.matching.measures import similar_pairs
+from ndd_search.matching.measures import bits_of, cosine_of, near_prints, similar_pairs
 from ndd_search.matching.pairs import Pairs, overlaps
 from ndd_search.matching.rows import Ranks, Rows, rows_of
 from ndd_search.recipe import Recipe
@@ -26,6 +27,7 @@ from ndd_search.sketching.sketches import Sketches
 
 BUDGET = 10_000  # see Effort.cut
 SMALL = 20_000  # most documents of a collection that another measure than "kmv" compares
+MOST_BITS = 6  # of simhash fingerprints that block tables look up
 _SEED = 1  # of the sample that the frequency table is counted in
 _AT_ONCE = 1 << 20  # pairs that numpy compares at a time
 _EVERY = 1 << 62
@@ -68,14 +70,32 @@ class Led:
 class Found:
     """The pairs of a collection.
 
-    pairs:  of documents with different sketches.
-    same:   of each document the first one with an equal sketch, int64, shape (n,).
-    effort: what the search cost.
+    pairs:    of documents with different sketches.
+    same:     of each document the first one with an equal sketch, int64, shape (n,).
+    effort:   what the search cost.
+    sketches: of the collection.
+    k:        values of a sketch at most.
     """
 
     pairs: Pairs
     same: Ranks
     effort: Effort
+    sketches: Sketches
+    k: int
+
+    def containments(self) -> tuple[Shares, Shares]:
+        """Of each pair the share of the first document that the second one contains, and the reverse, 0..1, estimated.
+
+        Only for a recipe that measures resemblance.
+        """
+        rows = rows_of(self.sketches, self.k)
+        columns: list[tuple[Shares, Shares]] = [(np.empty(0), np.empty(0))]
+        for start in range(0, len(self.pairs), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            shared = overlaps(rows, self.pairs.first[part], self.pairs.second[part], None)
+            columns.append((shared.shared / np.maximum(shared.left, 1), shared.shared / np.maximum(shared.right, 1)))
+        first, second = zip(*columns, strict=True)
+        return np.concatenate(first), np.concatenate(second)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +105,7 @@ class Search:
     recipe:       of the sketches.
     decision:     which pairs count.
     min_shingles: a document of fewer shingles pairs only with a document of the same sketch.
+    guards:       which documents may pair, in the order of the sketches.
     budget:       documents met for one document at most, at least 1; see Effort.cut.
     progress:     called now and then with the number of documents done; an exception that it raises ends the search.
     """
@@ -92,6 +113,7 @@ class Search:
     recipe: Recipe
     decision: Decision
     min_shingles: int = 0
+    guards: Guards = field(default_factory=Guards)
     budget: int = BUDGET
     progress: Progress | None = None
 
@@ -123,8 +145,8 @@ class Search:
         if found is not None:
             first, second = np.frombuffer(found[0], np.int64), np.frombuffer(found[1], np.int64)
             pairs = Pairs(first, second, np.frombuffer(found[2]))
-            return Found(pairs, np.frombuffer(found[3], np.int64), Effort(*found[4]))
-        return Found(*self._by_numpy(sketches))
+            return Found(pairs, np.frombuffer(found[3], np.int64), Effort(*found[4]), sketches, self.recipe.k)
+        return Found(*self._by_numpy(sketches), sketches, self.recipe.k)
 
     def _native(self, name: str, sketches: Sketches, last: int) -> tuple | None:  # type: ignore[type-arg]
         decision = self.decision
@@ -134,27 +156,43 @@ class Search:
         rule = native.Rule(*decision.rule[:-1], min(self.min_shingles, self.recipe.k))
         call = getattr(native.core, name)
         found: tuple | None = call(  # type: ignore[type-arg]
-            sketches.values, sketches.offsets, self.recipe.k, rule, table, self.budget, last, self.progress
+            sketches.values,
+            sketches.offsets,
+            self.recipe.k,
+            rule,
+            table,
+            (self.budget, last),
+            self.guards.arguments,
+            self.progress,
         )
         return found
 
     def _by_numpy(self, sketches: Sketches) -> tuple[Pairs, Ranks, Effort]:
         rows = rows_of(sketches, self.recipe.k)
-        same = _same(rows)
+        same = _same(rows, self.guards)
         if self.decision.measure == "kmv":
             pairs, effort = self._pairs_that_meet(rows, same)
-        elif len(rows.lengths) > SMALL:
-            raise ValueError(
-                f"a collection of {len(rows.lengths):,} documents needs a recipe that measures resemblance, not "
-                f"{self.recipe.id}: others are compared pair by pair, for {SMALL:,} documents at most"
-            )
         else:
-            every = similar_pairs(rows, self.decision)
+            every = self._by_measure(rows, same)
             pairs = every.where((same[every.first] == every.first) & (same[every.second] == every.second))
             effort = Effort(int((same == np.arange(len(same))).sum()), len(pairs), len(pairs), 0)
+        pairs = pairs.where(self.guards.allow(pairs.first, pairs.second))
         few = min(self.min_shingles, self.recipe.k)
         short = np.minimum(rows.lengths[pairs.first], rows.lengths[pairs.second]) < few
         return pairs.where(~short | (pairs.similarity >= 1)), same, effort
+
+    def _by_measure(self, rows: Rows, same: Ranks) -> Pairs:
+        """The pairs by another measure than "kmv": by block tables where few bits may differ, else all are compared."""
+        bar = self.decision.bar
+        if self.decision.measure == "cosine" and bar is not None and bits_of(bar) <= MOST_BITS:
+            return near_prints(rows, np.flatnonzero(same == np.arange(len(same))), bar)
+        if len(rows.lengths) > SMALL:
+            raise ValueError(
+                f"a collection of {len(rows.lengths):,} documents needs a recipe that measures resemblance, or simhash "
+                f"with at most {MOST_BITS} different bits (min_similarity {cosine_of(MOST_BITS):.3f}), not "
+                f"{self.recipe.id}: others are compared pair by pair, for {SMALL:,} documents at most"
+            )
+        return similar_pairs(rows, self.decision)
 
     def _pairs_that_meet(self, rows: Rows, same: Ranks) -> tuple[Pairs, Effort]:
         """The pairs among documents that share a value of their prefixes."""
@@ -212,12 +250,14 @@ def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], floor: float) -> Iterat
         start = stop
 
 
-def _same(rows: Rows) -> Ranks:
-    """Of each row the first one with the same values; an empty row has no equal."""
-    first: dict[bytes, int] = {}
+def _same(rows: Rows, guards: Guards) -> Ranks:
+    """Of each row the first one with the same values that no guard tells from it; an empty row has no equal."""
+    first: dict[object, int] = {}
     ends = rows.offsets.tolist()
     same = [
-        first.setdefault(rows.values[start:end].tobytes(), place) if end > start else place
+        first.setdefault((key, rows.values[start:end].tobytes()), place)
+        if end > start and (key := guards.key(place)) is not None
+        else place
         for place, (start, end) in enumerate(pairwise(ends))
     ]
     return np.array(same, np.int64)

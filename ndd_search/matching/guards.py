@@ -47,7 +47,7 @@ def allowed(
         return verdicts
     for field in options.must_match:
         codes: dict[str, int] = {}
-        of = np.array([codes.setdefault(_comparable(reader.value(hit, field)), len(codes)) for hit in hits])
+        of = np.array([codes.setdefault(comparable(reader.value(hit, field)), len(codes)) for hit in hits])
         verdicts[f"must_match {field}"] = of[first] == of[second]
     if options.numbers_must_match:
         verdicts["numbers_must_match"] = _same_numbers(pairs, hits, reader)
@@ -57,7 +57,7 @@ def allowed(
     return verdicts
 
 
-def _comparable(value: Any) -> str:
+def comparable(value: Any) -> str:
     """Return a text that is equal for equal values of any type. 10 and 10.0 are equal, as JSON writers differ."""
     return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
 

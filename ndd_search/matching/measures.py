@@ -24,7 +24,7 @@ from ndd_search.matching.rows import Ranks, Rows, rows_of
 from ndd_search.matching.shared_values import shared_values
 from ndd_search.recipe import Measure, Recipe
 from ndd_search.sketching.estimates import Estimate, estimate_resemblance, standard_error
-from ndd_search.sketching.simhash import BITS, distance, from_sketches
+from ndd_search.sketching.simhash import BITS, Tables, distance, from_sketches
 
 _AT_ONCE = 1 << 20  # pairs of fingerprints compared at a time
 
@@ -89,10 +89,32 @@ def _pairs_above(rows: Rows, measure: Measure, least: float) -> Pairs:
     return pairs.where(pairs.similarity >= least - ROUNDING)
 
 
+def bits_of(cosine: float) -> int:
+    """Return how many bits may differ in two fingerprints whose cosine is at least this."""
+    return int(acos(min(max(cosine, 0.0), 1.0)) / pi * BITS + 1e-6)
+
+
+def cosine_of(bits: int) -> float:
+    """Return the cosine of two fingerprints that differ in so many bits."""
+    return float(_cosine(np.array([bits], np.uint8))[0])
+
+
+def near_prints(rows: Rows, places: Ranks, least: float) -> Pairs:
+    """Return the pairs among some rows whose cosine is at least `least`, by block tables (see `sketching.simhash`).
+
+    The time grows with the rows and with the pairs that share a block, not with all pairs.
+    """
+    prints, known = _prints(rows)
+    places = places[known[places]]
+    first, second = Tables(prints[places], bits_of(least)).pairs()
+    first, second = places[first], places[second]
+    return Pairs(first, second, _cosine(distance(prints[first], prints[second])))
+
+
 def _near_prints(rows: Rows, least: float) -> tuple[Ranks, Ranks]:
     """Return the pairs of fingerprints whose cosine may be at least `least`."""
     prints, _ = _prints(rows)
-    most = int(acos(min(max(least, 0.0), 1.0)) / pi * BITS + 1e-6)
+    most = bits_of(least)
     step = max(_AT_ONCE // max(len(prints), 1), 1)
     first, second = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for start in range(0, len(prints), step):

@@ -104,6 +104,29 @@ def test_an_index_is_a_collection(engine: Any, index: str, capsys: pytest.Captur
     assert "4 documents in 3 groups" in capsys.readouterr().out
 
 
+def test_groups_are_those_of_paging_through_an_index_in_the_same_order(engine: Any, index: str) -> None:
+    """The decision is the same, and the frequency table of a small index counts all of its documents, too."""
+    texts = made.texts(80, seed=3, frames=2, copies=0.5)
+    documents = [{"id": f"{number:03}", "body": text, "place": number} for number, text in enumerate(texts)]
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+        lines = []
+        for one in ndd.with_sketches([{"_id": one["id"], **one} for one in documents], fields=["body"]):
+            lines += [{"index": {"_index": index, "_id": one.pop("_id")}}, one]
+        client.bulk(body=lines, refresh=True)
+        groups = ndd.Corpus.read(documents, text="body").groups()
+        expected = {row["document"]: row["group"] for row in groups.rows()}
+        wrapped = ndd.wrap(client, mode="annotate", window=100)
+        found = {}
+        for start in range(0, 80, 40):
+            body = {"query": {"match_all": {}}, "sort": ["place"], "from": start, "size": 40, "ndd": True}
+            for hit in wrapped.search(index=index, body=body)["hits"]["hits"]:
+                found[hit["_id"]] = hit.get("fields", {}).get("ndd.duplicate_of", [hit["_id"]])[0]
+        ndd.unwrap(wrapped)
+    assert len(set(expected.values())) < 60
+    assert found == expected
+
+
 def test_the_table_says_whose_duplicate_each_document_is() -> None:
     groups = ndd.Corpus.read(DOCUMENTS, text="body").groups(0.5)
     table = groups.table.to_pydict()
@@ -133,6 +156,24 @@ def test_keep_names_the_field_that_was_not_kept() -> None:
     corpus = ndd.Corpus.read(DOCUMENTS, text="body")
     with pytest.raises(ValueError, match=r"read the collection with fields=\['published'\]"):
         corpus.groups(keep=["newest:published"])
+
+
+def test_guards_keep_documents_apart_as_in_a_search() -> None:
+    documents = [{**one, "body": f"{one['body']} 2024"} for one in DOCUMENTS[:2]] + [
+        {"id": "e", "body": f"{STORY} 2025", "published": "2024-02-02", "site": "one"}
+    ]
+    corpus = ndd.Corpus.read(documents, text="body", fields=["site", "published"], numbers=True)
+    assert corpus.groups(0.5).leader.tolist() == [0, 0, 0]
+    assert corpus.groups(0.5, must_match=["site"]).leader.tolist() == [0, 1, 0]
+    assert corpus.groups(0.5, numbers_must_match=True).leader.tolist() == [0, 0, 2]
+    near: dict[str, Any] = {"time_field": "published", "max_seconds_apart": 86_400}
+    assert corpus.groups(0.5, **near).leader.tolist() == [0, 0, 2]
+    assert corpus.groups(0.5, keep=["newest:published"], **near).leader.tolist() == [1, 1, 2]
+    assert len(corpus.new(corpus, 0.5, must_match=["site"])) == 0
+    with pytest.raises(ValueError, match="read the collection with numbers=True"):
+        ndd.Corpus.read(documents, text="body").groups(numbers_must_match=True)
+    with pytest.raises(TypeError, match="did you mean must_match"):
+        corpus.groups(must_mach=["site"])  # type: ignore[call-arg]
 
 
 def test_communities_keep_two_large_groups_apart_that_one_document_joins() -> None:
@@ -210,6 +251,18 @@ def test_a_huge_line_is_no_reason_to_fail(tmp_path: Path) -> None:
     write_lines(source, [*DOCUMENTS, {"id": "huge", "body": "word " * 2_000_000}])
     corpus = ndd.Corpus.read(source, text="body", report=lambda _: None)
     assert corpus.ids[:4] == ["a", "b", "c", "d"]
+
+
+def test_a_line_longer_than_any_document_is_named_and_the_rest_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ndd_search.sources.rows.LONGEST", 1_000)
+    source = write_lines(tmp_path / "docs.jsonl", [DOCUMENTS[0], {"id": "huge", "body": "word " * 500}, *DOCUMENTS[1:]])
+    told: list[str] = []
+    corpus = ndd.Corpus.read(source, text="body", report=told.append)
+    assert corpus.ids == ["a", "b", "c", "d"]
+    assert len(told) == 1
+    assert "line 2" in told[0]
 
 
 def test_a_text_field_that_no_document_has_is_told() -> None:
@@ -310,6 +363,17 @@ def test_the_report_shows_the_largest_groups_and_no_markup_of_the_texts(tmp_path
     assert "<i>" not in page
 
 
+def test_the_report_shows_the_frames_of_a_collection_as_text(tmp_path: Path) -> None:
+    frame = "home about contact search this site imprint and terms of use all rights reserved by the valley gazette"
+    texts = made.texts(60, framed=0.0, copies=0.0)
+    documents = [{"text": f"{frame} {text}"} for text in texts]
+    ndd.Corpus.read(documents, text="text").groups().report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    passages = page.partition("Passages that many documents share")[2]
+    assert "100.0%" in passages
+    assert "terms of use all rights reserved" in passages
+
+
 def run(*words: object) -> int:
     return main(["corpus", *map(str, words)])
 
@@ -324,13 +388,16 @@ def test_the_commands_write_what_the_library_finds(
 ) -> None:
     settings = (source, "--text", "body", "--min-similarity", "0.5")
     assert run("groups", *settings, "--out", tmp_path / "g.parquet", "--report", tmp_path / "r.html") == 0
-    assert capsys.readouterr().out == "4 documents in 3 groups; 1 are near-duplicates of another one\n"
+    assert capsys.readouterr().out == "4 documents in 3 groups; 1 is a near-duplicate of another one\n"
     assert parquet.read_table(tmp_path / "g.parquet").column("group").to_pylist() == ["a", "a", "c", "d"]
     assert run("unique", *settings, "--keep", "newest:published", "--save", tmp_path / "s.parquet") == 0
     assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["b", "c", "d"]
     assert run("pairs", *settings) == 0
     (pair,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (pair["first"], pair["second"]) == ("a", "b")
+    assert (pair["containment"], pair["contains"]) == (1.0, "second")
+    assert run("groups", *settings, "--must-match", "site", "--numbers-must-match") == 0
+    assert "4 documents in 4 groups; 0 are near-duplicates" in capsys.readouterr().out
     assert run("new", *settings, "--against", tmp_path / "s.parquet", "--json", "--out", tmp_path / "n.jsonl") == 0
     assert json.loads(capsys.readouterr().out) == {"documents": 4, "new": 1}  # the empty one is nobody's duplicate
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndd_search import native
+from ndd_search.corpus.guards import Guards
 from ndd_search.corpus.search import Search, frequency_table
 from ndd_search.matching.decision import Decision, Setting
 from ndd_search.matching.groups import choose_leaders
@@ -92,8 +94,12 @@ def test_no_pair_is_missed_and_none_is_invented(
 
 
 @pytest.mark.parametrize("bar", BARS)
-def test_texts_in_frames_have_the_pairs_that_comparing_all_finds(way: str, bar: Setting) -> None:
-    sketches = sketch_many(made.texts(600, frames=3), Recipe())
+@pytest.mark.parametrize(("frames", "framed"), [(3, 0.5), (1, 1.0)])
+def test_texts_in_frames_have_the_pairs_that_comparing_all_finds(
+    way: str, bar: Setting, frames: int, framed: float
+) -> None:
+    """Also where one frame stands around everything."""
+    sketches = sketch_many(made.texts(500, frames=frames, framed=framed), Recipe())
     check(sketches, search_for(bar, sketches, Recipe(), budget=2**31))
 
 
@@ -111,6 +117,59 @@ def test_the_budget_cuts_nothing_of_a_development_set(name: str, bar: Setting) -
     assert as_set(found.pairs) == as_set(expected)
     leader, _ = choose_leaders(len(sketches), expected)
     assert led.leader.tolist() == leader[same].tolist()
+
+
+@pytest.mark.parametrize("bar", ["auto", 0.5])
+def test_guards_keep_apart_what_comparing_all_pairs_keeps_apart(way: str, bar: Setting) -> None:
+    """Equal sketches, too; a document whose number is unknown, or which has no time, stands alone."""
+    random = np.random.default_rng(5)
+    sketches = made.sketches(5, 300, 64)
+    times = np.where(random.random(300) < 0.1, np.nan, random.integers(0, 5, 300).astype(float))
+    codes = random.integers(-1, 3, 300)
+    plain = search_for(bar, sketches, Recipe())
+    for guards in (Guards(codes), Guards(None, times, 1.0), Guards(codes, times, 2.0)):
+        search = replace(plain, guards=guards)
+        every = every_pair(sketches, plain)
+        expected = every.where(guards.allow(every.first, every.second))
+        found = search.pairs(sketches)
+        different = (found.same[expected.first] == expected.first) & (found.same[expected.second] == expected.second)
+        assert as_set(found.pairs) == as_set(expected.where(different))
+        leader, _ = choose_leaders(len(sketches), expected)
+        assert search.leaders(sketches).leader.tolist() == leader.tolist()
+
+
+def test_the_number_of_documents_that_another_code_keeps_apart_costs_no_work() -> None:
+    """Documents of different codes are not met, however much they share."""
+    if native.core is None:
+        pytest.skip("numpy compares every pair that meets")
+    sketches = sketch_many(["the same few words in every one of them"] * 20_000, Recipe())
+    search = search_for(0.5, sketches, Recipe(), guards=Guards(np.arange(20_000)))
+    led = search.leaders(sketches)
+    assert (led.leader == np.arange(20_000)).all()
+    assert (led.effort.met, led.effort.cut) == (0, 0)
+
+
+def test_fingerprints_that_differ_in_few_bits_are_found_as_comparing_all_finds_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recipe = Recipe.simhash()
+    sketches = sketch_many(made.texts(600, frames=2), recipe)
+    for bar in ("auto", 0.96):
+        search = search_for(bar, sketches, recipe)
+        found = search.pairs(sketches)
+        monkeypatch.setattr("ndd_search.corpus.search.MOST_BITS", -1)
+        every = search.pairs(sketches)
+        monkeypatch.undo()
+        assert as_set(found.pairs) == as_set(every.pairs) != set()
+        assert found.pairs.similarity == pytest.approx(every.pairs.similarity)
+
+
+def test_containment_says_which_document_contains_the_other() -> None:
+    text = " ".join(f"word{number}" for number in range(300))
+    sketches = sketch_many([text, f"{text} " + " ".join(f"more{number}" for number in range(100))], Recipe())
+    of_first, of_second = search_for(0.5, sketches, Recipe()).pairs(sketches).containments()
+    assert of_first[0] == 1.0
+    assert 0.5 < of_second[0] < 0.95
 
 
 def test_what_a_budget_leaves_out_is_counted() -> None:

@@ -1,0 +1,78 @@
+"""Guards of a collection: what keeps documents apart whatever they share, as one number or time for each document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.collapse_options import CollapseOptions
+from ndd_search.matching.guards import comparable, seconds_since_1970
+from ndd_search.matching.rows import Ranks
+
+NUMBERS = "ndd.numbers"  # the column of number signatures (see text.numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Guards:
+    """Which documents may be near-duplicates of each other.
+
+    codes: int64, shape (n,): only documents with equal codes; a document whose code is below 0 stands alone. None: all.
+    times: float64, shape (n,): only documents at most `apart` seconds apart; one with NaN stands alone. None: all.
+    """
+
+    codes: Ranks | None = None
+    times: npt.NDArray[np.float64] | None = None
+    apart: float = 0.0
+
+    @classmethod
+    def of(cls, options: CollapseOptions, columns: Mapping[str, Sequence[Any]]) -> Guards:
+        """The guards must_match, numbers_must_match and time_field of some options.
+
+        Raises ValueError for a field that was not kept.
+        """
+        fields = [*options.must_match, *([NUMBERS] if options.numbers_must_match else [])]
+        for name in [*fields, *([options.time_field] if options.time_field else [])]:
+            if name not in columns:
+                how = "numbers=True" if name == NUMBERS else f"fields=[{name!r}]"
+                raise ValueError(f"a guard asks for {name!r}, which was not kept: read the collection with {how}")
+        codes: Ranks | None = None
+        if fields:
+            known: dict[tuple[str, ...], int] = {}
+            rows = zip(*(map(comparable, columns[name]) for name in fields), strict=True)
+            codes = np.fromiter((known.setdefault(row, len(known)) for row in rows), np.int64)
+            if options.numbers_must_match:
+                codes[[value is None for value in columns[NUMBERS]]] = -1
+        if options.time_field is None or options.max_seconds_apart is None:
+            return cls(codes)
+        times = np.array([seconds_since_1970(value) for value in columns[options.time_field]], np.float64)
+        return cls(codes, times, options.max_seconds_apart)
+
+    def taken(self, places: Ranks) -> Guards:
+        """The same for documents in another order."""
+        codes = None if self.codes is None else self.codes[places]
+        return Guards(codes, None if self.times is None else self.times[places], self.apart)
+
+    def allow(self, first: Ranks, second: Ranks) -> npt.NDArray[np.bool_]:
+        """Which pairs may count; bool, the shape of both."""
+        allowed = np.ones(len(first), np.bool_)
+        if self.codes is not None:
+            allowed &= (self.codes[first] == self.codes[second]) & (self.codes[first] >= 0)
+        if self.times is not None:
+            allowed &= np.abs(self.times[first] - self.times[second]) <= self.apart
+        return allowed
+
+    def key(self, place: int) -> tuple[int, float] | None:
+        """Equal for documents that no guard tells apart; None for one that stands alone."""
+        code = 0 if self.codes is None else int(self.codes[place])
+        time = 0.0 if self.times is None else float(self.times[place])
+        return None if code < 0 or isnan(time) else (code, time)
+
+    @property
+    def arguments(self) -> tuple[object, object, float]:
+        """These guards for the native core."""
+        return self.codes, None if self.times is None else self.times.view(np.int64), self.apart
