@@ -6,6 +6,7 @@ OLDER ?= .venv-older
 THIRD ?= .venv-third-parties
 MINIMUM ?= .venv-minimum
 BARE ?= .venv-bare
+WHEEL ?= .venv-wheel
 ARGS ?=
 PARALLEL ?= -n auto
 # ^ one process per processor; all tests of one server run in the same process
@@ -18,7 +19,7 @@ SANITIZED = NDD_TEST_EXAMPLES=large ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build
 # uv installs several times faster than pip. Without --reinstall-package it would not build the core again.
 INSTALL = $(@D)/bin/uv pip install --quiet --reinstall-package ndd-search --python $(@D)/bin/python
 
-.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz bench bench-check lint clean
+.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz bench bench-check reference dist test-dist lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -61,13 +62,29 @@ bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is wor
 test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex and Haystack: their retrievers, our filters
 	$(THIRD)/bin/python -m pytest tests/wrapping/test_third_parties.py tests/integrations $(ARGS)
 
+reference: $(VENV)/dev-installed  ## write again the manual page and the JSON Schema of settings files
+	$(VENV)/bin/ndd-search settings --schema >docs/settings.schema.json
+	COLUMNS=100 $(VENV)/bin/argparse-manpage --module ndd_search.cli --function whole_parser --prog ndd-search \
+		--description "search results without near-duplicates" --manual-title "User Commands" \
+		--format single-commands-section --output docs/ndd-search.1
+
+dist: $(VENV)/dev-installed  ## the source distribution, and the wheel built from it
+	rm -rf dist
+	$(VENV)/bin/uv build --quiet
+
+test-dist: dist | $(WHEEL)/bin/python  ## the wheel alone, installed without building anything, runs the README's examples
+	$(WHEEL)/bin/uv pip install --quiet --only-binary :all: --reinstall-package ndd-search --python $(WHEEL)/bin/python \
+		"$$(echo dist/*.whl)[embedded,cli]"
+	$(WHEEL)/bin/python -P -W error tests/wheel.py
+	$(WHEEL)/bin/uv tool run --quiet abi3audit --strict dist/*.whl
+
 lint: $(VENV)/dev-installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy --strict ndd_search tests benchmarks
 
 clean:
-	rm -rf $(VENV) $(OLDER) $(THIRD) $(MINIMUM) $(BARE)* build
+	rm -rf $(VENV) $(OLDER) $(THIRD) $(MINIMUM) $(BARE)* $(WHEEL) build dist
 
 # A stamp file newer than pyproject.toml means that its dependencies are installed and the native core is built.
 $(VENV)/demo-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
