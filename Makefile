@@ -19,7 +19,7 @@ SANITIZED = NDD_TEST_EXAMPLES=large ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build
 # uv installs several times faster than pip. Without --reinstall-package it would not build the core again.
 INSTALL = $(@D)/bin/uv pip install --quiet --reinstall-package ndd-search --python $(@D)/bin/python
 
-.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz bench bench-check reference dist test-dist lint clean
+.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz bench bench-check reference docs dist test-dist lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -69,6 +69,9 @@ reference: $(VENV)/dev-installed  ## write again the manual page and the JSON Sc
 		--description "search results without near-duplicates" --manual-title "User Commands" \
 		--format single-commands-section --output docs/ndd-search.1
 
+docs: $(VENV)/docs-installed  ## the documentation site in build/site, without the network; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict --quiet
+
 dist: $(VENV)/dev-installed  ## the source distribution, and the wheel built from it
 	rm -rf dist
 	$(VENV)/bin/uv build --quiet
@@ -98,6 +101,10 @@ $(VENV)/dev-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
 
 $(VENV)/bench-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
 	$(INSTALL) --editable ".[bench]"
+	@touch $@
+
+$(VENV)/docs-installed: $(VENV)/dev-installed
+	$(@D)/bin/uv pip install --quiet --python $(@D)/bin/python --requirements pyproject.toml --extra docs
 	@touch $@
 
 $(OLDER)/dev-installed: pyproject.toml $(CORE) | $(OLDER)/bin/python

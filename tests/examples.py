@@ -1,8 +1,8 @@
 """Run the examples of README.md and of the pages under docs. It needs no pytest, so it also runs beside a wheel.
 
 Blocks of one page run in order, in one namespace and the current folder. ```python blocks run anywhere; blocks marked
-```python engine talk to http://localhost:9200, which becomes the address of a real engine; of ```console blocks each
-line that starts with "$ " is run by the shell, has to succeed, and to print the lines that stand below it, if any.
+"engine" talk to http://localhost:9200, which becomes the address of a real engine; of ```console blocks each line that
+starts with "$ " is run by the shell, has to succeed, and to print the lines that stand below it, if any.
 """
 
 import os
@@ -28,7 +28,7 @@ def run(page: Path, kinds: set[str], url: str = "") -> int:
         if kind not in kinds:
             continue
         ran += 1
-        if kind == "console":
+        if kind.startswith("console"):
             for command, shown in CONSOLE.findall(code):
                 printed = shell(command)
                 assert shown in ("", printed), command

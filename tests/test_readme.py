@@ -27,5 +27,5 @@ def test_the_examples_for_an_engine_run(
     monkeypatch.chdir(tmp_path)
     with engine.client() as client:
         client.indices.delete(index="articles", ignore_unavailable=True)
-        assert run(page, {"python engine"}, engine.url)
+        assert run(page, {"python engine", "console engine"}, engine.url)
         client.indices.delete(index="articles")
