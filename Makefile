@@ -70,7 +70,7 @@ reference: $(VENV)/dev-installed  ## write again the manual page and the JSON Sc
 		--format single-commands-section --output docs/ndd-search.1
 
 docs: $(VENV)/docs-installed  ## the documentation site in build/site, without the network; a broken link is an error
-	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict  # not --quiet, which hides what --strict counts
 
 dist: $(VENV)/dev-installed  ## the source distribution, and the wheel built from it
 	rm -rf dist
