@@ -6,6 +6,7 @@ OLDER ?= .venv-older
 THIRD ?= .venv-third-parties
 MINIMUM ?= .venv-minimum
 BARE ?= .venv-bare
+WHEEL ?= .venv-wheel
 ARGS ?=
 PARALLEL ?= -n auto
 # ^ one process per processor; all tests of one server run in the same process
@@ -18,7 +19,7 @@ SANITIZED = NDD_TEST_EXAMPLES=large ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build
 # uv installs several times faster than pip. Without --reinstall-package it would not build the core again.
 INSTALL = $(@D)/bin/uv pip install --quiet --reinstall-package ndd-search --python $(@D)/bin/python
 
-.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz bench bench-check lint clean
+.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz bench bench-check reference docs dist test-dist lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -58,8 +59,28 @@ bench: $(VENV)/bench-installed  ## measure every figure of docs/performance.md, 
 bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is worse by half than docs/performance.json
 	$(VENV)/bin/python -m benchmarks --against docs/performance.json $(ARGS)
 
-test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex and Haystack: their retrievers, our filters
-	$(THIRD)/bin/python -m pytest tests/wrapping/test_third_parties.py tests/integrations $(ARGS)
+test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, pandas, polars, Django, FastAPI and Flask
+	$(THIRD)/bin/python -m pytest tests/wrapping/test_third_parties.py tests/integrations tests/corpus/test_columns.py \
+		tests/test_examples.py $(ARGS)
+
+reference: $(VENV)/dev-installed  ## write again the manual page and the JSON Schema of settings files
+	$(VENV)/bin/ndd-search settings --schema >docs/settings.schema.json
+	COLUMNS=100 $(VENV)/bin/argparse-manpage --module ndd_search.cli --function whole_parser --prog ndd-search \
+		--description "search results without near-duplicates" --manual-title "User Commands" \
+		--format single-commands-section --output docs/ndd-search.1
+
+docs: $(VENV)/docs-installed  ## the documentation site in build/site, without the network; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict  # not --quiet, which hides what --strict counts
+
+dist: $(VENV)/dev-installed  ## the source distribution, and the wheel built from it
+	rm -rf dist
+	$(VENV)/bin/uv build --quiet
+
+test-dist: dist | $(WHEEL)/bin/python  ## the wheel alone, installed without building anything, runs the README's examples
+	$(WHEEL)/bin/uv pip install --quiet --only-binary :all: --reinstall-package ndd-search --python $(WHEEL)/bin/python \
+		"$$(echo dist/*.whl)[embedded,cli]"
+	$(WHEEL)/bin/python -P -W error tests/wheel.py
+	$(WHEEL)/bin/uv tool run --quiet abi3audit --strict dist/*.whl
 
 lint: $(VENV)/dev-installed
 	$(VENV)/bin/ruff check .
@@ -67,7 +88,7 @@ lint: $(VENV)/dev-installed
 	$(VENV)/bin/mypy --strict ndd_search tests benchmarks
 
 clean:
-	rm -rf $(VENV) $(OLDER) $(THIRD) $(MINIMUM) $(BARE)* build
+	rm -rf $(VENV) $(OLDER) $(THIRD) $(MINIMUM) $(BARE)* $(WHEEL) build dist
 
 # A stamp file newer than pyproject.toml means that its dependencies are installed and the native core is built.
 $(VENV)/demo-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
@@ -82,6 +103,10 @@ $(VENV)/bench-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
 	$(INSTALL) --editable ".[bench]"
 	@touch $@
 
+$(VENV)/docs-installed: $(VENV)/dev-installed
+	$(@D)/bin/uv pip install --quiet --python $(@D)/bin/python --requirements pyproject.toml --extra docs
+	@touch $@
+
 $(OLDER)/dev-installed: pyproject.toml $(CORE) | $(OLDER)/bin/python
 	$(INSTALL) --editable ".[test]" "elasticsearch[async]<9" "opensearch-py[async]<3"
 	@touch $@
@@ -93,7 +118,7 @@ $(MINIMUM)/installed: pyproject.toml $(CORE) | $(MINIMUM)/bin/python
 $(THIRD)/dev-installed: pyproject.toml | $(THIRD)/bin/python
 	$(INSTALL) --editable ".[test,langchain,llamaindex,haystack]" "elasticsearch[async]<9" \
 		langchain-classic langchain-elasticsearch llama-index-vector-stores-elasticsearch \
-		elasticsearch-haystack opensearch-haystack
+		elasticsearch-haystack opensearch-haystack django fastapi flask httpx2 pandas polars
 	@touch $@
 
 %/bin/python:

@@ -22,7 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import decisions, document, exact_collapse, page_check, process, sketching, threads
+from benchmarks import decisions, document, exact_collapse, page_check, pictures, process, sketching, threads
 from benchmarks.page_check import OURS, PLAIN
 from ndd_search import native
 from ndd_search.allocator import keep_freed
@@ -103,7 +103,7 @@ def write(found: dict[str, Any], folder: Path) -> None:
     page.write_text(document.rewrite(page.read_text(), found))
     kept.write_text(json.dumps(found, indent=1) + "\n")
     if {"kinds", "sizes"} <= found.keys():
-        document.plot(found, folder)
+        pictures.draw(found, folder)
 
 
 def _processor() -> str:

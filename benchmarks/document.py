@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from benchmarks import decisions, exact_collapse, page_check, sketching, threads
-from benchmarks.page_check import OURS, PLAIN
 
 Times = dict[str, dict[str, float]]
 
@@ -77,27 +75,3 @@ def rewrite(text: str, found: dict[str, Any]) -> str:
         if not places:
             raise KeyError(f"no place for {name}: write <!-- {name} --> and <!-- end --> where its figures belong")
     return text
-
-
-def plot(found: dict[str, Any], folder: Path) -> None:
-    """Plot times by kind of page and by size."""
-    from matplotlib import pyplot
-
-    pyplot.rcParams["svg.hashsalt"] = "ndd_search"  # equal figures give equal files
-    figure, axes = pyplot.subplots(figsize=(8, 4.5))
-    pages = found["kinds"]
-    for name in next(iter(pages.values())):
-        axes.plot(list(pages), [times[name] for times in pages.values()], "o-", label=name)
-    axes.set(yscale="log", ylabel="µs for a page of 100 hits, k = 128")
-    axes.legend(fontsize=7, ncols=2)
-    figure.savefig(folder / "page_kinds.svg", bbox_inches="tight", metadata={"Date": None})
-    figure, axes = pyplot.subplots(figsize=(8, 4.5))
-    for k in sorted({k for _, k in page_check.SIZES}):
-        for name, style in ((OURS, "-"), (PLAIN, "--")):
-            points = [
-                (hits, found["sizes"][f"{hits} hits, k = {k}"].get(name)) for hits, at in page_check.SIZES if at == k
-            ]
-            axes.plot(*zip(*points, strict=True), style, label=f"{name}, k = {k}")
-    axes.set(xscale="log", yscale="log", xlabel="hits", ylabel="µs, 20 % duplicates")
-    axes.legend(fontsize=7)
-    figure.savefig(folder / "page_sizes.svg", bbox_inches="tight", metadata={"Date": None})

@@ -12,6 +12,7 @@ from ndd_search.recipe import Recipe
 if TYPE_CHECKING:
     from ndd_search.clients.wrap import unwrap, wrap
     from ndd_search.corpus.collection import Corpus
+    from ndd_search.corpus.columns import mark_duplicates
     from ndd_search.embedded.index import Index
     from ndd_search.indexing.candidates import find_duplicates
     from ndd_search.indexing.ingest import with_sketches
@@ -50,6 +51,7 @@ _LATER = {
     "find_duplicates": "indexing.candidates",
     "leaders": "matching.groups",
     "mapping_properties": "indexing.templates",
+    "mark_duplicates": "corpus.columns",
     "merge": "rest.merge",
     "options": "middleware.scope",
     "passages": "integrations.passages",
@@ -84,6 +86,7 @@ __all__ = [
     "find_duplicates",
     "leaders",
     "mapping_properties",
+    "mark_duplicates",
     "merge",
     "options",
     "passages",

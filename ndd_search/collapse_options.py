@@ -123,7 +123,7 @@ class CollapseOptions:
                 raise TypeError(f"{name} must be a list, got {given!r}")
             object.__setattr__(self, name, tuple(given))
         check_names("must_match", *self.must_match)
-        check_names("time_field", self.time_field or "")
+        check_names("time_field", "" if self.time_field is None else self.time_field)
         for given in self.keep:
             preference_of(given)
         if (self.time_field is None) != (self.max_seconds_apart is None):

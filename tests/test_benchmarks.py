@@ -7,6 +7,7 @@ import gzip
 import json
 import sys
 from copy import deepcopy
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from benchmarks import short_texts
 from benchmarks.__main__ import PARTS, worse
 from benchmarks.document import BLOCKS, rewrite
 from benchmarks.page_check import PLAIN
+from benchmarks.pictures import TYPICAL, duration
 from ndd_search.evaluation.collection import Collection, read_collection
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -53,6 +55,20 @@ def test_a_ratio_that_became_worse_is_named_and_a_slower_machine_is_not() -> Non
     slower_check["kinds"]["distinct"][PLAIN] = 200.0
     assert sorted(line.partition(":")[0] for line in worse(slower_check, FOUND)) == ["distinct", "distinct"]
     assert "distinct: a peer / numpy: 2.00, was 4.00" in worse(slower_check, FOUND)
+
+
+def test_the_picture_of_the_methods_shows_the_figures_of_the_page() -> None:
+    """`python -m benchmarks.pictures docs` draws it, and so does every measurement."""
+    figures = json.loads((PAGE.parent / "performance.json").read_text())["kinds"][TYPICAL]
+    shown = unescape((PAGE.parent / "page_kinds.svg").read_text())
+    assert [
+        name for name, time in figures.items() if f"{name}</text>" not in shown or duration(time) not in shown
+    ] == []
+
+
+@pytest.mark.parametrize("picture", ["page_kinds", "page_sizes", "decision"])
+def test_a_picture_has_colours_for_dark_pages(picture: str) -> None:
+    assert "@media (prefers-color-scheme: dark)" in (PAGE.parent / f"{picture}.svg").read_text()
 
 
 @pytest.fixture

@@ -148,6 +148,7 @@ def test_the_public_names_are_these() -> None:
         "find_duplicates",
         "leaders",
         "mapping_properties",
+        "mark_duplicates",
         "merge",
         "options",
         "passages",

@@ -13,9 +13,11 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
+from types import ModuleType
+from typing import Any
 
 from ndd_search.cli.output import warn
-from ndd_search.errors import NDDError
+from ndd_search.errors import MissingExtra, NDDError
 from ndd_search.native import in_use
 
 DONE, NO, FAILED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 130
@@ -40,6 +42,8 @@ COMMANDS = {
     "items": "find the records of several fields that are one thing, and merge them",
     "tune": "find the settings that suit an index, from your queries and answers",
     "doctor": "find problems of an index, with remedies",
+    "settings": "check a settings file, or print the JSON Schema of such files",
+    "completion": "print a script that completes commands and options in a shell",
 }
 
 _EXAMPLES = """\
@@ -87,15 +91,40 @@ def _sentence(error: Exception) -> str:
 
 def _run(name: str, words: Sequence[str]) -> int:
     command = import_module(f"ndd_search.cli.{name}")
-    summary, _, epilog = (command.__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        f"ndd-search {name}", description=summary, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(f"ndd-search {name}", **_help(command))
     command.configure(parser)
     code: int = command.run(parser.parse_args(words))
     if sys.stdout:  # there is none if the caller has closed it
         sys.stdout.flush()
     return code
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """Return one parser of all commands, for shell completion and the manual page.
+
+    A command whose extra is not installed has no options there.
+    """
+    parser = argparse.ArgumentParser(
+        "ndd-search",
+        description="Search results without near-duplicates.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=version("ndd-search"), help="print the version")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, summary in COMMANDS.items():
+        try:
+            command = import_module(f"ndd_search.cli.{name}")
+        except MissingExtra:
+            commands.add_parser(name, help=summary)
+        else:
+            command.configure(commands.add_parser(name, help=summary, **_help(command)))
+    return parser
+
+
+def _help(command: ModuleType) -> dict[str, Any]:
+    summary, _, epilog = (command.__doc__ or "").partition("\n\n")
+    return {"description": summary, "epilog": epilog, "formatter_class": argparse.RawDescriptionHelpFormatter}
 
 
 def _overview() -> argparse.ArgumentParser:

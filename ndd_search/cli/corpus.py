@@ -68,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--id", help='the field that holds the id ("_id" or "id", else the place)')
         action.add_argument("--store", metavar="FOLDER", help="keep sketches here, and go on here when run again")
         action.add_argument("--save", metavar="FILE", help="write the sketches as .parquet, for --against")
-        action.add_argument("--out", metavar="FILE", help=".parquet, .jsonl or .csv")
+        action.add_argument("--out", metavar="FILE", help="write to this file, as .parquet, .jsonl or .csv")
         action.add_argument(
             "--budget", type=int, default=BUDGET, help=f"documents met for one document at most ({BUDGET:,})"
         )

@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         type=Path,
-        help=".jsonl, .ndjson, .json, .csv, .tsv (also .gz), - for standard input, or a folder of .txt, .md, .html",
+        help="a .jsonl, .ndjson, .json, .csv, .tsv (also .gz), - for standard input, or a folder of .txt, .md, .html",
     )
     parser.add_argument("folder", type=Path, help="the index")
     parser.add_argument(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_readme import BLOCK, ROOT, run
+from tests.examples import BLOCK, ROOT, run
 
 PAGE = ROOT / "docs" / "integrations.md"
 
