@@ -260,8 +260,8 @@ def test_a_page_that_was_just_made_is_remembered_as_a_whole(behind: Engine, monk
         memory, found = served.proxy.driver.settings.memory, list[bool]()
         recall = memory.recall_page
 
-        def spied(key: bytes | None) -> dict[str, Any] | None:
-            page = recall(key)
+        def spied(key: bytes | None, target: str) -> dict[str, Any] | None:
+            page = recall(key, target)
             found.append(page is not None)
             return page
 
