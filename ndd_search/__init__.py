@@ -10,6 +10,7 @@ from ndd_search.errors import NDDError
 from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
+    from ndd_search.clients.pages import pages
     from ndd_search.clients.wrap import unwrap, wrap
     from ndd_search.corpus.collection import Corpus
     from ndd_search.embedded.index import Index
@@ -35,6 +36,7 @@ _LATER = {
     "mapping_properties": "indexing.templates",
     "merge": "rest.merge",
     "options": "middleware.scope",
+    "pages": "clients.pages",
     "passages": "integrations.passages",
     "preset": "presets",
     "resemblance": "sketching.estimates",
@@ -57,6 +59,7 @@ __all__ = [
     "mapping_properties",
     "merge",
     "options",
+    "pages",
     "passages",
     "preset",
     "resemblance",

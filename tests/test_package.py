@@ -130,6 +130,7 @@ def test_the_public_names_are_these() -> None:
         "mapping_properties",
         "merge",
         "options",
+        "pages",
         "passages",
         "preset",
         "resemblance",

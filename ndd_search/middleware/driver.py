@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from ndd_search.middleware.conversation import Conversation, conversation
+from ndd_search.middleware.cursor_search import CursorSearch, cursor_search
 from ndd_search.middleware.msearch import MultiConversation, multi_conversation
 from ndd_search.middleware.page_memory import indexes_written
 from ndd_search.middleware.scope import surrounding
@@ -27,6 +28,7 @@ Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
 Writable = Callable[[Any], bool]
 Flow = Generator[Request | Wait, Any, Answer]
+Talk = Conversation | CursorSearch | MultiConversation
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
 
@@ -95,11 +97,11 @@ class Driver:
         finally:
             self._after(request, answer)
 
-    def _flow(self, talk: Conversation | MultiConversation, flights: SingleFlight, timeout: float | None) -> Flow:
+    def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> Flow:
         """Yield the requests to send and the computations to wait for; return the answer."""
         if (cached := talk.remembered()) is not None:
             return cached
-        if isinstance(talk, MultiConversation) or talk.key is None:
+        if not isinstance(talk, Conversation) or talk.key is None:
             return (yield from talk.flow())
         if (other := flights.acquire(talk.key)) is not None:
             yield from talk.wait(other, _WAIT if timeout is None else min(_WAIT, timeout))
@@ -109,9 +111,13 @@ class Driver:
         finally:
             flights.release(talk.key)
 
-    def _conversation(self, request: Request) -> Conversation | MultiConversation | None:
-        changes = surrounding()
-        return conversation(request, self.settings, changes) or multi_conversation(request, self.settings, changes)
+    def _conversation(self, request: Request) -> Talk | None:
+        settings, changes = self.settings, surrounding()
+        return (
+            cursor_search(request, settings, changes)
+            or conversation(request, settings, changes)
+            or multi_conversation(request, settings, changes)
+        )
 
     def _sent(self, request: Request) -> Request:
         """Return what is sent for a request that is not collapsed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
@@ -15,6 +16,7 @@ from ndd_search.middleware.learned import Learned, Said
 from ndd_search.middleware.page_memory import Memory
 from ndd_search.paging.cache import Cache, MemoryCache
 from ndd_search.recipe import Recipe
+from ndd_search.rest.point_in_time import Family
 from ndd_search.settings_file import StoredSettings, read_settings
 from ndd_search.sketching.field import SketchField
 from ndd_search.writing.writes import SketchedWrites
@@ -36,6 +38,8 @@ class Settings:
                  and per group of callers who see the same documents, and in the hits until then; False for no table.
     writes:      adds sketches to documents that are written through the client.
     clock:       a monotonic clock, in seconds.
+    cursor_key:  signs the cursors of searches, None for a checksum. cursor_keep_alive: how long the engine keeps the
+                 point in time of a cursor after each page, as in "5m".
     """
 
     options: CollapseOptions = field(default_factory=CollapseOptions)
@@ -47,11 +51,19 @@ class Settings:
     frequency_table: FrequencyTable | bool = True
     writes: SketchedWrites = field(default_factory=SketchedWrites)
     clock: Callable[[], float] = monotonic
+    cursor_key: bytes | None = field(default=None, repr=False)
+    cursor_keep_alive: str = "5m"
 
     def __post_init__(self) -> None:
         self.known = Learned()
         self._said = Said()
         self.memory = Memory(self.cache)
+        self.family: Family = "elasticsearch"
+
+    def serve(self, transport: Any, family: Family) -> None:
+        """Use the identity of the client that has this transport. family: of the engine that it talks to."""
+        self.memory.serve(transport)
+        self.family = family
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -81,6 +93,8 @@ class WrapSettings(CollapseChanges, total=False):
     bypass_seconds: float
     frequency_table: FrequencyTable | bool
     sketch: Mapping[str, Any] | None
+    cursor_key: str | bytes | None
+    cursor_keep_alive: str
     settings: str | os.PathLike[str] | None
     options: CollapseOptions | None
 
@@ -96,6 +110,8 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     settings: str | os.PathLike[str] | None = None,
     sketch: Mapping[str, Any] | None = None,
     options: CollapseOptions | None = None,
+    cursor_key: str | bytes | None = None,
+    cursor_keep_alive: str = "5m",
     **changes: Any,
 ) -> Settings:
     """Return the settings of `ndd_search.wrap`, as described there. Raises TypeError or ValueError for invalid ones."""
@@ -103,6 +119,8 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         raise ValueError(f"time_budget must be above 0 seconds, got {time_budget}")
     if not bypass_seconds >= 0:
         raise ValueError(f"bypass_seconds must be at least 0 seconds, got {bypass_seconds}")
+    if not re.fullmatch(r"[1-9]\d*(ms|s|m|h|d)", cursor_keep_alive):
+        raise ValueError(f'cursor_keep_alive must be a time like "5m", got {cursor_keep_alive!r}')
     recipe = None if recipe is None else Recipe.of(recipe)
     stored = StoredSettings() if settings is None else read_settings(settings, recipe)
     recipe = recipe or Recipe.of(stored.recipe)
@@ -115,4 +133,6 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         bypass_seconds=bypass_seconds,
         frequency_table=frequency_table,
         writes=SketchedWrites.of(sketch, field, recipe),
+        cursor_key=cursor_key.encode() if isinstance(cursor_key, str) else cursor_key,
+        cursor_keep_alive=cursor_keep_alive,
     )

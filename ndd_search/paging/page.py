@@ -196,6 +196,11 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
     return Page(groups, info, stream, reader, options)
 
 
+def places_of(stream: Stream, options: CollapseOptions) -> list[int]:
+    """Return the indexes of the hits of a stream that have a place on a page, in the order shown."""
+    return _Layout(stream, len(stream.hits), options).places(everything=False)
+
+
 class _Layout:
     """Which hit is shown at which place, for the first `examined` hits of a stream."""
 

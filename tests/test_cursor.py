@@ -1,0 +1,270 @@
+"""Cursors: pages over a small engine that keeps points in time, compared with a model of sets; and their tokens."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search.errors import CursorExpired, CursorUnusable
+from ndd_search.middleware.driver import Driver
+from ndd_search.middleware.settings import settings_of
+from ndd_search.paging.cursor import MOST_VALUES, Cursor, Leader, cursor_of, token_of
+from ndd_search.rest.answers import Answer
+from ndd_search.rest.request import Request
+
+RECIPE = ndd.Recipe()
+SEARCH = {"query": {"match": {"body": "market"}}}
+Document = tuple[int, int]  # its score, the number of its text
+
+
+def sketch_of(text: int) -> list[int]:
+    """Texts with different numbers share no value. Text 0 has no sketch."""
+    return sorted(random.Random(text).sample(range(2**31), 64))
+
+
+class SmallEngine:
+    """Holds documents, answers searches in points in time, sorted by score and then by age of the document."""
+
+    def __init__(self, documents: dict[str, Document]) -> None:
+        self.documents, self.open, self.most = dict(documents), dict[str, list[tuple[str, Document]]](), 0
+
+    def send(self, request: Request) -> Answer:
+        if request.method == "DELETE":
+            return Answer({"succeeded": self.open.pop(request.body["id"], None) is not None})
+        if request.path.endswith("/_pit"):
+            name = f"pit{len(self.open)}"
+            self.open[name] = list(self.documents.items())
+            return Answer({"id": name})
+        return self._search(json.loads(json.dumps(request.body)))
+
+    def _search(self, body: dict[str, Any]) -> Answer:
+        if body["pit"]["id"] not in self.open:
+            return Answer({"error": {"type": "search_context_missing_exception"}, "status": 404}, 404)
+        snapshot = self.open[body["pit"]["id"]]
+        ordered = sorted(((-score, place, id, text) for place, (id, (score, text)) in enumerate(snapshot)))
+        score, place = body.get("search_after", (float("inf"), -1))
+        found = [one for one in ordered if one[:2] > (-score, place)][: body["size"]]
+        self.most = max(self.most, body["size"])
+        hits = [hit_of(id, -negative, place, text) for negative, place, id, text in found]
+        total = {"value": len(snapshot), "relation": "eq"}
+        return Answer(
+            {"took": 1, "hits": {"total": total, "max_score": None, "hits": hits}, "pit_id": body["pit"]["id"]}
+        )
+
+
+def hit_of(id: str, score: int, place: int, text: int) -> dict[str, Any]:
+    fields = {"fields": {"ndd.sketch": sketch_of(text), "ndd.recipe": [RECIPE.id]}} if text else {}
+    return {"_index": "news", "_id": id, "_score": score, "sort": [score, place], **fields}
+
+
+def page_of(engine: SmallEngine, cursor: Any, size: int, **settings: Any) -> dict[str, Any]:
+    """One page, by a process that has just started."""
+    driver = Driver(settings_of(**{"frequency_table": False, "min_similarity": 0.8, **settings}))
+    body: dict[str, Any] = driver.handle(
+        Request("POST", "/news/_search", {}, {}, {**SEARCH, "size": size, "ndd": {"cursor": cursor}}), engine.send
+    ).body
+    return body
+
+
+def duplicates_of(hit: dict[str, Any]) -> list[dict[str, Any]]:
+    """The hits that are listed under another one."""
+    found: list[dict[str, Any]] = hit["inner_hits"]["near_duplicates"]["hits"]["hits"] if "inner_hits" in hit else []
+    return found
+
+
+def ordered(documents: dict[str, Document]) -> list[tuple[str, int]]:
+    """The ids and texts of documents, best first."""
+    places = list(documents)
+    ranked = sorted(places, key=lambda id: (-documents[id][0], places.index(id)))
+    return [(id, documents[id][1]) for id in ranked]
+
+
+def model(documents: dict[str, Document], most: int) -> tuple[list[str], set[str]]:
+    """The documents shown and the hidden ones: at most so many of each text; those without a sketch are all shown."""
+    shown: list[str] = []
+    count: dict[int, int] = {}
+    for id, text in ordered(documents):
+        count[text] = count.get(text, 0) + 1
+        if not text or count[text] <= most:
+            shown.append(id)
+    return shown, set(documents) - set(shown)
+
+
+DOCUMENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), max_size=60)
+
+
+@given(
+    DOCUMENTS,
+    st.lists(st.tuples(st.integers(1, 7), st.sampled_from(["insert", "delete", "nothing"])), min_size=1, max_size=4),
+    st.sampled_from([3, 5, 20]),
+    st.sampled_from([1, 2]),
+)
+def test_pages_show_what_one_window_would_whatever_is_written_meanwhile(
+    found: list[Document], steps: list[tuple[int, str]], window: int, most: int
+) -> None:
+    documents = {str(number): one for number, one in enumerate(found)}
+    engine, shown, named = SmallEngine(documents), list[str](), list[str]()
+    cursor: Any = True
+    pages, totals = 0, set[str]()
+    while cursor:
+        size, event = steps[pages % len(steps)]
+        body = page_of(engine, cursor, size, window=window, max_per_group=most, cursor_key="secret")
+        hits = body["hits"]["hits"]
+        copies = [copy for hit in hits for copy in duplicates_of(hit)]
+        shown += [hit["_id"] for hit in hits]
+        named += [copy["_id"] for copy in (*copies, *body["ndd"]["late"])]
+        totals.add(json.dumps(body["hits"]["total"]))
+        cursor = body["ndd"]["cursor"]
+        assert len(hits) == size or cursor is None
+        assert not any("sort" in hit for hit in hits)
+        pages += 1
+        assert pages <= len(documents) + 1
+        if event == "insert":
+            engine.documents[f"new{pages}"] = (9, pages % 7)
+        elif event == "delete" and engine.documents:
+            engine.documents.pop(next(iter(engine.documents)))
+    expected, hidden = model(documents, most)
+    assert shown == expected
+    assert sorted(named) == sorted(hidden)  # each under its leader, or as late, once
+    assert len(totals) == 1
+    assert not engine.open
+    assert hits or not documents  # no page is blank
+
+
+def test_the_hits_of_a_page_and_its_facts_are_its_own() -> None:
+    engine = SmallEngine({str(number): (100 - number, 1 + number // 3) for number in range(90)})
+    first = page_of(engine, True, 10, window=20)
+    second = page_of(engine, first["ndd"]["cursor"], 10, window=20)
+    assert [hit["_id"] for hit in second["hits"]["hits"]] == [str(number) for number in range(30, 60, 3)]
+    facts = {name: second["ndd"][name] for name in ("examined", "kept", "hidden", "page", "forgotten", "capped")}
+    assert facts == {"examined": 40, "kept": 14, "hidden": 26, "page": 2, "forgotten": 0, "capped": False}
+    assert second["hits"]["total"] == first["hits"]["total"]
+    assert second["ndd"]["unique"] == first["ndd"]["unique"]
+    assert "sort" not in second["hits"]["hits"][0]
+
+
+def test_what_one_page_fetches_and_a_token_weighs_does_not_grow_without_end() -> None:
+    engine = SmallEngine({str(number): (0, number + 1) for number in range(1500)})
+    cursor: Any = True
+    shown, forgotten, weights = [], [], []
+    while cursor:
+        body = page_of(engine, cursor, 100, window=150)
+        shown += [hit["_id"] for hit in body["hits"]["hits"]]
+        forgotten.append(body["ndd"]["forgotten"])
+        cursor = body["ndd"]["cursor"]
+        weights.append(len(cursor or ""))
+    assert shown == list(map(str, range(1500)))
+    assert engine.most == 150
+    assert forgotten[:11] == [0] * 11
+    assert forgotten[11:] == [100, 200, 300, 400]
+    assert max(weights) < 380_000
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "problem"),
+    [
+        ({"from": 10}, {}, '"from" cannot be continued'),
+        ({"rescore": {"window_size": 10}}, {}, '"rescore" cannot be continued'),
+        ({"knn": {"field": "v", "query_vector": [1.0], "k": 10}}, {}, '"knn" cannot be continued'),
+        ({"query": {"function_score": {"random_score": {}}}}, {}, "random_score without a seed cannot"),
+        ({}, {"mode": "demote"}, 'mode="demote" cannot be continued'),
+        ({}, {"max_per_group": 2, "keep": ["newest:day"]}, "keep with max_per_group cannot"),
+        ({"size": 0}, {}, "this search is left alone"),
+        ({"pit": {"id": "mine"}}, {}, "this search is left alone"),
+    ],
+)
+def test_a_search_that_cannot_be_continued_says_why(
+    body: dict[str, Any], options: dict[str, Any], problem: str
+) -> None:
+    driver = Driver(settings_of())
+    request = Request("POST", "/news/_search", {}, {}, {**SEARCH, **body, "ndd": {"cursor": True, **options}})
+    with pytest.raises(CursorUnusable, match=problem):
+        driver.handle(request, SmallEngine({}).send)
+
+
+def test_a_cursor_that_is_late_or_belongs_elsewhere_says_so() -> None:
+    engine = SmallEngine({str(number): (0, number + 1) for number in range(30)})
+    cursor = page_of(engine, True, 10, cursor_key="secret")["ndd"]["cursor"]
+    with pytest.raises(CursorUnusable, match="another search"):
+        page_of(engine, cursor, 10, cursor_key="secret", min_similarity=0.5)
+    with pytest.raises(CursorUnusable, match="damaged, or was signed with another cursor_key"):
+        page_of(engine, cursor, 10, cursor_key="guessed")
+    with pytest.raises(CursorUnusable, match="not a token"):
+        page_of(engine, "näh", 10)
+    with pytest.raises(TypeError, match='"cursor" must be true or the token'):
+        page_of(engine, 3, 10)
+    lines: list[Any] = [{"index": "news"}, {**SEARCH, "ndd": {"cursor": True}}]
+    with pytest.raises(CursorUnusable, match="in an _msearch cannot have a cursor"):
+        Driver(settings_of()).handle(Request("POST", "/_msearch", {}, {}, lines), engine.send)
+    engine.open.clear()
+    with pytest.raises(CursorExpired, match="no longer holds the point in time"):
+        page_of(engine, cursor, 10, cursor_key="secret")
+
+
+def test_a_first_page_that_fails_leaves_no_point_in_time_open() -> None:
+    engine = SmallEngine({"1": (1, 1)})
+
+    def send(request: Request) -> Answer:
+        answer = engine.send(request)
+        return replace(answer, body={**answer.body, "timed_out": True}) if "/_search" in request.path else answer
+
+    driver = Driver(settings_of())
+    with pytest.raises(CursorUnusable, match="partial"):
+        driver.handle(Request("POST", "/news/_search", {}, {}, {**SEARCH, "ndd": {"cursor": True}}), send)
+    assert not engine.open
+
+
+LEADERS = st.lists(
+    st.builds(
+        Leader,
+        index=st.sampled_from(["news", "blogs"]),
+        id=st.text(max_size=5),
+        sketch=st.sets(st.integers(0, 2**31 - 1), min_size=1, max_size=8).map(
+            lambda one: np.array(sorted(one), np.int32)
+        ),
+        fields=st.none() | st.just({"price": [3]}),
+        shown=st.integers(1, 3),
+    ),
+    max_size=4,
+).map(tuple)
+
+
+@given(
+    LEADERS,
+    st.lists(st.none() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False)),
+    st.none() | st.binary(min_size=1),
+)
+def test_a_token_gives_its_cursor_back(leaders: tuple[Leader, ...], after: list[Any], key: bytes | None) -> None:
+    cursor = Cursor(search="s", pit="p", after=after, ahead=3, pages=2, leaders=leaders, total=7, table="t")
+    again = cursor_of(token_of(cursor, key), key)
+    assert replace(again, leaders=()) == replace(cursor, leaders=())
+    for one, other in zip(again.leaders, leaders, strict=True):
+        assert (one.index, one.id, one.fields, one.shown) == (other.index, other.id, other.fields, other.shown)
+        assert one.sketch.tolist() == other.sketch.tolist()
+
+
+@given(st.integers(0, 400), st.integers(0, 255), st.none() | st.just(b"key"))
+def test_a_token_with_a_changed_byte_is_refused(place: int, value: int, key: bytes | None) -> None:
+    leader = Leader(index="news", id="1", sketch=np.arange(64, dtype=np.int32))
+    token = token_of(Cursor(search="s", pit="p", after=[1], ahead=0, pages=1, leaders=(leader,)), key)
+    place %= len(token)
+    changed = token[:place] + chr(value) + token[place + 1 :]
+    if changed != token:
+        with pytest.raises(CursorUnusable):
+            cursor_of(changed, key)
+
+
+def test_the_newest_leaders_are_kept() -> None:
+    sketch = np.arange(64, dtype=np.int32)
+    leaders = tuple(Leader(index="news", id=str(number), sketch=sketch) for number in range(1010))
+    bounded = Cursor(search="s", pit="p", after=[], ahead=0, pages=1, leaders=leaders).bounded()
+    assert len(bounded.leaders) * 64 == MOST_VALUES
+    assert (bounded.forgotten, bounded.leaders[0].id) == (10, "10")
