@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from base64 import urlsafe_b64decode
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ import ndd_search as ndd
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.settings import settings_of
-from ndd_search.paging.cursor import MOST_VALUES, Cursor, Leader, cursor_of, token_of
+from ndd_search.paging.cursor import MOST_VALUES, Cursor, Leaders, cursor_of, token_of
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 
@@ -222,49 +223,50 @@ def test_a_first_page_that_fails_leaves_no_point_in_time_open() -> None:
     assert not engine.open
 
 
-LEADERS = st.lists(
-    st.builds(
-        Leader,
-        index=st.sampled_from(["news", "blogs"]),
-        id=st.text(max_size=5),
-        sketch=st.sets(st.integers(0, 2**31 - 1), min_size=1, max_size=8).map(
-            lambda one: np.array(sorted(one), np.int32)
-        ),
-        fields=st.none() | st.just({"price": [3]}),
-        shown=st.integers(1, 3),
-    ),
-    max_size=4,
-).map(tuple)
-
-
-@given(
-    LEADERS,
-    st.lists(st.none() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False)),
-    st.none() | st.binary(min_size=1),
+SKETCHES = st.sets(st.integers(0, 2**31 - 1), min_size=1, max_size=8).map(lambda one: np.array(sorted(one), np.int32))
+ROWS = st.tuples(
+    st.sampled_from(["news", "blogs"]),
+    st.text(max_size=5),
+    SKETCHES,
+    st.none() | st.just({"a": [3]}),
+    st.integers(1, 3),
 )
-def test_a_token_gives_its_cursor_back(leaders: tuple[Leader, ...], after: list[Any], key: bytes | None) -> None:
+SORT = st.lists(st.none() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False))
+
+
+def leaders_of(rows: list[tuple[Any, ...]]) -> Leaders:
+    names = ("indexes", "ids", "sketches", "fields", "shown")
+    return Leaders(**dict(zip(names, zip(*rows, strict=True), strict=True))) if rows else Leaders()
+
+
+@given(st.lists(ROWS, max_size=4), SORT, st.none() | st.binary(min_size=1))
+def test_a_token_gives_its_cursor_back(rows: list[tuple[Any, ...]], after: list[Any], key: bytes | None) -> None:
+    leaders = leaders_of(rows)
     cursor = Cursor(search="s", pit="p", after=after, ahead=3, pages=2, leaders=leaders, total=7, table="t")
     again = cursor_of(token_of(cursor, key), key)
-    assert replace(again, leaders=()) == replace(cursor, leaders=())
-    for one, other in zip(again.leaders, leaders, strict=True):
-        assert (one.index, one.id, one.fields, one.shown) == (other.index, other.id, other.fields, other.shown)
-        assert one.sketch.tolist() == other.sketch.tolist()
+    assert replace(again, leaders=Leaders()) == replace(cursor, leaders=Leaders())
+    assert [one.tolist() for one in again.leaders.sketches] == [one.tolist() for one in leaders.sketches]
+    assert replace(again.leaders, sketches=()) == replace(leaders, sketches=())
 
 
 @given(st.integers(0, 400), st.integers(0, 255), st.none() | st.just(b"key"))
 def test_a_token_with_a_changed_byte_is_refused(place: int, value: int, key: bytes | None) -> None:
-    leader = Leader(index="news", id="1", sketch=np.arange(64, dtype=np.int32))
-    token = token_of(Cursor(search="s", pit="p", after=[1], ahead=0, pages=1, leaders=(leader,)), key)
+    leaders = leaders_of([("news", "1", np.arange(64, dtype=np.int32), None, 1)])
+    token = token_of(Cursor(search="s", pit="p", after=[1], ahead=0, pages=1, leaders=leaders), key)
     place %= len(token)
     changed = token[:place] + chr(value) + token[place + 1 :]
-    if changed != token:
+    try:
+        same = urlsafe_b64decode(changed) == urlsafe_b64decode(token)  # the last digit has bits that are not used
+    except ValueError:
+        same = False
+    if not same:
         with pytest.raises(CursorUnusable):
             cursor_of(changed, key)
 
 
 def test_the_newest_leaders_are_kept() -> None:
     sketch = np.arange(64, dtype=np.int32)
-    leaders = tuple(Leader(index="news", id=str(number), sketch=sketch) for number in range(1010))
+    leaders = leaders_of([("news", str(number), sketch, None, 1) for number in range(1010)])
     bounded = Cursor(search="s", pit="p", after=[], ahead=0, pages=1, leaders=leaders).bounded()
     assert len(bounded.leaders) * 64 == MOST_VALUES
-    assert (bounded.forgotten, bounded.leaders[0].id) == (10, "10")
+    assert (bounded.forgotten, bounded.leaders.ids[0]) == (10, "10")

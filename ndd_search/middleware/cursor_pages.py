@@ -5,6 +5,8 @@ The leaders of earlier pages stand before the new hits in the stream, so that th
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +19,12 @@ from ndd_search.middleware.sending import RoundTrips
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import new_state, with_table
-from ndd_search.paging.cursor import Cursor, Leader
+from ndd_search.paging.cursor import Cursor, Leaders
 from ndd_search.paging.fetching import count_places, first_window
 from ndd_search.paging.page import Page, UniqueEstimate, places_of, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import Hit
 from ndd_search.rest.point_in_time import names_tiebreak, sorts
-from ndd_search.sketching.sketches import Sketch
 
 
 def begin(search: str, pit: str) -> Cursor:
@@ -36,16 +37,17 @@ def state_of(cursor: Cursor, plan: Plan, settings: Settings) -> State:
 
     A leader of whose group several hits were shown stands there as often, so that no more than max_per_group are shown.
     """
-    again = [place for place, leader in enumerate(cursor.leaders) for _ in range(leader.shown - 1)]
-    places = [*range(len(cursor.leaders)), *again]
-    count, empty = len(places), np.empty(0, np.int32)
-    hits = tuple(_hit_of(cursor.leaders[place]) for place in places)
+    leaders = cursor.leaders
+    again = [place for place, shown in enumerate(leaders.shown) for _ in range(shown - 1)]
+    hits = [_hit_of(*one) for one in zip(leaders.indexes, leaders.ids, leaders.fields, strict=True)]
+    hits += [dict(hits[place]) for place in again]
+    count = len(hits)
     stream = Stream(
-        hits=hits,
-        sketches=(*(leader.sketch for leader in cursor.leaders), *(empty for _ in again)),
+        hits=tuple(hits),
+        sketches=(*leaders.sketches, *(np.empty(0, np.int32) for _ in again)),
         lacking=("",) * count,
         ranks=np.arange(count),
-        leader=np.array(places, np.int64),
+        leader=np.array([*range(len(leaders)), *again], np.int64),
         similarity=np.ones(count),
         fetched=count,
     )
@@ -59,7 +61,7 @@ class CursorPage:
     def __init__(self, plan: Plan, settings: Settings, cursor: Cursor) -> None:
         self._plan, self._settings, self._cursor = plan, settings, cursor
         self._size = plan.search.size
-        self._known = sum(leader.shown for leader in cursor.leaders)  # hits of the stream that earlier pages have shown
+        self._known = sum(cursor.leaders.shown)  # hits of the stream that earlier pages have shown
 
     @property
     def first_window(self) -> int:
@@ -142,25 +144,27 @@ class CursorPage:
             if stream.leader[index] < self._known and index not in places
         )
 
-    def _leaders(self, stream: Stream, shown: list[int]) -> tuple[Leader, ...]:
-        """Return the leaders of all hits shown so far, with the places that this page has shown."""
-        leaders = dict(enumerate(self._cursor.leaders))
-        for place in shown:
-            leader = int(stream.leader[place])
-            if leader in leaders:
-                leaders[leader] = replace(leaders[leader], shown=leaders[leader].shown + 1)
-            elif len(stream.sketches[leader]):  # nothing resembles a hit without a sketch
-                leaders[leader] = self._leader(stream.hits[leader], stream.sketches[leader])
-        if self._plan.options.max_per_group == 1:
-            return tuple(replace(leader, shown=1) for leader in leaders.values())
-        return tuple(leaders.values())
+    def _leaders(self, stream: Stream, shown: list[int]) -> Leaders:
+        """Return the leaders of all hits shown so far. shown: the places that this page has shown."""
+        old, counts = self._cursor.leaders, Counter(stream.leader[shown].tolist())
+        # Nothing resembles a hit without a sketch.
+        new = [place for place in shown if stream.leader[place] == place and len(stream.sketches[place])]
+        if self._plan.options.max_per_group == 1 or self._plan.options.mode == "annotate":
+            counts = Counter(dict.fromkeys(new, 1))  # no further hit of these groups has a place, or every one has
+        hits = [stream.hits[place] for place in new]
+        return Leaders(
+            indexes=(*old.indexes, *(hit["_index"] for hit in hits)),
+            ids=(*old.ids, *(hit["_id"] for hit in hits)),
+            sketches=(*old.sketches, *(stream.sketches[place] for place in new)),
+            fields=(*old.fields, *map(self._compared, hits)),
+            shown=(*(shown + counts[place] for place, shown in enumerate(old.shown)), *(counts[one] for one in new)),
+        )
 
-    def _leader(self, hit: Hit, sketch: Sketch) -> Leader:
-        """Return what later pages need of a shown hit."""
+    def _compared(self, hit: Hit) -> dict[str, Any] | None:
+        """Return the fields of a hit that guards compare, None if it has none."""
         reading, of_sketches = self._plan.reading, self._plan.sketch_reading
         names = {*reading.fields, *reading.stored} - {*of_sketches.fields, *of_sketches.stored}
-        fields = {name: value for name, value in (hit.get("fields") or {}).items() if name in names}
-        return Leader(index=hit["_index"], id=hit["_id"], sketch=sketch, fields=fields or None)
+        return {name: value for name, value in (hit.get("fields") or {}).items() if name in names} or None
 
     def _restore_sort(self, stream: Stream) -> None:
         """Remove the sort values that the caller did not ask for from the new hits, in place."""
@@ -172,7 +176,7 @@ class CursorPage:
                 hit["sort"] = hit["sort"][:-1]
 
 
-def _hit_of(leader: Leader) -> Hit:
+def _hit_of(index: str, id: str, fields: Mapping[str, Any] | None) -> Hit:
     """Return a leader of an earlier page as a hit."""
-    hit = {"_index": leader.index, "_id": leader.id}
-    return {**hit, "fields": dict(leader.fields)} if leader.fields else hit
+    hit: Hit = {"_index": index, "_id": id}
+    return {**hit, "fields": dict(fields)} if fields else hit

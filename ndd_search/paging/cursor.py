@@ -36,18 +36,28 @@ _BEGIN_AGAIN = "begin again with a new cursor"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leader:
-    """A hit that was shown and stands for its group.
+class Leaders:
+    """Hits that were shown and stand for their groups, as columns: a token holds a thousand of them.
 
-    index, id: of the document. fields: those of the hit that guards compare, None without guards.
-    sketch:    of the hit. shown: number of hits of its group shown so far, at least 1.
+    indexes, ids: of the documents. sketches: of the hits.
+    fields:       of each hit those that guards compare, None for a hit without any.
+    shown:        of each group, the number of hits shown so far, at least 1.
     """
 
-    index: str
-    id: str
-    sketch: Sketch
-    fields: Mapping[str, Any] | None = None
-    shown: int = 1
+    indexes: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    sketches: tuple[Sketch, ...] = ()
+    fields: tuple[Mapping[str, Any] | None, ...] = ()
+    shown: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def newest(self, most: int) -> Leaders:
+        """Return the newest leaders, as many as have at most so many sketch values together."""
+        ends = np.cumsum([len(sketch) for sketch in reversed(self.sketches)])
+        older = len(self) - int(np.searchsorted(ends, most, side="right"))
+        return Leaders(**{one.name: getattr(self, one.name)[older:] for one in fields(self)}) if older else self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +79,7 @@ class Cursor:
     after: list[Any]
     ahead: int
     pages: int
-    leaders: tuple[Leader, ...] = ()
+    leaders: Leaders = Leaders()
     forgotten: int = 0
     total: Any = None
     unique: Any = None
@@ -77,19 +87,25 @@ class Cursor:
 
     def bounded(self) -> Cursor:
         """Return the cursor with as many of its newest leaders as a token holds."""
-        ends = np.cumsum([len(one.sketch) for one in reversed(self.leaders)])
-        kept = int(np.searchsorted(ends, MOST_VALUES, side="right"))
-        forgotten = len(self.leaders) - kept
-        return replace(self, leaders=self.leaders[forgotten:], forgotten=self.forgotten + forgotten)
+        leaders = self.leaders.newest(MOST_VALUES)
+        return replace(self, leaders=leaders, forgotten=self.forgotten + len(self.leaders) - len(leaders))
 
 
 def token_of(cursor: Cursor, key: bytes | None) -> str:
     """Return a cursor as a token. key: signs it, None for a checksum. Raises CursorUnusable if it cannot be encoded."""
     plain = {one.name: getattr(cursor, one.name) for one in fields(cursor) if one.name != "leaders"}
-    indexes = sorted({one.index for one in cursor.leaders})
-    leaders = [[len(one.sketch), indexes.index(one.index), one.id, one.shown, one.fields] for one in cursor.leaders]
-    arrays = np.concatenate((np.empty(0, np.int32), *(one.sketch for one in cursor.leaders))).astype("<i4", copy=False)
-    entry = sealed(_KEY, {"cursor": plain, "indexes": indexes, "leaders": leaders}, arrays.tobytes())
+    leaders = cursor.leaders
+    names = {name: place for place, name in enumerate(sorted(set(leaders.indexes)))}
+    columns = {
+        "names": list(names),
+        "indexes": [names[name] for name in leaders.indexes] if len(names) > 1 else [],
+        "ids": list(leaders.ids),
+        "lengths": [len(sketch) for sketch in leaders.sketches],
+        "fields": list(leaders.fields) if any(leaders.fields) else [],
+        "shown": list(leaders.shown) if max(leaders.shown, default=1) > 1 else [],
+    }
+    arrays = np.concatenate((np.empty(0, np.int32), *leaders.sketches)).astype("<i4", copy=False)
+    entry = sealed(_KEY, {"cursor": plain, "leaders": columns}, arrays.tobytes())
     if entry is None:
         raise CursorUnusable("a cursor", "the sort values of a hit cannot be written as JSON", "use another sort")
     return urlsafe_b64encode(_VERSION + _signature(entry, key) + entry).decode()
@@ -106,11 +122,15 @@ def cursor_of(token: str, key: bytes | None) -> Cursor:
     found = unsealed(_KEY, entry)
     try:
         value, arrays = found or ({}, memoryview(b""))
-        indexes, ends = value["indexes"], np.cumsum([0, *(one[0] for one in value["leaders"])]).tolist()
+        columns = value["leaders"]
+        count, names, ends = len(columns["ids"]), columns["names"], np.cumsum([0, *columns["lengths"]]).tolist()
         values = np.frombuffer(arrays, "<i4", ends[-1]).astype(np.int32)
-        leaders = tuple(
-            Leader(index=indexes[index], id=id, fields=fields, sketch=values[start:end], shown=shown)
-            for (start, end), (_, index, id, shown, fields) in zip(pairwise(ends), value["leaders"], strict=True)
+        leaders = Leaders(
+            indexes=tuple(names[place] for place in columns["indexes"] or [0] * count),
+            ids=tuple(columns["ids"]),
+            sketches=tuple(values[start:end] for start, end in pairwise(ends)),
+            fields=tuple(columns["fields"] or [None] * count),
+            shown=tuple(columns["shown"] or [1] * count),
         )
         return Cursor(**value["cursor"], leaders=leaders)
     except UNREADABLE:
@@ -119,12 +139,9 @@ def cursor_of(token: str, key: bytes | None) -> Cursor:
 
 def _decoded(token: str) -> bytes:
     try:
-        data = urlsafe_b64decode(token.encode("ascii"))
+        return urlsafe_b64decode(token.encode("ascii"))
     except (binascii.Error, UnicodeEncodeError):
-        data = b""
-    if not data or urlsafe_b64encode(data).decode() != token:  # the decoder ignores what it does not know
-        raise CursorUnusable("a cursor", "it is not a token of this library", _BEGIN_AGAIN)
-    return data
+        raise CursorUnusable("a cursor", "it is not a token of this library", _BEGIN_AGAIN) from None
 
 
 def _signature(entry: bytes, key: bytes | None) -> bytes:
