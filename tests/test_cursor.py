@@ -244,9 +244,9 @@ def test_a_token_gives_its_cursor_back(rows: list[tuple[Any, ...]], after: list[
     leaders = leaders_of(rows)
     cursor = Cursor(search="s", pit="p", after=after, ahead=3, pages=2, leaders=leaders, total=7, table="t")
     again = cursor_of(token_of(cursor, key), key)
-    assert replace(again, leaders=Leaders()) == replace(cursor, leaders=Leaders())
+    assert {**vars(again), "leaders": None} == {**vars(cursor), "leaders": None}
     assert [one.tolist() for one in again.leaders.sketches] == [one.tolist() for one in leaders.sketches]
-    assert replace(again.leaders, sketches=()) == replace(leaders, sketches=())
+    assert {**vars(again.leaders), "sketches": None} == {**vars(leaders), "sketches": None}
 
 
 @given(st.integers(0, 400), st.integers(0, 255), st.none() | st.just(b"key"))

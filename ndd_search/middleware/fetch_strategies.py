@@ -91,8 +91,9 @@ def strategy_of(search: Search, options: CollapseOptions, reading: Reading, seen
         return "one_phase"
     if options.strategy == "one_trip":
         return "one_trip"
-    fewer = options.window - own_part(search, options.window).size
-    if fewer < _SPARED * options.window or reading.fields:
+    window = options.initial_window
+    fewer = window - own_part(search, window).size
+    if fewer < _SPARED * window or (reading.fields and options.total == "hits"):
         return "one_phase"
     saved = fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes)
     # If the query takes most of the time, it is run once.

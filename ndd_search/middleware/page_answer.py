@@ -45,7 +45,7 @@ def unfiltered_body(
     block = {**block_of(page, plain), "strategy": plan.strategy, "table": state.table[:8] or None}
     if limits.total is not None and (unique := block["unique"]):
         unique.update({name: min(unique[name], limits.total) for name in ("value", "low", "high")})
-    if notes := search.raised(plan.options.window)[1]:
+    if notes := search.raised(plan.options.initial_window)[1]:
         block["raised"] = notes
     body["ndd"] = block
     return body

@@ -35,7 +35,7 @@ _KEY = b"cursor"
 _BEGIN_AGAIN = "begin again with a new cursor"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Leaders:
     """Hits that were shown and stand for their groups, as columns: a token holds a thousand of them.
 
@@ -60,7 +60,7 @@ class Leaders:
         return Leaders(**{one.name: getattr(self, one.name)[older:] for one in fields(self)}) if older else self
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Cursor:
     """Where a search stands between two pages.
 

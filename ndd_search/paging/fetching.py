@@ -63,7 +63,7 @@ def run(flow: Generator[Fetch, Fetched, Stream], fetch: Callable[[Fetch], Fetche
 
 def first_window(wanted: int, options: CollapseOptions) -> int:
     """Return the first of the windows (window, 2 * window, ... max_window) with `wanted` hits, or the last."""
-    window = options.window
+    window = options.initial_window
     while window < min(wanted, options.max_window):
         window *= 2
     return min(window, options.max_window)
