@@ -19,7 +19,8 @@ from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.settings import settings_of
 from ndd_search.paging.cursor import MOST_VALUES, Cursor, Leaders, cursor_of, token_of
 from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request
+from ndd_search.rest.point_in_time import ordered as ordered_by
+from ndd_search.rest.request import Request, read_search
 
 RECIPE = ndd.Recipe()
 SEARCH = {"query": {"match": {"body": "market"}}}
@@ -136,8 +137,16 @@ def test_pages_show_what_one_window_would_whatever_is_written_meanwhile(
     assert shown == expected
     assert sorted(named) == sorted(hidden)  # each under its leader, or as late, once
     assert len(totals) == 1
-    assert not engine.open
+    assert len(engine.open) == (pages > 1)  # a search of one page has freed it, any other may be asked for again
     assert hits or not documents  # no page is blank
+
+
+def test_a_page_can_be_asked_for_again() -> None:
+    engine = SmallEngine({str(number): (100 - number, 1 + number // 3) for number in range(45)})
+    first = page_of(engine, True, 10, window=20)
+    last = [page_of(engine, first["ndd"]["cursor"], 10, window=20) for _ in range(2)]
+    assert last[0]["ndd"]["cursor"] is None
+    assert last[0]["hits"] == last[1]["hits"]
 
 
 def test_the_hits_of_a_page_and_its_facts_are_its_own() -> None:
@@ -208,6 +217,49 @@ def test_a_cursor_that_is_late_or_belongs_elsewhere_says_so() -> None:
     engine.open.clear()
     with pytest.raises(CursorExpired, match="no longer holds the point in time"):
         page_of(engine, cursor, 10, cursor_key="secret")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("news", "1", [3, 2], None, 1),
+        ("news", "1", [-1, 2], None, 1),
+        ("news", "1", list(range(65)), None, 1),
+        ("news", "1", [], None, 1),
+        ("news", "1", [1, 2], None, 10**9),
+        ("news", 1, [1, 2], None, 1),
+        ("news", "1", [1, 2], 3, 1),
+    ],
+)
+def test_a_forged_token_without_a_key_reaches_nothing(row: tuple[Any, ...]) -> None:
+    engine = SmallEngine({str(number): (0, number + 1) for number in range(30)})
+    true = cursor_of(page_of(engine, True, 10)["ndd"]["cursor"], None)
+    index, id, sketch, fields, shown = row
+    leaders = leaders_of([(index, id, np.array(sketch, np.int32), fields, shown)])
+    with pytest.raises(CursorUnusable, match="not one that a page gave"):
+        page_of(engine, token_of(replace(true, leaders=leaders), None), 10)
+    with pytest.raises(CursorUnusable, match="damaged"):
+        page_of(engine, token_of(replace(true, ahead="far"), None), 10)  # type: ignore[arg-type]
+
+
+def test_a_sort_is_continued_as_it_was_given_in_body_or_url() -> None:
+    body: dict[str, Any] = {"query": {}, "sort": "price"}
+
+    def of(body: dict[str, Any], **params: str) -> list[Any]:
+        search = read_search(Request("POST", "/news/_search", params, {}, body))
+        assert search is not None
+        return ordered_by(search)
+
+    assert of({}) == [{"_score": "desc"}, {"_shard_doc": "asc"}]
+    assert of(body) == ["price", {"_shard_doc": "asc"}]
+    assert of(body, sort="day:desc,_score") == [{"day": "desc"}, "_score", {"_shard_doc": "asc"}]
+    assert of({"sort": [{"day": "asc"}, "_shard_doc"]}) == [{"day": "asc"}, "_shard_doc"]
+
+
+@pytest.mark.parametrize("settings", [{"cursor_key": ""}, {"cursor_keep_alive": "soon"}, {"cursor_keep_alive": "0m"}])
+def test_impossible_settings_of_cursors_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        settings_of(**settings)
 
 
 def test_a_first_page_that_fails_leaves_no_point_in_time_open() -> None:

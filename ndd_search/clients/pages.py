@@ -36,27 +36,31 @@ class Pages:
 
     def __iter__(self) -> Generator[Any, None, None]:
         left: str | bool | None = self._cursor or True
+        latest = self._cursor
         try:
             while left:
                 answer = self._client.search(**self._search(left))
                 left = _next(answer)
+                latest = left or latest
                 yield answer
         finally:
-            if isinstance(left, str):
+            if latest is not None:
                 with suppress(Exception):
-                    self._close(left)
+                    self._close(latest)
 
     async def __aiter__(self) -> AsyncGenerator[Any, None]:
         left: str | bool | None = self._cursor or True
+        latest = self._cursor
         try:
             while left:
                 answer = await self._client.search(**self._search(left))
                 left = _next(answer)
+                latest = left or latest
                 yield answer
         finally:
-            if isinstance(left, str):
+            if latest is not None:
                 with suppress(Exception):
-                    await self._close(left)
+                    await self._close(latest)
 
     def _search(self, cursor: str | bool) -> dict[str, Any]:
         options = self._body.get("ndd")

@@ -59,6 +59,9 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     if cursor is not None and cursor.search != _hash(search, options, settings):
         problem = "the cursor belongs to another search"
         raise CursorUnusable(request.path, problem, "send the same query, sort and options with every page")
+    signed = settings.cursor_key is not None
+    if cursor is not None and not signed and not cursor.leaders.fit(settings.recipe.k, options.max_per_group):
+        raise CursorUnusable(request.path, "the cursor is not one that a page gave", "begin again with a new cursor")
     return CursorSearch(search, options, settings, cursor)
 
 
@@ -116,6 +119,8 @@ class CursorSearch:
             yield from sample_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
         state = state_of(cursor, plan, self.settings)
         state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
+        if sketched and not self.settings.known.about(self.search.target).sketched:
+            self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
         while not state.stopped and (size := page.missing(state)):
             request = self._request(plan, pit, after, size, first=False)
             (answer,) = yield from self._round_trips.later([request])
@@ -126,7 +131,7 @@ class CursorSearch:
             plan.hide_sketches([answer])
             state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         body, next_cursor = page.answer(state, pit, self._round_trips)
-        if next_cursor is None:
+        if next_cursor is None and self.cursor is None:  # else the last pages may be asked for again
             yield from self._close(pit)
         token = None if next_cursor is None else token_of(next_cursor, self.settings.cursor_key)
         return Answer(page.with_cursor(body, token), raw=state.raw)

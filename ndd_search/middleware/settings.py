@@ -121,6 +121,8 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         raise ValueError(f"bypass_seconds must be at least 0 seconds, got {bypass_seconds}")
     if not re.fullmatch(r"[1-9]\d*(ms|s|m|h|d)", cursor_keep_alive):
         raise ValueError(f'cursor_keep_alive must be a time like "5m", got {cursor_keep_alive!r}')
+    if cursor_key is not None and (not isinstance(cursor_key, str | bytes) or not cursor_key):
+        raise ValueError("cursor_key must be a secret of at least one character or byte, or None")
     recipe = None if recipe is None else Recipe.of(recipe)
     stored = StoredSettings() if settings is None else read_settings(settings, recipe)
     recipe = recipe or Recipe.of(stored.recipe)

@@ -53,6 +53,16 @@ class Leaders:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def fit(self, k: int, most: int) -> bool:
+        """Return whether these can be leaders of sketches of k values, with at most so many hits shown of a group.
+
+        Without a key, whoever sends a token decides what is in it.
+        """
+        texts = all(isinstance(one, str) for one in (*self.indexes, *self.ids))
+        shown = all(isinstance(one, int) and 1 <= one <= most for one in self.shown)
+        fields = all(one is None or isinstance(one, dict) for one in self.fields)
+        return texts and shown and fields and all(0 < len(one) <= k and _is_ascending(one) for one in self.sketches)
+
     def newest(self, most: int) -> Leaders:
         """Return the newest leaders, as many as have at most so many sketch values together."""
         ends = np.cumsum([len(sketch) for sketch in reversed(self.sketches)])
@@ -84,6 +94,12 @@ class Cursor:
     total: Any = None
     unique: Any = None
     table: str = ""
+
+    def check(self) -> None:
+        """Raise TypeError if a field has another type than a page would have given it."""
+        types = {"search": str, "pit": str, "after": list, "ahead": int, "pages": int, "forgotten": int, "table": str}
+        if wrong := [name for name, kind in types.items() if not isinstance(getattr(self, name), kind)]:
+            raise TypeError(f"{wrong[0]} of a cursor is of a wrong type")
 
     def bounded(self) -> Cursor:
         """Return the cursor with as many of its newest leaders as a token holds."""
@@ -132,9 +148,15 @@ def cursor_of(token: str, key: bytes | None) -> Cursor:
             fields=tuple(columns["fields"] or [None] * count),
             shown=tuple(columns["shown"] or [1] * count),
         )
-        return Cursor(**value["cursor"], leaders=leaders)
+        cursor = Cursor(**value["cursor"], leaders=leaders)
+        cursor.check()
+        return cursor
     except UNREADABLE:
         raise CursorUnusable("a cursor", "it is damaged", _BEGIN_AGAIN) from None
+
+
+def _is_ascending(sketch: Sketch) -> bool:
+    return sketch[0] >= 0 and bool((sketch[1:] > sketch[:-1]).all())
 
 
 def _decoded(token: str) -> bytes:
