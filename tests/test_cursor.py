@@ -159,6 +159,8 @@ def test_the_hits_of_a_page_and_its_facts_are_its_own() -> None:
     assert second["hits"]["total"] == first["hits"]["total"]
     assert second["ndd"]["unique"] == first["ndd"]["unique"]
     assert "sort" not in second["hits"]["hits"][0]
+    shown = [hit["_id"] for hit in first["hits"]["hits"]]
+    assert list(cursor_of(first["ndd"]["cursor"], None).leaders.ids) == shown  # of no other document
 
 
 def test_what_one_page_fetches_and_a_token_weighs_does_not_grow_without_end() -> None:

@@ -158,7 +158,7 @@ class CursorSearch:
         if "No search context" in complaint or "search_context_missing" in complaint:
             remedy = "begin again with a new cursor, or set a longer cursor_keep_alive"
             raise CursorExpired(path, "the engine no longer holds the point in time of the cursor", remedy) from error
-        if "_shard_doc" in complaint:
+        if "No mapping found for [_shard_doc]" in complaint:
             raise CursorUnusable(path, "the engine has no _shard_doc", "use OpenSearch 3.3 or later") from error
         replan_if_learned(plan, State(), complaint, self.settings)
 
