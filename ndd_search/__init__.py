@@ -10,6 +10,7 @@ from ndd_search.errors import NDDError
 from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
+    from ndd_search.clients.pages import pages
     from ndd_search.clients.wrap import unwrap, wrap
     from ndd_search.corpus.collection import Corpus
     from ndd_search.corpus.columns import mark_duplicates
@@ -54,6 +55,7 @@ _LATER = {
     "mark_duplicates": "corpus.columns",
     "merge": "rest.merge",
     "options": "middleware.scope",
+    "pages": "clients.pages",
     "passages": "integrations.passages",
     "preset": "presets",
     "resemblance": "sketching.estimates",
@@ -89,6 +91,7 @@ __all__ = [
     "mark_duplicates",
     "merge",
     "options",
+    "pages",
     "passages",
     "preset",
     "resemblance",

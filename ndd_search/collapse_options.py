@@ -15,6 +15,7 @@ from ndd_search.recipe import Recipe
 Mode = Literal["group", "drop", "demote", "annotate"]
 Keep = str | Callable[[Any], Any]
 Strategy = Literal["auto", "one_phase", "one_trip"]
+Total = Literal["hits", "groups"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class CollapseOptions:
                       always fetched in one phase.
     collapse_unranked: whether a wrapped client also collapses searches that do not rank their hits: `match_all`,
                       filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
+    total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
+                      together, equal on every page. For it the whole result is examined at once, up to max_window.
     """
 
     min_similarity: float | str = "auto"
@@ -97,6 +100,7 @@ class CollapseOptions:
     max_seconds_apart: float | None = None
     strategy: Strategy = "auto"
     collapse_unranked: bool = False
+    total: Total = "hits"
 
     def __post_init__(self) -> None:
         if isinstance(self.min_similarity, str):
@@ -106,6 +110,7 @@ class CollapseOptions:
         if self.min_similarity == 0:
             raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
         check_one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))
+        check_one_of("total", self.total, ("hits", "groups"))
         check_one_of("strategy", self.strategy, ("auto", "one_phase", "one_trip"))
         check_whole("window", self.window, 1)
         check_whole("max_window", self.max_window, 1)
@@ -130,6 +135,11 @@ class CollapseOptions:
             raise ValueError("set both time_field and max_seconds_apart, or neither")
         if self.max_seconds_apart is not None:
             check_seconds("max_seconds_apart", self.max_seconds_apart)
+
+    @property
+    def initial_window(self) -> int:
+        """The number of hits that are examined at first."""
+        return self.max_window if self.total == "groups" else self.window
 
     @property
     def preferences(self) -> tuple[Preference, ...]:
@@ -177,6 +187,7 @@ class CollapseChanges(TypedDict, total=False):
     max_seconds_apart: float | None
     strategy: Strategy
     collapse_unranked: bool
+    total: Total
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:

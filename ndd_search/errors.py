@@ -3,6 +3,8 @@
     NDDError                              base; args: (what, problem, remedy), printed as "what: problem; remedy"
     ├── InvalidDocument    (ValueError)   a document cannot be read or stored
     ├── InvalidSettings    (ValueError)   a file of settings cannot be read
+    ├── CursorUnusable     (ValueError)   a cursor is damaged, or does not belong to this search
+    │   └── CursorExpired                 the engine no longer holds the point in time of a cursor
     ├── IndexUnusable                     an index, in a folder or on a server, cannot be used
     ├── InvalidSketch      (ValueError)   a sketch is unsorted, repeats a value or leaves its range
     ├── RecipeMismatch     (ValueError)   two sketches were made by different recipes
@@ -35,6 +37,14 @@ class InvalidDocument(NDDError, ValueError):
 
 class InvalidSettings(NDDError, ValueError):
     """args: (path of the file, the problem, what to do)."""
+
+
+class CursorUnusable(NDDError, ValueError):
+    """args: (what it happened to, the problem, what to do)."""
+
+
+class CursorExpired(CursorUnusable):
+    """args: (what it happened to, the problem, what to do)."""
 
 
 class IndexUnusable(NDDError):

@@ -111,6 +111,7 @@ def test_an_impossible_recipe_is_refused(settings: dict[str, Any], problem: str)
         ({"min_similarity": "0.5"}, "min_similarity must be one of auto, identical, high, moderate, got '0.5'"),
         ({"mode": "hide"}, "mode must be one of group, drop, demote, annotate"),
         ({"strategy": "fast"}, "strategy must be one of auto, one_phase, one_trip"),
+        ({"total": "all"}, "total must be one of hits, groups"),
         ({"window": 0}, "window must be at least 1"),
         ({"window": 200, "max_window": 100}, "window must be at most max_window, 100, got 200"),
         ({"keep": ["best"]}, "keep takes score, newest:FIELD"),

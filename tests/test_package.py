@@ -151,6 +151,7 @@ def test_the_public_names_are_these() -> None:
         "mark_duplicates",
         "merge",
         "options",
+        "pages",
         "passages",
         "preset",
         "resemblance",

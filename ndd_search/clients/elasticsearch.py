@@ -51,7 +51,7 @@ def perform(
     **others: Any,
 ) -> TransportApiResponse:
     """Handle one call of the client. inner: the transport's own perform_request."""
-    driver.settings.memory.serve(transport)
+    driver.settings.serve(transport, "elasticsearch")
     original = _request(method, target, **others)
 
     def send(request: Request) -> Answer:
@@ -71,7 +71,7 @@ async def perform_async(
     **others: Any,
 ) -> TransportApiResponse:
     """Handle one call of the client. inner: the transport's own perform_request."""
-    driver.settings.memory.serve(transport)
+    driver.settings.serve(transport, "elasticsearch")
     original = _request(method, target, **others)
 
     async def send(request: Request) -> Answer:

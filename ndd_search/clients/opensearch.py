@@ -51,7 +51,7 @@ def perform(
     driver: Driver, inner: Callable[..., Any], transport: Any, method: str, url: str, *arguments: Any, **others: Any
 ) -> Any:
     """Handle one call of the client. inner: the transport's own perform_request."""
-    driver.settings.memory.serve(transport)
+    driver.settings.serve(transport, "opensearch")
     named = _named(arguments, others)
     original = _request(method, url, named)
 
@@ -72,7 +72,7 @@ async def perform_async(
     **others: Any,
 ) -> Any:
     """Handle one call of the client. inner: the transport's own perform_request."""
-    driver.settings.memory.serve(transport)
+    driver.settings.serve(transport, "opensearch")
     named = _named(arguments, others)
     original = _request(method, url, named)
 

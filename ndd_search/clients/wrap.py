@@ -9,7 +9,7 @@ from inspect import iscoroutinefunction
 from typing import Any, SupportsIndex, TypeVar, Unpack
 
 from ndd_search.middleware.driver import Driver, DriverMixin
-from ndd_search.middleware.settings import WrapSettings, settings_of
+from ndd_search.middleware.settings import Settings, WrapSettings, settings_of
 
 Client = TypeVar("Client")
 
@@ -36,6 +36,8 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     sketch:      text fields by pattern of index names, {"news*": ["title", "body"]}, or with settings of with_sketches,
                  {"news*": {"fields": ["title", "body"], "keys": 8, "numbers": True}}. Documents written to such
                  indexes through the client (index, create, update, bulk) get a sketch.
+    cursor_key:  a secret that signs the cursors of searches, equal in all processes that continue them; None for a
+                 checksum. cursor_keep_alive: how long the engine keeps a cursor's point in time after a page ("5m").
     others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...
     A search may set its own options in its body, "ndd": {"mode": "annotate"}, or "ndd": false to be left alone.
     `with ndd_search.options(...)` does the same for every search inside it. A search that does not rank its hits
@@ -62,6 +64,15 @@ def unwrap(client: Client) -> Client:
     elif isinstance(transport, DriverMixin):
         transport.ndd = None
     return client
+
+
+def settings_in(client: object) -> Settings:
+    """Return the settings of a wrapped client. Raises TypeError for one that is not wrapped."""
+    _, attribute = _family(client)
+    driver = getattr(getattr(client, attribute), "ndd", None)
+    if not isinstance(driver, Driver):
+        raise TypeError(f"pages takes a client that ndd_search.wrap has wrapped, got {type(client).__name__}")
+    return driver.settings
 
 
 def _family(client: object) -> tuple[str, str]:

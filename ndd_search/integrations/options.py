@@ -16,7 +16,14 @@ Where = str | Callable[[Any], Any]
 
 TEXT_FIELDS = ("text", "content", "page_content")
 _USUAL_SIZE = 10
-_UNUSED = ("mode", "window", "max_window", "max_per_group", "strategy")  # options that do not apply to passages
+_UNUSED = (
+    "mode",
+    "window",
+    "max_window",
+    "max_per_group",
+    "strategy",
+    "total",
+)  # options that do not apply to passages
 
 
 def count_words(text: str) -> int:

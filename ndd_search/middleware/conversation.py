@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
+from ndd_search.errors import CursorUnusable
 from ndd_search.middleware.extending import reader_of
 from ndd_search.middleware.fallbacks import NO_DOCUMENTS, own_request
 from ndd_search.middleware.fetch_hits import HitFetcher
@@ -47,6 +48,8 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
         return None
     combined = {**changes, **search.changes}
     remember = bool(combined.pop("cache", True))
+    if combined.pop("cursor", None):
+        raise CursorUnusable(request.path, "a search in an _msearch cannot have a cursor", "send it on its own")
     options = collapse_options(settings.options, **combined)
     if search.limits.apart and not goes_together(search.request):
         search = search.as_found

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Any, Self, Unpack
 
 from ndd_search.middleware.conversation import Conversation, conversation
+from ndd_search.middleware.cursor_search import CursorSearch, cursor_search
 from ndd_search.middleware.msearch import MultiConversation, multi_conversation
 from ndd_search.middleware.observer import Flow, observed
 from ndd_search.middleware.page_memory import indexes_written
@@ -28,6 +29,7 @@ from ndd_search.rest.request import Request, is_write, stripped
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
 Writable = Callable[[Any], bool]
+Talk = Conversation | CursorSearch | MultiConversation
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
 _POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
@@ -97,15 +99,15 @@ class Driver:
         finally:
             self._after(request, answer)
 
-    def _flow(self, talk: Conversation | MultiConversation, flights: SingleFlight, timeout: float | None) -> Flow:
+    def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> Flow:
         """Yield the requests to send and the computations to wait for; return the answer."""
         flow, observers = self._unobserved(talk, flights, timeout), self.settings.observers
         return observed(flow, talk.path, talk.windows, observers) if observers else flow
 
-    def _unobserved(self, talk: Conversation | MultiConversation, flights: SingleFlight, timeout: float | None) -> Flow:
+    def _unobserved(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> Flow:
         if (cached := talk.remembered()) is not None:
             return cached
-        if isinstance(talk, MultiConversation) or talk.key is None:
+        if not isinstance(talk, Conversation) or talk.key is None:
             return (yield from talk.flow())
         most = _WAIT if timeout is None else min(_WAIT, timeout)
         if (other := flights.acquire(talk.key)) is not None:
@@ -139,9 +141,13 @@ class Driver:
             if acquired:
                 memory.release(key)
 
-    def _conversation(self, request: Request) -> Conversation | MultiConversation | None:
-        changes = surrounding()
-        return conversation(request, self.settings, changes) or multi_conversation(request, self.settings, changes)
+    def _conversation(self, request: Request) -> Talk | None:
+        settings, changes = self.settings, surrounding()
+        return (
+            cursor_search(request, settings, changes)
+            or conversation(request, settings, changes)
+            or multi_conversation(request, settings, changes)
+        )
 
     def _sent(self, request: Request) -> Request:
         """Return what is sent for a request that is not collapsed."""

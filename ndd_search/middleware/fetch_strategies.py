@@ -91,8 +91,9 @@ def strategy_of(search: Search, options: CollapseOptions, reading: Reading, seen
         return "one_phase"
     if options.strategy == "one_trip":
         return "one_trip"
-    fewer = options.window - own_part(search, options.window).size
-    if fewer < _SPARED * options.window or reading.fields:
+    window = options.initial_window
+    fewer = window - own_part(search, window).size
+    if fewer < _SPARED * window or (reading.fields and options.total == "hits"):
         return "one_phase"
     saved = fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes)
     # If the query takes most of the time, it is run once.
@@ -184,10 +185,15 @@ def _can_be_split(search: Search, options: CollapseOptions) -> bool:
     aggregations = [body.get("aggs"), body.get("aggregations")]
     if "fields" in body and any(name == "top_hits" for name, _ in _names(aggregations)):
         return False  # Elasticsearch adds the `fields` of the whole search to them
-    for name, value in _names({key: body[key] for key in _WHICH if key in body}):
-        if name in _WHOLE_ONLY or (name == "random_score" and not (isinstance(value, Mapping) and "seed" in value)):
-            return False
-    return True
+    which = {key: body[key] for key in _WHICH if key in body}
+    return not has_random_scores(which) and all(name not in _WHOLE_ONLY for name, _ in _names(which))
+
+
+def has_random_scores(body: Mapping[str, Any]) -> bool:
+    """Return whether scores differ from request to request: `random_score` without a seed."""
+    return any(
+        name == "random_score" and not (isinstance(value, Mapping) and "seed" in value) for name, value in _names(body)
+    )
 
 
 def _names(node: Any) -> Iterator[tuple[str, Any]]:

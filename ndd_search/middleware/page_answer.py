@@ -21,6 +21,13 @@ def page_body(plan: Plan, settings: Settings, state: State, page: Page, seconds:
 
     seconds: of our own work. cache: "hit", "miss" or "off".
     """
+    return filter_body(unfiltered_body(plan, settings, state, page, seconds, cache), plan.search)
+
+
+def unfiltered_body(
+    plan: Plan, settings: Settings, state: State, page: Page, seconds: float, cache: str
+) -> dict[str, Any]:
+    """Return the same answer before the caller's `filter_path`."""
 
     def plain(hit: Hit) -> Hit:
         return without_fields(hit, plan.added_fields)
@@ -38,10 +45,10 @@ def page_body(plan: Plan, settings: Settings, state: State, page: Page, seconds:
     block = {**block_of(page, plain), "strategy": plan.strategy, "table": state.table[:8] or None}
     if limits.total is not None and (unique := block["unique"]):
         unique.update({name: min(unique[name], limits.total) for name in ("value", "low", "high")})
-    if notes := search.raised(plan.options.window)[1]:
+    if notes := search.raised(plan.options.initial_window)[1]:
         block["raised"] = notes
     body["ndd"] = block
-    return filter_body(body, search)
+    return body
 
 
 def engine_page(plan: Plan, state: State, ranks: Sequence[int]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class Plan:
         sketches = sketches_only(self.search, fetch, self.field, self.reading)
         if not first:
             return [sketches]
-        own = own_part(self.search, self.options.window)
+        own = own_part(self.search, self.options.initial_window)
         return [widened(self.search, own.start, own.size, self.field, self.sketch_reading), sketches]
 
     def document_requests(self, ranges: Sequence[Fetch]) -> list[Request]:

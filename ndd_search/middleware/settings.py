@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic, time
@@ -17,6 +18,7 @@ from ndd_search.middleware.page_memory import Memory
 from ndd_search.middleware.stored_table import TABLES
 from ndd_search.paging.cache import Cache, MemoryCache
 from ndd_search.recipe import Recipe
+from ndd_search.rest.point_in_time import Family
 from ndd_search.settings_file import StoredSettings, read_settings
 from ndd_search.sketching.field import SketchField
 from ndd_search.writing.writes import SketchedWrites
@@ -41,6 +43,8 @@ class Settings:
     observers:   each is given the facts of every search that may be collapsed (see `observer`).
     writes:      adds sketches to documents that are written through the client.
     clock:       a monotonic clock, in seconds. now: seconds since 1970.
+    cursor_key:  signs the cursors of searches, None for a checksum. cursor_keep_alive: how long the engine keeps the
+                 point in time of a cursor after each page, as in "5m".
     """
 
     options: CollapseOptions = field(default_factory=CollapseOptions)
@@ -56,11 +60,19 @@ class Settings:
     writes: SketchedWrites = field(default_factory=SketchedWrites)
     clock: Callable[[], float] = monotonic
     now: Callable[[], float] = time
+    cursor_key: bytes | None = field(default=None, repr=False)
+    cursor_keep_alive: str = "5m"
 
     def __post_init__(self) -> None:
         self.known = Learned()
         self._said = Said()
         self.memory = Memory(self.cache)
+        self.family: Family = "elasticsearch"
+
+    def serve(self, transport: Any, family: Family) -> None:
+        """Use the identity of the client that has this transport. family: of the engine that it talks to."""
+        self.memory.serve(transport)
+        self.family = family
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -93,6 +105,8 @@ class WrapSettings(CollapseChanges, total=False):
     write_tables: bool
     observers: Sequence[Observer]
     sketch: Mapping[str, Any] | None
+    cursor_key: str | bytes | None
+    cursor_keep_alive: str
     settings: str | os.PathLike[str] | None
     options: CollapseOptions | None
 
@@ -111,6 +125,8 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     settings: str | os.PathLike[str] | None = None,
     sketch: Mapping[str, Any] | None = None,
     options: CollapseOptions | None = None,
+    cursor_key: str | bytes | None = None,
+    cursor_keep_alive: str = "5m",
     **changes: Any,
 ) -> Settings:
     """Return the settings of `ndd_search.wrap`, as described there. Raises TypeError or ValueError for invalid ones."""
@@ -118,6 +134,10 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         raise ValueError(f"time_budget must be above 0 seconds, got {time_budget}")
     if not bypass_seconds >= 0:
         raise ValueError(f"bypass_seconds must be at least 0 seconds, got {bypass_seconds}")
+    if not re.fullmatch(r"[1-9]\d*(ms|s|m|h|d)", cursor_keep_alive):
+        raise ValueError(f'cursor_keep_alive must be a time like "5m", got {cursor_keep_alive!r}')
+    if cursor_key is not None and (not isinstance(cursor_key, str | bytes) or not cursor_key):
+        raise ValueError("cursor_key must be a secret of at least one character or byte, or None")
     recipe = None if recipe is None else Recipe.of(recipe)
     stored = StoredSettings() if settings is None else read_settings(settings, recipe)
     recipe = recipe or Recipe.of(stored.recipe)
@@ -133,4 +153,6 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         write_tables=write_tables,
         observers=tuple(observers),
         writes=SketchedWrites.of(sketch, field, recipe),
+        cursor_key=cursor_key.encode() if isinstance(cursor_key, str) else cursor_key,
+        cursor_keep_alive=cursor_keep_alive,
     )

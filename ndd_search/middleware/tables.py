@@ -54,6 +54,6 @@ def weighs(plan: Plan, settings: Settings) -> bool:
 
 def counted_in_list(stream: Stream, found: Sequence[Sketch | Lack], plan: Plan, settings: Settings) -> FrequencyTable:
     """Count the table of a stream's first window. found: the sketches that follow those of the stream."""
-    window = plan.options.window
+    window = plan.options.initial_window
     first = stream.sketches[: stream.examined(window)] if stream.fetched else found[:window]
     return count_in_list([one for one in first if not isinstance(one, str)], settings.recipe)

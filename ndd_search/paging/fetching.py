@@ -63,7 +63,7 @@ def run(flow: Generator[Fetch, Fetched, Stream], fetch: Callable[[Fetch], Fetche
 
 def first_window(wanted: int, options: CollapseOptions) -> int:
     """Return the first of the windows (window, 2 * window, ... max_window) with `wanted` hits, or the last."""
-    window = options.window
+    window = options.initial_window
     while window < min(wanted, options.max_window):
         window *= 2
     return min(window, options.max_window)
@@ -72,12 +72,12 @@ def first_window(wanted: int, options: CollapseOptions) -> int:
 def window_for(stream: Stream, wanted: int, options: CollapseOptions) -> int:
     """Return the first window that gives `wanted` places, or the next window to fetch."""
     window = first_window(wanted, options)
-    while window <= stream.fetched and window < options.max_window and _count_places(stream, window, options) < wanted:
+    while window <= stream.fetched and window < options.max_window and count_places(stream, window, options) < wanted:
         window = first_window(window + 1, options)
     return window
 
 
-def _count_places(stream: Stream, window: int, options: CollapseOptions) -> int:
+def count_places(stream: Stream, window: int, options: CollapseOptions) -> int:
     """Return how many places the stream has within a window."""
     leader = stream.leader[: stream.examined(window)]
     if options.mode == "annotate":

@@ -14,6 +14,8 @@ from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import telling_shingles
 from ndd_search.paging.explain import Explanation, explain
@@ -127,6 +129,11 @@ class Page:
     def __len__(self) -> int:
         return len(self.groups)
 
+    @property
+    def counts_groups(self) -> bool:
+        """Whether `hits.total` counts the hits that all pages show together."""
+        return self._options.total == "groups"
+
     def hit_at(self, rank: int) -> Any:
         """Return the hit with this rank in the engine's list. Raises IndexError if it was not examined."""
         return self._stream.hits[self._stream.index_of(rank)]
@@ -194,6 +201,13 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
         took=perf_counter() - began,
     )
     return Page(groups, info, stream, reader, options)
+
+
+def places_of(stream: Stream, options: CollapseOptions) -> list[int]:
+    """Return the indexes of the hits of a stream that have a place on a page, in the order shown."""
+    if options.max_per_group == 1 and options.mode != "annotate":  # the leaders
+        return np.flatnonzero(stream.leader == np.arange(len(stream.leader))).tolist()
+    return _Layout(stream, len(stream.hits), options).places(everything=False)
 
 
 class _Layout:

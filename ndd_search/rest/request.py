@@ -190,7 +190,7 @@ def read_search(request: Request) -> Search | None:
 
 def stripped(request: Request) -> Request:
     """Return a search without our key "ndd", which engines refuse. Any other request is returned unchanged."""
-    if _is_search(request) and isinstance(request.body, Mapping) and "ndd" in request.body:
+    if is_search(request) and isinstance(request.body, Mapping) and "ndd" in request.body:
         return replace(request, body={key: value for key, value in request.body.items() if key != "ndd"})
     return request
 
@@ -302,13 +302,14 @@ def _number(given: Any) -> int | None:
         return None
 
 
-def _is_search(request: Request) -> bool:
+def is_search(request: Request) -> bool:
+    """Return whether a request is a search of its own."""
     return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
 
 
 def _is_left_alone(request: Request, body: Mapping[str, Any]) -> bool:
     return (
-        not _is_search(request)
+        not is_search(request)
         or body.get("ndd") is False
         or not _BUSY_KEYS.isdisjoint(body)
         or not _BUSY_PARAMS.isdisjoint(request.params)

@@ -45,17 +45,19 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
 def total_of(page: Page, total: Any, most: int | None = None) -> Any:
     """Return `hits.total` in its own shape: the engine's, or the number of kept hits if the engine had no more.
 
-    Otherwise a client that pages until it has `total` hits would never end. most: upper bound, if limits were raised.
+    Otherwise a client that pages until it has `total` hits would never end. With total="groups" it is always the number
+    of kept hits, and a lower bound ("gte") if the engine has more. most: upper bound, if limits were raised.
     """
     if total is None:
         return None
     value = total if isinstance(total, int) else total["value"]
-    counted = page.info.kept if page.info.exhausted else value
+    exact = page.info.exhausted
+    counted = page.info.kept if exact or page.counts_groups else value
     if most is not None and most < counted:
-        counted = most
-    elif not page.info.exhausted:
+        counted, exact = most, True
+    elif not exact and not page.counts_groups:
         return total
-    return counted if isinstance(total, int) else {"value": counted, "relation": "eq"}
+    return counted if isinstance(total, int) else {"value": counted, "relation": "eq" if exact else "gte"}
 
 
 def _shown(group: Group, page: Page, plain: Plain) -> Hit:

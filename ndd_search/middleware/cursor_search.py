@@ -1,0 +1,215 @@
+"""Carries out a search with a cursor: pages over a point in time, each continuing where the one before ended.
+
+    "ndd": {"cursor": true}       the first page; its `ndd.cursor` is a token
+    "ndd": {"cursor": token}      the next page; None instead of a token ends the search
+
+A page fetches a window of hits after the last one that earlier pages have dealt with, and compares them with the
+leaders that earlier pages have shown. A hit's leader never depends on later hits, so the pages together are the stream
+that one window over all hits would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ndd_search.collapse_options import CollapseOptions, collapse_options
+from ndd_search.errors import CursorExpired, CursorUnusable
+from ndd_search.middleware.cursor_pages import CursorPage, begin, state_of
+from ndd_search.middleware.extending import extended
+from ndd_search.middleware.fetch_strategies import has_random_scores
+from ndd_search.middleware.plan import Plan, Replan, plan_of, replan_if_learned
+from ndd_search.middleware.sampling import sample_frequency_table
+from ndd_search.middleware.sending import Flow, RoundTrips, trouble
+from ndd_search.middleware.settings import Settings
+from ndd_search.middleware.state import State
+from ndd_search.middleware.tables import weighs
+from ndd_search.paging.cache import cache_key
+from ndd_search.paging.cursor import Cursor, cursor_of, token_of
+from ndd_search.paging.fetching import Fetch
+from ndd_search.rest.answers import Answer
+from ndd_search.rest.point_in_time import closed, id_in, opened, within
+from ndd_search.rest.request import Request, Search, is_search, read_search
+
+_ONE_BY_ONE = ("collapse", "rescore", "terminate_after", "knn", "retriever", "sub_searches")
+
+
+def cursor_search(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> CursorSearch | None:
+    """Return how to answer a search that asks for a cursor, None for any other request.
+
+    changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
+    Raises CursorUnusable if it cannot have one, TypeError or ValueError for invalid options.
+    """
+    asked = request.body.get("ndd") if isinstance(request.body, Mapping) else None
+    given = asked.get("cursor") if isinstance(asked, Mapping) else None
+    if changes is None or given is None or given is False or not is_search(request):
+        return None
+    if given is not True and not isinstance(given, str):
+        raise TypeError(f'"cursor" must be true or the token of the page before, got {given!r}')
+    search = read_search(request)
+    if search is None:
+        raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
+    named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor")}
+    around = {name: value for name, value in changes.items() if name != "cache"}
+    options = collapse_options(settings.options, **{**around, **named})
+    if reason := _obstacle(search, options):
+        raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
+    cursor = None if given is True else cursor_of(given, settings.cursor_key)
+    if cursor is not None and cursor.search != _hash(search, options, settings):
+        problem = "the cursor belongs to another search"
+        raise CursorUnusable(request.path, problem, "send the same query, sort and options with every page")
+    signed = settings.cursor_key is not None
+    if cursor is not None and not signed and not cursor.leaders.fit(settings.recipe.k, options.max_per_group):
+        raise CursorUnusable(request.path, "the cursor is not one that a page gave", "begin again with a new cursor")
+    return CursorSearch(search, options, settings, cursor)
+
+
+class CursorSearch:
+    """The requests for one page of a search with a cursor. cursor: None for the first page."""
+
+    key: bytes | None = None  # its pages are not cached
+
+    def __init__(self, search: Search, options: CollapseOptions, settings: Settings, cursor: Cursor | None) -> None:
+        self.search, self.options, self.settings, self.cursor = search, options, settings, cursor
+        self._round_trips = RoundTrips(settings.time_budget)
+
+    @property
+    def path(self) -> str:
+        """The path of the request."""
+        return self.search.request.path
+
+    @property
+    def windows(self) -> list[int]:
+        """The first window."""
+        return [self.options.window]
+
+    def remembered(self) -> Answer | None:
+        """Return None: a page of a cursor is never cached."""
+        return None
+
+    def flow(self) -> Flow:
+        """Make the page, and return the answer with the cursor of the next one."""
+        plan = plan_of(self.search, self.options, self.settings, may_split=False)
+        cursor = self.cursor
+        if cursor is None:
+            request = opened(self.search, self.settings.family, self.settings.cursor_keep_alive)
+            answers = yield from self._round_trips.first([request], ())
+            if isinstance(answers, Answer):
+                return answers
+            if (pit := id_in(answers[0].body)) is None:
+                raise CursorUnusable(self.search.request.path, "no point in time was opened", "use from and size")
+            cursor = begin(_hash(self.search, self.options, self.settings), pit)
+        try:
+            while True:
+                try:
+                    answer = yield from self._page(plan, cursor)
+                    break
+                except Replan as other:
+                    plan = other.plan
+        except Exception:
+            if self.cursor is None:
+                yield from self._close(cursor.pit)
+            raise
+        if self.cursor is None and not answer.ok:
+            yield from self._close(cursor.pit)
+        return answer
+
+    def _page(self, plan: Plan, cursor: Cursor) -> Flow:
+        """Fetch the hits of a page, and return the answer."""
+        page = CursorPage(plan, self.settings, cursor)
+        size = page.first_window
+        answer = yield from self._first_answer(plan, cursor, size)
+        if not answer.ok:
+            return answer
+        pit, after = self._continued(answer, cursor.pit, cursor.after)
+        plan.hide_sketches([answer])
+        sketched = any(plan.field.sketch in (hit.get("fields") or {}) for hit in answer.hits)
+        if sketched and weighs(plan, self.settings) and self.settings.counts_document_frequency:
+            yield from sample_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
+        state = state_of(cursor, plan, self.settings)
+        state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
+        if sketched and not self.settings.known.about(self.search.target).sketched:
+            self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
+        while not state.stopped and (size := page.missing(state)):
+            request = self._request(plan, pit, after, size, first=False)
+            (answer,) = yield from self._round_trips.later([request])
+            if reason := trouble([answer], like=Answer(state.envelope)):
+                state = state.stop(reason)
+                break
+            pit, after = self._continued(answer, pit, after)
+            plan.hide_sketches([answer])
+            state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
+        body, next_cursor = page.answer(state, pit, self._round_trips)
+        if next_cursor is None and self.cursor is None:  # else the last pages may be asked for again
+            yield from self._close(pit)
+        token = None if next_cursor is None else token_of(next_cursor, self.settings.cursor_key)
+        return Answer(page.with_cursor(body, token), raw=state.raw)
+
+    def _first_answer(self, plan: Plan, cursor: Cursor, size: int) -> Flow:
+        """Make the first trip. Raises CursorExpired, Replan, and the client's own errors."""
+        request = self._request(plan, cursor.pit, cursor.after, size, first=True)
+        try:
+            answers = yield from self._round_trips.first([request], ())
+        except Exception as error:
+            self._explain(f"{error} {getattr(error, 'info', '')}", plan, error)
+            raise
+        answer = answers[0] if isinstance(answers, list) else answers
+        if not answer.ok:
+            self._explain(answer.complaint, plan, None)
+        elif not answer.whole:
+            problem = "the engine's answer is partial, so hits would be lost"
+            raise CursorUnusable(self.search.request.path, problem, "send the request again with the same cursor")
+        return answer
+
+    def _explain(self, complaint: str, plan: Plan, error: Exception | None) -> None:
+        """Raise the error for a complaint of the engine about a point in time, or Replan. Returns for any other."""
+        path = self.search.request.path
+        if "No search context" in complaint or "search_context_missing" in complaint:
+            remedy = "begin again with a new cursor, or set a longer cursor_keep_alive"
+            raise CursorExpired(path, "the engine no longer holds the point in time of the cursor", remedy) from error
+        if "No mapping found for [_shard_doc]" in complaint:
+            raise CursorUnusable(path, "the engine has no _shard_doc", "use OpenSearch 3.3 or later") from error
+        replan_if_learned(plan, State(), complaint, self.settings)
+
+    def _request(self, plan: Plan, pit: str, after: list[Any], size: int, first: bool) -> Request:
+        (request,) = plan.requests(Fetch(0, size), first)
+        return within(request, self.search, pit, self.settings.cursor_keep_alive, after or None)
+
+    def _continued(self, answer: Answer, pit: str, after: list[Any]) -> tuple[str, list[Any]]:
+        """Return the point in time and the sort values with which the next request continues."""
+        pit = answer.body.pop("pit_id", pit)
+        if answer.hits and not isinstance(answer.hits[-1].get("sort"), list):
+            raise CursorUnusable(self.search.request.path, "the hits have no sort values", "use from and size")
+        return pit, answer.hits[-1]["sort"] if answer.hits else after
+
+    def _close(self, pit: str) -> Generator[Request, Answer, None]:
+        """Close the point in time. If that fails, the engine closes it when its time is over."""
+        try:
+            yield closed(self.search.request, self.settings.family, pit)
+        except Exception:
+            return
+
+
+def _obstacle(search: Search, options: CollapseOptions) -> str:
+    """Return what prevents a cursor, "" if nothing does."""
+    obstacles = {
+        '"from"': search.start > 0,
+        **{f'"{name}"': name in search.body for name in _ONE_BY_ONE},
+        "a search with a limit of candidates": search.one_window,
+        "random_score without a seed": has_random_scores(search.body),
+        'total="groups"': options.total == "groups",
+        'mode="demote"': options.mode == "demote",
+        "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
+    }
+    return next((name for name, present in obstacles.items() if present), "")
+
+
+def _hash(search: Search, options: CollapseOptions, settings: Settings) -> str:
+    """Return the hash of a search, equal for all its pages in every process."""
+    body = {name: value for name, value in search.body.items() if name not in ("from", "size")}
+    params = {name: value for name, value in search.request.params.items() if name not in ("from", "size")}
+    keep = tuple("a callable" if callable(one) else one for one in options.keep)
+    of_stream = repr(replace(options, window=1, max_window=1, strategy="auto", keep=("score",))), keep
+    recipe = settings.recipe.id, settings.sketch_field.name
+    return cache_key("cursor", search.request.path, params, body, of_stream, recipe).hex()

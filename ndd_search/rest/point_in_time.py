@@ -1,0 +1,77 @@
+"""Requests for a point in time, and searches in it, for Elasticsearch and OpenSearch.
+
+A point in time is a snapshot of the searched indexes that the engine keeps for a while. Its hits are ordered by the
+caller's sort and then by `_shard_doc`, a number that is different for every document of the snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from ndd_search.rest.request import Request, Search
+
+Family = Literal["elasticsearch", "opensearch"]
+
+TIEBREAK = "_shard_doc"
+# Parameters that a point in time takes when it is opened. The engines refuse them in a search of it.
+_OF_THE_TARGET = ("preference", "routing", "ignore_unavailable", "allow_no_indices", "expand_wildcards")
+_NOT_IN_A_SEARCH = {*_OF_THE_TARGET, "ccs_minimize_roundtrips", "sort"}
+
+
+def opened(search: Search, family: Family, keep_alive: str) -> Request:
+    """Return the request that opens a point in time of what a search searches. keep_alive: a time as in "5m"."""
+    target = search.request.path.removesuffix("/_search") or "/_all"
+    params = {name: search.request.params[name] for name in _OF_THE_TARGET if name in search.request.params}
+    params["keep_alive"] = keep_alive
+    if family == "opensearch":
+        params["allow_partial_pit_creation"] = "false"
+    path = target + ("/_pit" if family == "elasticsearch" else "/_search/point_in_time")
+    return replace(search.request, method="POST", path=path, params=params, body=None)
+
+
+def closed(request: Request, family: Family, pit: str) -> Request:
+    """Return the request that closes a point in time. request: of the search; it gives the headers."""
+    path = "/_pit" if family == "elasticsearch" else "/_search/point_in_time"
+    body = {"id": pit} if family == "elasticsearch" else {"pit_id": [pit]}
+    return replace(request, method="DELETE", path=path, params={}, body=body)
+
+
+def id_in(body: Any) -> str | None:
+    """Return the id of the point in time in the answer to `opened`, None if there is none."""
+    found = (body.get("id") or body.get("pit_id")) if isinstance(body, Mapping) else None
+    return found if isinstance(found, str) else None
+
+
+def within(request: Request, search: Search, pit: str, keep_alive: str, after: list[Any] | None) -> Request:
+    """Return a search request as one in a point in time. after: sort values of the hit before the first one."""
+    body = {**request.body, "pit": {"id": pit, "keep_alive": keep_alive}, "sort": ordered(search)}
+    if after is not None:
+        body["search_after"] = after
+    if not sorts(search):
+        body["track_scores"] = True  # as without a sort
+    params = {name: value for name, value in request.params.items() if name not in _NOT_IN_A_SEARCH}
+    params["allow_partial_search_results"] = "false"  # hits of a missing shard would be lost
+    return replace(request, method="POST", path="/_search", params=params, body=body)
+
+
+def sorts(search: Search) -> list[Any]:
+    """Return the caller's sort as a list, empty if there is none. One in the URL takes precedence."""
+    if given := search.request.params.get("sort"):
+        return [
+            {field: order} if order else field for field, _, order in (one.partition(":") for one in given.split(","))
+        ]
+    asked = search.body.get("sort")
+    return list(asked) if isinstance(asked, list | tuple) else [asked] if asked else []
+
+
+def ordered(search: Search) -> list[Any]:
+    """Return the sort by which hits are continued: the caller's, with a tiebreak if it has none."""
+    asked = sorts(search) or [{"_score": "desc"}]
+    return asked if names_tiebreak(asked) else [*asked, {TIEBREAK: "asc"}]
+
+
+def names_tiebreak(asked: list[Any]) -> bool:
+    """Return whether a sort holds the tiebreak."""
+    return any(TIEBREAK in one if isinstance(one, Mapping) else one == TIEBREAK for one in asked)

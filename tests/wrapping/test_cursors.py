@@ -1,0 +1,159 @@
+"""Cursors on real servers: pages while documents are written and deleted, by several clients, through `pages`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.errors import CursorExpired
+from ndd_search.indexing.templates import mapping_properties
+from tests.engines.find import Engine
+from tests.wrapping.conftest import Caller, Connect, body_of, bulk
+
+SEARCH: dict[str, Any] = {"query": {"match": {"body": "market"}}, "sort": [{"place": "asc"}], "size": 7}
+TEXTS = 30
+WORDS = [f"word{number}" for number in range(500)]
+
+
+def document(place: int, text: int) -> dict[str, Any]:
+    """A document of one of 30 texts; no two of these are alike."""
+    words = random.Random(text).choices(WORDS, k=80)
+    return {"_id": f"{text}-{place}", "place": place, "site": f"site{place % 2}", "body": " ".join([*words, "market"])}
+
+
+def written(index: str, engine: Engine, client: Any, found: list[dict[str, Any]]) -> None:
+    acts = [{"_index": index, **one} for one in found]
+    bulk(engine, client, list(ndd.with_sketches(acts, fields=["body"])))
+
+
+@pytest.fixture
+def filled(engine: Engine, index: str) -> Iterator[list[dict[str, Any]]]:
+    """An index of three shards with 90 documents, three of each text, in any order."""
+    if engine.name == "opensearch2":
+        pytest.skip("OpenSearch orders points in time since 3.3")
+    rng = random.Random(5)
+    found = [document(place, rng.randrange(TEXTS)) for place in range(100, 190)]
+    properties = {**mapping_properties(), "place": {"type": "integer"}, "site": {"type": "keyword"}}
+    with engine.client() as client:
+        body = {"settings": {"number_of_shards": 3}, "mappings": {"properties": properties}}
+        client.indices.create(index=index, body=body)
+        written(index, engine, client, found)
+        yield found
+
+
+def shown(answer: dict[str, Any]) -> list[str]:
+    return [hit["_id"] for hit in answer["hits"]["hits"]]
+
+
+def leaders(found: list[dict[str, Any]], *fields: str) -> list[str]:
+    """The first document of each text, and of each value of the fields."""
+    first: dict[tuple[str, ...], str] = {}
+    for one in sorted(found, key=lambda one: int(one["place"])):
+        first.setdefault((one["_id"].partition("-")[0], *(one[name] for name in fields)), one["_id"])
+    return list(first.values())
+
+
+def page_by_page(caller: Caller, **given: Any) -> list[dict[str, Any]]:
+    """All the pages that `pages` gives, with `for` or with `async for`."""
+    pages = ndd.pages(caller.client, **given)
+
+    async def collect() -> list[dict[str, Any]]:
+        return [body_of(page) async for page in pages]
+
+    return caller.run(collect()) if caller.asynchronous else [body_of(page) for page in pages]
+
+
+def test_pages_are_those_of_the_moment_when_the_first_was_made_whatever_is_written_meanwhile(
+    engine: Engine, index: str, filled: list[dict[str, Any]], connect: Connect
+) -> None:
+    cursor: Any = True
+    found, totals = [], []
+    with engine.client() as writer:
+        while cursor:
+            caller = connect(window=10, cursor_key="secret", frequency_table=False)  # another process each time
+            answer = caller.search(index=index, body={**SEARCH, "ndd": {"cursor": cursor}})
+            found += shown(answer)
+            totals.append(answer["hits"]["total"]["value"])
+            cursor = answer["ndd"]["cursor"]
+            assert len(shown(answer)) == 7 or cursor is None
+            assert all(len(hit["sort"]) == 1 for hit in answer["hits"]["hits"])
+            number = len(totals)
+            written(index, engine, writer, [document(number, number), document(200 + number, 100 + number)])
+            for id in (leaders(filled)[-number], leaders(filled)[number]):
+                writer.delete(index=index, id=id, refresh=True)
+    assert found == leaders(filled)
+    assert set(totals) == {90}
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_the_pages_of_an_iterator_hold_every_text_once(
+    ordered: bool, index: str, filled: list[dict[str, Any]], connect: Connect
+) -> None:
+    body = SEARCH if ordered else {name: value for name, value in SEARCH.items() if name != "sort"}
+    answers = page_by_page(connect(window=10), index=index, body=body)
+    ids = [id for answer in answers for id in shown(answer)]
+    assert len(ids) == len(leaders(filled))
+    assert {id.partition("-")[0] for id in ids} == {id.partition("-")[0] for id in leaders(filled)}
+    if ordered:
+        assert ids == leaders(filled)
+    else:
+        assert not any("sort" in hit for answer in answers for hit in answer["hits"]["hits"])
+        assert answers[0]["hits"]["max_score"] is not None
+    one = connect(window=100, cache=False).search(index=index, body={**body, "size": 50})
+    assert sorted(id.partition("-")[0] for id in shown(one)) == sorted(id.partition("-")[0] for id in ids)
+
+
+def test_guards_and_modes_hold_over_pages(index: str, filled: list[dict[str, Any]], connect: Connect) -> None:
+    caller = connect(window=10)
+    guarded = page_by_page(caller, index=index, body={**SEARCH, "ndd": {"must_match": ["site"]}})
+    assert [id for answer in guarded for id in shown(answer)] == leaders(filled, "site")
+    annotated = page_by_page(caller, index=index, body={**SEARCH, "ndd": {"mode": "annotate"}})
+    hits = [hit for answer in annotated for hit in answer["hits"]["hits"]]
+    assert [hit["_id"] for hit in hits] == [one["_id"] for one in sorted(filled, key=lambda one: int(one["place"]))]
+    named = {hit["_id"]: hit["fields"]["ndd.duplicate_of"][0] for hit in hits if "fields" in hit}
+    first = {id.partition("-")[0]: id for id in leaders(filled)}
+    assert named == {
+        one["_id"]: first[one["_id"].partition("-")[0]] for one in filled if one["_id"] not in first.values()
+    }
+
+
+def test_a_point_in_time_is_freed_at_the_end_and_when_an_iteration_stops(
+    index: str, filled: list[dict[str, Any]], connect: Connect
+) -> None:
+    caller = connect(window=10)
+    whole = page_by_page(caller, index=index, body=SEARCH)
+    pages = ndd.pages(caller.client, index=index, body=SEARCH)
+
+    async def first_of() -> dict[str, Any]:
+        iterator = pages.__aiter__()
+        answer = body_of(await anext(iterator))
+        await iterator.aclose()
+        return dict(answer)
+
+    if caller.asynchronous:
+        stopped = caller.run(first_of())
+    else:
+        iterator = iter(pages)
+        stopped = body_of(next(iterator))
+        iterator.close()
+    for last in (whole[-2], stopped):
+        with pytest.raises(CursorExpired):
+            caller.search(index=index, body={**SEARCH, "ndd": {"cursor": last["ndd"]["cursor"]}})
+
+
+def test_pages_need_a_wrapped_client(connect: Connect) -> None:
+    with pytest.raises(TypeError, match="wrapped"):
+        ndd.pages(connect(wrapped=False).client, index="news", body=SEARCH)
+
+
+def test_a_cursor_goes_on_where_a_window_is_longer_than_an_index_allows(
+    engine: Engine, index: str, filled: list[dict[str, Any]], connect: Connect
+) -> None:
+    with engine.client() as client:
+        client.indices.put_settings(index=index, body={"index": {"max_result_window": 12}})
+    answers = page_by_page(connect(window=50), index=index, body=SEARCH)
+    assert [id for answer in answers for id in shown(answer)] == leaders(filled)
