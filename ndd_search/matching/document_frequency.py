@@ -58,7 +58,8 @@ def count_document_frequency(
     frequency_table = _count(rows, leaders, recipe, constants)
     if not len(pairs):
         return frequency_table
-    decision = Decision(None, recipe.size, frequency_table if frequency_table.telling else None, constants)
+    table = frequency_table if frequency_table.telling else None
+    decision = Decision(None, recipe.size, table, constants, kind=recipe.kind)
     if few:
         copied = resembling_pairs(rows, decision)
     else:
