@@ -1,11 +1,11 @@
 """Measure lists of short texts in which one form is filled several times, or one text is passed on several times.
 
-    python -m benchmarks.short_lists FOLDER [--seed 1]    # FOLDER: the collection "messages" of benchmarks.kinds_of_text
+    python -m benchmarks.short_lists FOLDER [--seed 1]    # FOLDER: "messages" of benchmarks.kinds_of_text
 
 Each list has HITS posts in random order. `many` of them fill one of the FACTS with different names and numbers, or are
-one post that as many people passed on; the others are different posts, some of them passed on as well. Prints for lists without a frequency
-table and with their own: the share of the different texts among the `many` that are hidden under another one, and the
-share of copies that are shown, among the `many` and among the others.
+one post that as many people passed on; the others are different posts, some of them passed on as well. Prints for lists
+without a frequency table and with their own: the share of the different texts among the `many` that are hidden under
+another one, and the share of copies that are shown, among the `many` and among the others.
 """
 
 from __future__ import annotations

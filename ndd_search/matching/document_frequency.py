@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.matching.decision import Constants, Decision, telling_shingles
-from ndd_search.matching.frequency_table import FrequencyTable, Places
-from ndd_search.matching.groups import choose_leaders
+from ndd_search.matching.frequency_table import HANDFUL, FrequencyTable, Places
+from ndd_search.matching.groups import assign_leaders, choose_leaders
 from ndd_search.matching.pairs import Pairs, overlaps, resembling_pairs
 from ndd_search.matching.rows import Ranks, Rows, rows_of
 from ndd_search.matching.shared_values import compare
@@ -86,20 +86,18 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> Frequenc
 def _fillings(texts: list[Sketch], recipe: Recipe) -> list[Sketch]:
     """Return those of different short texts that fill one form with at least _FILLINGS - 1 others.
 
-    Values that most texts of a group hold belong to its form. A filling has nearly all of them, and about as many values
-    of its own as the other fillings have. Among copies of one text, some have no values of their own, some have many,
+    Values that most texts of a group hold belong to its form. A filling has nearly all of them, and at least half as
+    many values of its own as is usual in the group. Among copies of one text, some have hardly any values of their own,
     and some lack values that most others hold. A form is a group of which at most a tenth are no fillings.
     """
     found: list[Sketch] = []
-    rows = rows_of(texts, recipe.k)
-    leader, _ = choose_leaders(len(texts), resembling_pairs(rows, Decision(Constants().least, recipe.size)))
+    leader, _ = assign_leaders(texts, recipe.k, Decision(Constants().least, recipe.size))
     for group in np.flatnonzero(np.bincount(leader) >= _FILLINGS).tolist():
         members = [texts[place] for place in np.flatnonzero(leader == group).tolist()]
         values, counts = np.unique(np.concatenate(members), return_counts=True)
-        form, single = values[2 * counts > len(members)], values[counts == 1]
-        own, kept = (np.array([np.isin(member, those).sum() for member in members]) for those in (single, form))
-        usual = np.median(own)
-        fills = (own > 0) & (2 * own >= usual) & (own <= 2 * usual) & (2 * (len(form) - kept) <= own)
+        form, rare = values[2 * counts > len(members)], values[counts <= HANDFUL]
+        own, kept = (np.array([np.isin(member, those).sum() for member in members]) for those in (rare, form))
+        fills = (own > 0) & (2 * own >= np.median(own)) & (2 * (len(form) - kept) <= own)
         if fills.sum() >= max(_FILLINGS, 0.9 * len(members)):
             found += members
     return found
