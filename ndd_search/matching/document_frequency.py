@@ -94,10 +94,10 @@ def _fillings(texts: list[Sketch], recipe: Recipe) -> list[Sketch]:
     leader, _ = assign_leaders(texts, recipe.k, Decision(Constants().least, recipe.size))
     for group in np.flatnonzero(np.bincount(leader) >= _FILLINGS).tolist():
         members = [texts[place] for place in np.flatnonzero(leader == group).tolist()]
-        values, counts = np.unique(np.concatenate(members), return_counts=True)
-        form, rare = values[2 * counts > len(members)], values[counts <= HANDFUL]
-        own, kept = (np.array([np.isin(member, those).sum() for member in members]) for those in (rare, form))
-        fills = (own > 0) & (2 * own >= np.median(own)) & (2 * (len(form) - kept) <= own)
+        _, value, counts = np.unique(np.concatenate(members), return_inverse=True, return_counts=True)
+        of_form, owner = 2 * counts > len(members), np.repeat(np.arange(len(members)), [len(one) for one in members])
+        own, kept = (np.bincount(owner, which[value]) for which in (counts <= HANDFUL, of_form))
+        fills = (own > 0) & (2 * own >= np.median(own)) & (2 * (of_form.sum() - kept) <= own)
         if fills.sum() >= max(_FILLINGS, 0.9 * len(members)):
             found += members
     return found
