@@ -6,6 +6,7 @@ python -m benchmarks.lists FOLDER...    # as `ndd-search evaluate` takes them, w
 from __future__ import annotations
 
 import argparse
+from itertools import combinations
 from pathlib import Path
 from time import perf_counter
 
@@ -22,7 +23,7 @@ from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
 
 RECIPE = Recipe()
-HEADS = ["", "hits", "table", "dup@10", "missed", "full", "lost", "µs to count"]
+HEADS = ["", "hits", "table", "F1 of pairs", "dup@10", "missed", "full", "lost", "µs to count"]
 
 
 def lines(collection: Collection, depth: int) -> list[list[str]]:
@@ -32,7 +33,7 @@ def lines(collection: Collection, depth: int) -> list[list[str]]:
     whole = count_document_frequency([sketches[i] for i in chosen], RECIPE)
     found = []
     for name in ("none", "of the list", "of the collection"):
-        rows, took = [], []
+        rows, took, pairs_found = [], [], np.zeros(3)
         for page in (one[:depth] for one in collection.pages):
             given = [sketches[i] for i in page.tolist()]
             began = perf_counter()
@@ -41,20 +42,32 @@ def lines(collection: Collection, depth: int) -> list[list[str]]:
             decision = Decision.of("auto", RECIPE, whole if name == "of the collection" else own)
             pairs = similar_pairs(rows_of(given, RECIPE.k), decision)
             ends = np.sort(np.stack((page[pairs.first], page[pairs.second])), axis=0)
-            rows.append(result_page(page, collection.cluster[page], set(zip(*ends.tolist(), strict=True)), unscored))
+            similar = set(zip(*ends.tolist(), strict=True))
+            pairs_found += counted_pairs(collection, page.tolist(), similar, unscored)
+            rows.append(result_page(page, collection.cluster[page], similar, unscored))
         _, repeated, missed, fill = np.mean([row[:4] for row in rows], axis=0)
         lost, clusters = (sum(row[place] for row in rows) for place in (5, 6))
-        figures = (repeated, missed, fill, lost / clusters)
+        right, called, wanted = pairs_found
+        figures = (2 * right / (called + wanted), repeated, missed, fill, lost / clusters)
         found.append(
             [collection.name, str(depth), name, *(f"{one:.4f}" for one in figures), f"{np.median(took) * 1e6:.0f}"]
         )
     return found
 
 
+def counted_pairs(
+    collection: Collection, page: list[int], similar: set[tuple[int, int]], unscored: set[tuple[int, int]]
+) -> list[int]:
+    """Return how many scored pairs of a page are rightly called near-duplicates, are called so, and are labelled so."""
+    scored = set(combinations(sorted(page), 2)) - unscored
+    labelled = {pair for pair in scored if collection.cluster[pair[0]] == collection.cluster[pair[1]]}
+    return [len(similar & labelled), len(similar & scored), len(labelled)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
-    print(f"| {' | '.join(HEADS)} |\n| --- | ---: | --- |{' ---: |' * 5}")
+    print(f"| {' | '.join(HEADS)} |\n| --- | ---: | --- |{' ---: |' * 6}")
     for folder in parser.parse_args().folders:
         for depth in (20, 50):
             for line in lines(read_collection(folder), depth):

@@ -1,10 +1,11 @@
 """The benchmark command writes its figures and detects ratios that are worse.
 
-The generator of short texts gives the same correctly labelled texts for the same files.
+The generators of short texts and of long documents give the same correctly labelled texts for the same files.
 """
 
 import gzip
 import json
+import random
 import sys
 from copy import deepcopy
 from html import unescape
@@ -15,6 +16,7 @@ import pytest
 from benchmarks import short_texts
 from benchmarks.__main__ import PARTS, worse
 from benchmarks.document import BLOCKS, rewrite
+from benchmarks.long_documents import by_paragraphs, collect, different
 from benchmarks.page_check import PLAIN
 from benchmarks.pictures import TYPICAL, duration
 from ndd_search.evaluation.collection import Collection, read_collection
@@ -119,3 +121,30 @@ def _labelled(collection: Collection) -> list[tuple[int, int, int, str]]:
     assert pairs is not None
     columns = (pairs.first, pairs.second, pairs.label, pairs.kind)
     return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def chapter(*numbers: int) -> str:
+    """A chapter of paragraphs of 50 words, each paragraph made from a number."""
+    return "\n\n".join(
+        " ".join(f"w{random.Random(f'{number} {i}').randrange(10**6)}" for i in range(50)) for number in numbers
+    )
+
+
+def test_versions_of_a_chapter_are_different_if_each_has_a_page_and_a_fifth_of_its_own() -> None:
+    old = chapter(*range(24))
+    assert by_paragraphs(old, chapter(*range(24))) == (1, "revised")
+    assert by_paragraphs(old, old.replace("w1", "w2")) == (1, "revised")
+    assert by_paragraphs(old, chapter(*range(30))) == (1, "revised")
+    assert by_paragraphs(old, chapter(*range(60))) == (-1, "extended")
+    assert by_paragraphs(old, chapter(*range(20), *range(30, 34))) == (-1, "changed")
+    assert by_paragraphs(old, chapter(*range(16), *range(30, 38))) == (0, "other_edition")
+
+
+def test_copies_of_long_documents_are_near_duplicates_and_editions_are_not() -> None:
+    works = [[chapter(*range(start, start + 12)) for start in (100 * work, 100 * work + 5)] for work in range(8)]
+    made = collect(works, different, random.Random(1))
+    kinds = {"framed", "scanned", "proofread", "cut", "reordered", "twice", "both_copied"}
+    assert {kind for *_, label, kind in made.pairs if label == 1} <= kinds
+    assert {kind for *_, label, kind in made.pairs if label == 0} == {"other_edition", "copies_of_editions"}
+    again = collect(works, different, random.Random(1))
+    assert (again.documents, again.pairs) == (made.documents, made.pairs)

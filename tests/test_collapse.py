@@ -101,8 +101,12 @@ def test_of_texts_of_five_words_only_equals_are_copies_of_seven_those_with_the_l
 
 
 def test_many_copies_of_a_short_text_make_no_form_of_it() -> None:
-    posts = [f"{name} says: the ferry to the island leaves an hour later because of fog {name}" for name in TOWNS]
+    post = "the ferry to the island leaves an hour later because of fog"
+    ways = ("{1}", "{0} says: {1}", "{1} (via {0})", "RT from {0} in the harbour: {1} #ferry #{0}", "Wow! {1}")
+    posts = [ways[place % len(ways)].format(name, post) for place, name in enumerate(TOWNS)]
     assert ndd.collapse(posts).hits == posts[:1]
+    reworded = [post.replace(word, name) for word, name in zip(post.split(), TOWNS, strict=False)]
+    assert len(ndd.collapse([post, *reworded])) < 6
 
 
 def test_a_long_list_is_counted_in_hits_that_lie_evenly_in_it_and_every_page_by_the_same_table() -> None:
@@ -237,11 +241,22 @@ CITIES = ("Aachen", "Bergen", "Cardiff", "Dresden", "Esbjerg", "Florence", "Gran
 MORE = ("Kassel", "Lund", "Mons", "Narvik", "Odense", "Pisa")
 
 
+AIRPORT = "{} Airport is a small public airport with one runway that lies ten kilometres to the north of the town"
+
+
+def test_six_short_texts_of_one_form_are_shown_and_fewer_are_copies() -> None:
+    hits = [AIRPORT.format(city) for city in (*CITIES, *MORE)]
+    copies = [hits[3].upper(), f"{hits[5]} of the same name"]
+    assert ndd.collapse(hits, size=20).hits == hits
+    assert ndd.collapse([*NEWS, *hits, *copies], size=20).hits == [*NEWS[:2], *hits]
+    assert ndd.collapse(hits[:6]).hits == hits[:6]
+    assert ndd.collapse(hits[:5]).hits == hits[:1]
+
+
 def test_short_texts_of_one_form_that_are_shown_as_one_are_told() -> None:
-    """Sixteen airports may be copies or entries of one form: too short to tell, so the page says what to set."""
-    form = "{} Airport is a small public airport with one runway that lies ten kilometres to the north of the town"
-    hits = [form.format(city) for city in (*CITIES, *MORE)]
-    page = ndd.collapse(hits)
+    """Without a frequency table, nothing tells sixteen airports from copies, so the page says what to set."""
+    hits = [AIRPORT.format(city) for city in (*CITIES, *MORE)]
+    page = ndd.collapse(hits, frequency_table=False)
     assert page.info.hidden > 10
     [warning] = page.info.warnings
     assert warning.startswith("16 of 16 hits are short texts that differ in a few words and are shown as one, hit 0")

@@ -1,6 +1,7 @@
 """The default decision: the bar of a pair, and its invariants."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,11 +22,14 @@ def table(documents: int = 1000, **counts: int) -> FrequencyTable:
     return FrequencyTable(documents, values, numbers.astype(np.float64), RECIPE.id)
 
 
-def overlap(shared: int, left: int, right: int, shorter: float = 300, rare: tuple[float, ...] = ()) -> Overlaps:
+def overlap(
+    shared: int, left: int, right: int, shorter: float = 300, rare: tuple[float, ...] = (), longer: float = 0
+) -> Overlaps:
     rare = rare or (shared, left, right)
     return Overlaps(  # type: ignore[call-arg]
         *(np.array([number]) for number in (shared, left, right)),
         np.array([float(shorter)]),
+        np.array([float(max(longer, shorter))]),
         *(np.array([float(number)]) for number in rare),
     )
 
@@ -88,8 +92,8 @@ def test_names_and_numbers_are_plain_bars_that_no_table_moves(setting: Setting, 
 
 def test_without_a_table_auto_is_a_plain_bar_of_forty_six_hundredths_for_words() -> None:
     decision = Decision.of("auto", RECIPE)
-    assert decision.accepts(overlap(11, 17, 18)).tolist() == [True]
-    assert decision.accepts(overlap(9, 14, 15)).tolist() == [False]
+    assert decision.accepts(overlap(11, 17, 18, shorter=18)).tolist() == [True]
+    assert decision.accepts(overlap(9, 14, 15, shorter=15)).tolist() == [False]
 
 
 def test_a_table_lowers_the_bar_for_texts_that_share_what_is_theirs() -> None:
@@ -127,16 +131,27 @@ def test_short_texts_must_be_more_alike_than_long_ones() -> None:
 
 def test_no_text_is_so_short_that_more_is_asked_than_of_sixteen_shingles() -> None:
     decision = Decision.of("auto", RECIPE, table())
-    bars = [float(decision.bars(overlap(9, 12, 12, shorter=n))[0]) for n in (1, 8, 16, 17, 300)]
+    bars = [float(decision.bars(overlap(9, 9, 12, shorter=n))[0]) for n in (1, 8, 16, 17, 300)]
     assert bars[:3] == [0.27 + 3 / 16] * 3
     assert 0.27 < bars[4] < bars[3] < bars[2]
     alone = Decision.of("auto", RECIPE)
-    assert [float(alone.bars(overlap(9, 12, 12, shorter=n))[0]) for n in (1, 300)] == [0.27 + 3 / 16] * 2
+    assert [float(alone.bars(overlap(9, 9, 12, shorter=n))[0]) for n in (1, 300)] == [0.27 + 3 / 16] * 2
 
 
 def test_nothing_apart_is_as_specific_as_can_be_whatever_the_rounding_of_sums() -> None:
     almost = overlap(64, 64, 64, rare=(30.0, 30.0 + 1e-8, 30.0 - 1e-9))
     assert almost.specificity.tolist() == [1]
+
+
+def test_long_texts_that_each_have_pages_of_their_own_must_be_nearly_as_alike_as_copies() -> None:
+    for decision in (Decision.of("auto", RECIPE, table()), Decision.of("auto", RECIPE)):
+        editions, extended, copies = overlap(42, 57, 57), overlap(42, 42, 64), overlap(57, 62, 62)
+        for shingles, accepted in ((100, [True, True, True]), (5000, [False, True, True])):
+            pairs = [replace(one, longer=np.array([shingles])) for one in (editions, extended, copies)]
+            assert [decision.accepts(pair).tolist() for pair in pairs] == [[yes] for yes in accepted]
+        bars = [decision.bars(overlap(42, 57, 57, longer=n))[0] for n in (0, 300, 1200, 10**6)]
+        assert bars == sorted(bars)
+        assert bars[-1] == pytest.approx(0.73, abs=1e-3)
 
 
 counts = st.integers(1, 64)
@@ -173,7 +188,16 @@ def test_every_pair_of_many_is_judged_as_it_is_alone(pairs: list[tuple[int, int,
     shared, left, right, idf = np.array(pairs, float).reshape(-1, 4).T
     left, right = shared + left, shared + right
     rare_shared = idf * shared
-    columns = shared, left, right, left, rare_shared, rare_shared + left - shared, rare_shared + right - shared
+    columns = (
+        shared,
+        left,
+        right,
+        left,
+        50 * left,
+        rare_shared,
+        rare_shared + left - shared,
+        rare_shared + right - shared,
+    )
     for decision in (Decision.of("auto", RECIPE, table(100)), Decision.of("auto", RECIPE), Decision.of(0.5, RECIPE)):
         alone = [decision.accepts(Overlaps(*(column[i : i + 1] for column in columns)))[0] for i in range(len(pairs))]
         assert decision.accepts(Overlaps(*columns)).tolist() == alone
@@ -182,19 +206,29 @@ def test_every_pair_of_many_is_judged_as_it_is_alone(pairs: list[tuple[int, int,
 shares = st.floats(0, 1)
 
 
-@given(st.integers(1, 64), st.integers(0, 64), st.integers(0, 64), shares, shares, shares, st.floats(9, 5000))
+@given(
+    st.integers(1, 64),
+    st.integers(0, 64),
+    st.integers(0, 64),
+    shares,
+    shares,
+    shares,
+    st.floats(9, 5000),
+    st.floats(9, 5000),
+)
 def test_what_bounds_tell_of_a_pair_is_what_weighing_it_says(
-    shared: int, left: int, right: int, s: float, d: float, e: float, shorter: float
+    shared: int, left: int, right: int, s: float, d: float, e: float, shorter: float, longer: float
 ) -> None:
     rare = s * shared, s * shared + d * left, s * shared + e * right
-    pair = overlap(shared, shared + left, shared + right, shorter, rare)
+    pair = overlap(shared, shared + left, shared + right, shorter, rare, longer)
+    own = overlap(shared, shared + left, shared + right, shorter, longer=longer).own
     decision = Decision.of("auto", RECIPE, table())
     accepted = decision.accepts(pair)[0]
-    if decision.surely_accepts(pair.resemblance, np.array([s]), shorter)[0]:
+    if decision.surely_accepts(pair.resemblance, np.array([s]), own, shorter)[0]:
         assert accepted
     numbers = (np.array([number], float) for number in (shared, left + right, s * shared, d * left, e * right))
     if decision.surely_refuses(*numbers)[0]:
         assert not accepted
-    assert decision.surely_accepts(np.array([0.9]), np.array([0.8]), 300)[0]
+    assert decision.surely_accepts(np.array([0.9]), np.array([0.8]), np.array([0.0]), 300)[0]
     frame = (np.array([number], float) for number in (30, 60, 9, 30, 30))
     assert decision.surely_refuses(*frame)[0]

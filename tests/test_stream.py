@@ -94,18 +94,25 @@ def counts(hit: dict[str, Any], other: dict[str, Any], options: CollapseOptions)
     a, b = hit["sketch"], other["sketch"]
     alike = resemblance(a, b, RECIPE.k)
     sizes = [len(x) if len(x) < RECIPE.k else (RECIPE.k - 1) * 2**31 / (x[-1] + 1) for x in (a, b)]
-    if not alike or alike < bar_of(min(sizes), options) or any(hit[name] != other[name] for name in options.must_match):
+    if (
+        not alike
+        or alike < bar_of(a, b, sizes, options)
+        or any(hit[name] != other[name] for name in options.must_match)
+    ):
         return False
     if min(len(a), len(b)) < min(options.min_shingles, RECIPE.k) and alike < 1:
         return False
     return min(sizes) / max(sizes) >= options.min_length_ratio
 
 
-def bar_of(shingles: float, options: CollapseOptions) -> float:
-    """The resemblance that two hits need, the shorter of which has so many shingles."""
+def bar_of(a: list[int], b: list[int], sizes: list[float], options: CollapseOptions) -> float:
+    """The resemblance that two hits of these numbers of shingles need."""
     decision = Decision.of(options.min_similarity, RECIPE)
-    number, share = np.ones(1, np.int64), np.ones(1)
-    pair = Overlaps(number, number, number, np.array([shingles]), share, share, share)
+    limit = min([x[-1] for x in (a, b) if len(x) == RECIPE.k], default=2**31)
+    numbers = len({*a} & {*b}), sum(x <= limit for x in a), sum(x <= limit for x in b)
+    shared, left, right = (np.array([number], np.int64) for number in numbers)
+    shorter, longer, *rare = (np.array([float(number)]) for number in (min(sizes), max(sizes), *numbers))
+    pair = Overlaps(shared, left, right, shorter, longer, rare[0], rare[1], rare[2])
     return float(decision.bars(pair)[0]) - 1e-9
 
 

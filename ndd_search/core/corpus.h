@@ -551,8 +551,8 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
     int64_t narrow = second_ends_first ? second : first, wide = second_ends_first ? first : second;
     int32_t limit = second_ends_first ? limit_second : limit_first;
     int64_t all = length_of(page, narrow), most = corpus->meetings[first].most;
-    double one = shingles_of(page, first), other = shingles_of(page, second), shorter = one < other ? one : other;
-    double bar = bar_of(rule, rule->asked > 0 ? shorter : rule->known) - ROUNDING;
+    Sizes sizes = sizes_of(shingles_of(page, first), shingles_of(page, second));
+    double bar = bar_of(rule, rule->asked > 0 ? sizes.shorter : rule->known) - ROUNDING;
     if ((double)most < bar * (double)all) /* all values count of the one that ends first */
         return NO;
     int64_t some = rank_in(values_of(page, wide), length_of(page, wide), limit);
@@ -570,15 +570,14 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
         return NO;
     Weights *weights = corpus->weights;
     if (!weights)
-        return YES;
-    double margin = rule->margin / (shorter < 1 ? 1 : shorter);
+        return rule->content == 0 || counts_unweighed(rule, pair, &sizes);
     pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
-    if (surely_counts(rule, pair, bar, margin, pair->weights[0]))
+    if (surely_counts(rule, pair, &sizes, pair->weights[0]))
         return YES;
     pair->weights[1] = sum_of(weights_of(weights, page, second), pair->within[1]);
     if (pair->weights[0] && pair->weights[1])
         pair->weights[2] = weigh_common(weights, page, first, second);
-    return counts(rule, pair, bar, margin) != NO; /* closer to the bar than any power function errs: it counts */
+    return counts(rule, pair, &sizes) != NO; /* closer to the bar than any power function errs: it counts */
 }
 
 /* The leader of each document and the similarity to it, as find_leaders: the first `old` are leaders whatever they share.

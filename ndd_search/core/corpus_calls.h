@@ -48,8 +48,9 @@ static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format
     Page *page = &question->page;
     *inquiry = (Inquiry){0};
     if (!PyArg_ParseTuple(arguments, format, &values, &offsets, &k, &rule->least, &rule->asked, &rule->few,
-                          &rule->known, &rule->power, &rule->margin, &shortest, &table, &inquiry->budget,
-                          &inquiry->last, &codes, &times, &inquiry->guards.apart, &inquiry->progress))
+                          &rule->known, &rule->power, &rule->margin, &rule->content, &shortest, &table,
+                          &inquiry->budget, &inquiry->last, &codes, &times, &inquiry->guards.apart,
+                          &inquiry->progress))
         return -1;
     rule->shortest = shortest;
     page->k = k;
@@ -96,7 +97,7 @@ static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments
     Inquiry inquiry;
     Effort effort = {0};
     PyObject *result = NULL, *leaders = NULL, *similarities = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(ddddddL)O(LL)(OOd)O:corpus_leaders");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LL)(OOd)O:corpus_leaders");
     const Page *page = &inquiry.question.page;
     int64_t size = page->count * (int64_t)sizeof(int64_t);
     if (fine > 0 && (leaders = bytes_of(NULL, size)) && (similarities = bytes_of(NULL, size))) {
@@ -126,7 +127,7 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *pairs = NULL;
     PyObject *result = NULL, *same = NULL, *columns = NULL;
     int64_t count = -1;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(ddddddL)O(LL)(OOd)O:corpus_pairs");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LL)(OOd)O:corpus_pairs");
     const Page *page = &inquiry.question.page;
     if (fine > 0 && (same = bytes_of(NULL, page->count * (int64_t)sizeof(int64_t)))) {
         int64_t *first = (int64_t *)PyBytes_AsString(same);

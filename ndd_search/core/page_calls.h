@@ -198,7 +198,7 @@ typedef struct {
 static int rule_is_regular(const Rule *rule)
 {
     return rule->least >= 0 && rule->least <= 1 && rule->asked >= 0 && rule->few > 0 && rule->known >= rule->few &&
-           rule->power >= 0 && rule->margin >= 0;
+           rule->power >= 0 && rule->margin >= 0 && rule->content >= 0;
 }
 
 /* Read the arguments of `leaders` and `pairs`. 1: done, 0: something is not regular, -1: it is an error. */
@@ -209,7 +209,7 @@ static int get_question(Question *question, PyObject *arguments, const char *for
     Rule *rule = &question->rule;
     *question = (Question){0};
     if (!PyArg_ParseTuple(arguments, format, &sketches, &offsets, &k, &rule->least, &rule->asked, &rule->few,
-                          &rule->known, &rule->power, &rule->margin, &shortest, &table, &question->last))
+                          &rule->known, &rule->power, &rule->margin, &rule->content, &shortest, &table, &question->last))
         return -1;
     rule->shortest = shortest;
     if (!rule_is_regular(rule))
@@ -233,7 +233,7 @@ static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     Question question;
     PyObject *result = NULL;
-    int fine = get_question(&question, arguments, "OOL(ddddddL)OL:leaders");
+    int fine = get_question(&question, arguments, "OOL(dddddddL)OL:leaders");
     int64_t size = question.page.count * (int64_t)sizeof(int64_t);
     if (fine > 0 && (result = Py_BuildValue("NN", bytes_of(NULL, size), bytes_of(NULL, size)))) {
         int64_t *found = (int64_t *)PyBytes_AsString(PyTuple_GetItem(result, 0));
@@ -250,7 +250,7 @@ static PyObject *leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
 /* The columns of `pairs`: the first three, or all. */
 enum {
     FIRST_HIT, SECOND_HIT, SIMILARITY, BRIEF,
-    SHARED = BRIEF, LEFT, RIGHT, SHORTER, RARE_SHARED, RARE_LEFT, RARE_RIGHT, COLUMNS
+    SHARED = BRIEF, LEFT, RIGHT, SHORTER, LONGER, RARE_SHARED, RARE_LEFT, RARE_RIGHT, COLUMNS
 };
 
 static void write_pair(const Page *page, const Pair *pair, int64_t at, int columns, int64_t **whole, double **real)
@@ -265,6 +265,7 @@ static void write_pair(const Page *page, const Pair *pair, int64_t at, int colum
     whole[LEFT][at] = pair->within[0];
     whole[RIGHT][at] = pair->within[1];
     real[SHORTER][at] = first < second ? first : second;
+    real[LONGER][at] = first < second ? second : first;
     real[RARE_SHARED][at] = rare(pair->shared, pair->weights[2]);
     real[RARE_LEFT][at] = rare(pair->within[0], pair->weights[0]);
     real[RARE_RIGHT][at] = rare(pair->within[1], pair->weights[1]);
@@ -299,7 +300,7 @@ static PyObject *columns_of(const Page *page, const Pair *pairs, int64_t count, 
 }
 
 PyDoc_STRVAR(pairs_doc, "pairs(sketches, offsets, k, rule, common, brief) -> (first, second, similarity) and, unless\n"
-                        "brief, (shared, left, right, shorter, rare_shared, rare_left, rare_right), or None.\n\n"
+                        "brief, (shared, left, right, shorter, longer, rare_shared, rare_left, rare_right), or None.\n\n"
                         "See pairs.Pairs and decision.Overlaps; they are bytes of int64 and float64, ordered by the\n"
                         "first, then the second.");
 
@@ -309,7 +310,7 @@ static PyObject *pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *found = NULL;
     PyObject *result = NULL;
     int64_t count = -1;
-    if (get_question(&question, arguments, "OOL(ddddddL)OL:pairs") > 0) {
+    if (get_question(&question, arguments, "OOL(dddddddL)OL:pairs") > 0) {
         Py_BEGIN_ALLOW_THREADS
         count = find_pairs(&question.page, &question.rule, question.common, !question.last, &found);
         Py_END_ALLOW_THREADS

@@ -13,6 +13,7 @@
 typedef struct {
     double least, asked, few, known; /* the bar is least + asked / shingles of the shorter, limited to few..known */
     double power, margin;       /* of the discount of the resemblance for common values */
+    double content;             /* shingles of both documents' own that raise the bar half-way to 1 - least; 0: none do */
     int64_t shortest;           /* a hit of fewer values is a near-duplicate only of one with the same values */
 } Rule;
 
@@ -38,6 +39,25 @@ static double bar_of(const Rule *rule, double shingles)
     return bar < 1 ? bar : 1;
 }
 
+/* A bar raised for content of both documents' own: the smaller idf sum of the values that only one of them has.
+ * longer: shingles of the longer document. */
+static double raised(const Rule *rule, double bar, const Pair *pair, double own, double longer)
+{
+    if (rule->content == 0)
+        return bar;
+    double pages = larger(own, 0) * (longer / (double)(pair->within[0] > pair->within[1] ? pair->within[0]
+                                                                                          : pair->within[1]));
+    pages /= rule->content;
+    double fourth = pages * pages * (pages * pages);
+    return bar + larger(1 - rule->least - bar, 0) * (fourth / (1 + fourth));
+}
+
+/* An upper bound of `own` in `raised`, exact without weights: each value has an idf of at most 1. */
+static double most_own(const Pair *pair)
+{
+    return (pair->within[0] < pair->within[1] ? pair->within[0] : pair->within[1]) - pair->shared;
+}
+
 /* Resemblance, KMV estimate (see sketching/estimates.py). */
 static double resemblance_of(const Pair *pair)
 {
@@ -47,31 +67,54 @@ static double resemblance_of(const Pair *pair)
 /* The sum of the idf of values: each has an idf of 1 - weight / UNIT. */
 static double rare(int32_t number, uint64_t weight) { return number - (double)weight / UNIT; }
 
-/* Whether a pair is certainly accepted, given an upper bound of the weight of its shared values: the weight of all
- * values of one hit. This decides most copies with one look-up. margin: as a share of the shorter document. */
-static int surely_counts(const Rule *rule, const Pair *pair, double bar, double margin, uint64_t weight)
+/* What the decision of a pair needs to know of its documents: the shingles of the shorter and the longer one. */
+typedef struct {
+    double shorter, longer;
+} Sizes;
+
+static Sizes sizes_of(double one, double other) { return one < other ? (Sizes){one, other} : (Sizes){other, one}; }
+
+/* The part of the exponent that depends on how much differs. */
+static double differing(const Rule *rule, const Pair *pair, const Sizes *sizes)
 {
-    double resemblance = resemblance_of(pair), different = 1 - resemblance + margin;
-    double power = rule->power * (different < 1 ? different : 1);
-    double specificity = rare(pair->shared, weight) / pair->shared; /* a lower bound, as idf is at most 1 */
-    double fourth = 1 - power / 4 * (1 / specificity - 1); /* of the power: log(x) >= 1 - 1 / x */
-    return specificity > 0 && fourth > 0 && resemblance * (fourth * fourth * fourth * fourth) > bar + ROUNDING;
+    double different = 1 - resemblance_of(pair) + rule->margin / larger(sizes->shorter, 1);
+    return different < 1 ? different : 1;
 }
 
-/* Whether a pair whose resemblance reaches its bar still does after the discount for common values. */
-static int counts(const Rule *rule, const Pair *pair, double bar, double margin)
+/* Whether a pair is certainly accepted, given an upper bound of the weight of its shared values: the weight of all
+ * values of one hit. This decides most copies with one look-up. */
+static int surely_counts(const Rule *rule, const Pair *pair, const Sizes *sizes, uint64_t weight)
+{
+    double bar = raised(rule, bar_of(rule, sizes->shorter), pair, most_own(pair), sizes->longer);
+    double power = rule->power * differing(rule, pair, sizes);
+    double specificity = rare(pair->shared, weight) / pair->shared; /* a lower bound, as idf is at most 1 */
+    double fourth = 1 - power / 4 * (1 / specificity - 1); /* of the power: log(x) >= 1 - 1 / x */
+    return specificity > 0 && fourth > 0
+           && resemblance_of(pair) * (fourth * fourth * fourth * fourth) > bar + ROUNDING;
+}
+
+/* Whether a pair without common values is accepted. */
+static int counts_unweighed(const Rule *rule, const Pair *pair, const Sizes *sizes)
+{
+    double bar = raised(rule, bar_of(rule, sizes->shorter), pair, most_own(pair), sizes->longer);
+    return resemblance_of(pair) >= bar - ROUNDING;
+}
+
+/* Whether a pair is accepted after the discount for common values. */
+static int counts(const Rule *rule, const Pair *pair, const Sizes *sizes)
 {
     double shared = rare(pair->shared, pair->weights[2]);
     double own_left = rare(pair->within[0], pair->weights[0]) - shared;
     double own_right = rare(pair->within[1], pair->weights[1]) - shared;
     double own = own_left + own_right > ROUNDING ? own_left + own_right : ROUNDING;
     double smaller = own_left < own_right ? own_left : own_right;
+    double bar = raised(rule, bar_of(rule, sizes->shorter), pair, smaller, sizes->longer) - ROUNDING;
     int32_t apart = pair->within[0] + pair->within[1] - 2 * pair->shared;
+    double resemblance = resemblance_of(pair);
     if (!apart || !pair->weights[2] || rule->power == 0)
-        return YES;
+        return resemblance >= bar;
     double specificity = shared / pair->shared * (apart / own), mutuality = 2 * (smaller > 0 ? smaller : 0) / own;
-    double resemblance = resemblance_of(pair), different = 1 - resemblance + margin;
-    double power = rule->power * (different < 1 ? different : 1) * mutuality;
+    double power = rule->power * differing(rule, pair, sizes) * mutuality;
     if (specificity > 1)
         specificity = 1;
     /* e**x >= 1 + x and log(x) <= x - 1 bound the power by a product, which rejects most texts in a frame early. */
@@ -83,22 +126,19 @@ static int counts(const Rule *rule, const Pair *pair, double bar, double margin)
 
 /* What a hit requires of its pairs. */
 typedef struct {
-    double bar;    /* less ROUNDING; the bar of a pair is the larger one of its hits */
-    double margin; /* of the rule, as a share of its shingles; the margin of a pair is the larger one of its hits */
-    int32_t limit; /* see limit_of */
-    int32_t least; /* minimum number of shared values with a similar hit, 1 or more */
+    double bar;      /* less ROUNDING; the bar of a pair is at least the larger one of its hits (see raised) */
+    double shingles; /* of the document; 1 if the rule does not use them */
+    int32_t limit;   /* see limit_of */
+    int32_t least;   /* minimum number of shared values with a similar hit, 1 or more */
 } Asked;
 
 static void ask(Asked *asked, const Page *page, const Rule *rule)
 {
     double bar = bar_of(rule, rule->known);
     for (int64_t hit = 0; hit < page->count; hit++) {
-        asked[hit].margin = 0;
-        if (rule->asked > 0 || rule->power > 0) {
-            double shingles = shingles_of(page, hit);
-            bar = bar_of(rule, shingles);
-            asked[hit].margin = rule->margin / (shingles < 1 ? 1 : shingles);
-        }
+        asked[hit].shingles = 1;
+        if (rule->asked > 0 || rule->power > 0 || rule->content > 0)
+            bar = bar_of(rule, asked[hit].shingles = shingles_of(page, hit));
         /* A pair shares at least `bar` times the values of either of the two, whichever of them ends first. */
         double least = (bar - 2 * ROUNDING) * (double)length_of(page, hit);
         asked[hit].bar = bar - ROUNDING;

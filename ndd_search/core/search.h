@@ -207,7 +207,7 @@ static uint64_t weigh_pair(Search *search, int64_t first, int64_t second)
     return search->index->weighed[first];
 }
 
-/* Whether a pair that resembles each other by its bar counts. */
+/* Whether a pair whose resemblance reaches the bars of its hits counts. */
 static int judge(Search *search, Pair *pair)
 {
     const Page *page = search->page;
@@ -215,17 +215,16 @@ static int judge(Search *search, Pair *pair)
     int64_t first = pair->hits[0], second = pair->hits[1], shortest = search->rule->shortest;
     if ((length_of(page, first) < shortest || length_of(page, second) < shortest) && resemblance_of(pair) < 1)
         return NO;
+    Sizes sizes = sizes_of(search->asked[first].shingles, search->asked[second].shingles);
     if (!weights)
-        return YES;
-    double bar = bar_for(search, first, second);
-    double margin = larger(search->asked[first].margin, search->asked[second].margin);
+        return search->rule->content == 0 || counts_unweighed(search->rule, pair, &sizes);
     pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
-    if (!search->weighed && !search->in_full && surely_counts(search->rule, pair, bar, margin, pair->weights[0]))
+    if (!search->weighed && !search->in_full && surely_counts(search->rule, pair, &sizes, pair->weights[0]))
         return YES;
     pair->weights[1] = sum_of(weights_of(weights, page, second), pair->within[1]);
     if (pair->weights[0] && pair->weights[1])
         pair->weights[2] = weigh_pair(search, first, second);
-    return counts(search->rule, pair, bar, margin);
+    return counts(search->rule, pair, &sizes);
 }
 
 /* The leader of each hit and the similarity to it, 1 for leaders. The first `old` are leaders whatever they share.

@@ -94,7 +94,7 @@ def automatic(
         sketches = sketch_many(texts, recipe)
         chosen = np.random.default_rng(0).permutation(len(texts))[: SAMPLE if with_table else 0].tolist()
         table = count_document_frequency([sketches[i] for i in chosen], recipe, constants)
-        decision = Decision(None, recipe.size, table if table.telling else None, constants)
+        decision = Decision(None, recipe.size, table if table.telling else None, constants, kind=recipe.kind)
         return Sketched(rows_of(sketches, recipe.k), partial(above_floor, decision))
 
     return prepare

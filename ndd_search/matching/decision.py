@@ -1,28 +1,34 @@
 """The decision which pairs are near-duplicates: a fixed bar on resemblance, or "auto".
 
-"auto" uses the resemblance of two texts and two more questions.
+"auto" uses the resemblance of two texts and three more questions.
 Is the shared text as rare in the index as the text that differs? Copies share their own content and differ in counters,
 headers and advertisements. Two texts in one template share what many documents of the index contain, and differ in
 their own content.
 Does each of the two have content that the other lacks? A text inside a frame contains all of the bare text, however
-rare the frame is. With
+rare the frame is.
+Does each of the two have a page or more of its own? Two editions of a report may share most of their words. Frames and
+corrections seldom fill a page on both sides. With
 
     j  resemblance, KMV estimate (see `sketching.estimates`)
     s  mean idf of the values that both sketches contain (see FrequencyTable.idf)
     d  mean idf of the values that only one of them contains
     m  mutuality of the difference: 0 if one contains all of the other, 1 if both have equally much of their own
     n  shingles of the shorter document, q the size of a shingle, N documents counted in the frequency table
+    o  shingles that one of them has of its own, the smaller of the two numbers; each counts its idf
 
 two hits are near-duplicates when
 
-    j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  0.27 + q / max(16, min(n, 16 + N))
+    j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  b + (1 - 0.27 - b) * o**4 / (o**4 + 300**4)
+    with  b = 0.27 + q / max(16, min(n, 16 + N))
 
 The left side never exceeds j: the idf can only keep similar texts apart, never join dissimilar ones. Its exponent grows
 with the share of the texts that differs, 1 - j, plus a margin of eight words: if hardly anything differs in a long
 text, its idf means little, but in a short text the same difference may decide. The right side is higher for short
-texts, where one changed word (q shingles) is a large share; texts below 16 shingles count as 16. Without a frequency
-table s / d is 1 and N is 0, which gives a fixed bar of 0.46 for words. docs/quality.md has the evidence, and the effect
-of halving and doubling each constant.
+texts, where one changed word (q shingles) is a large share; texts below 16 shingles count as 16. It also rises, up to
+0.73, with the content that each of two long texts has of its own (300 shingles of three words are a page of print).
+Without a frequency table s / d is 1, N is 0 and each idf is 1, which gives a bar of 0.46 for words, and more for two
+long texts with content of their own. docs/quality.md has the evidence, and the effect of halving and doubling each
+constant.
 """
 
 from __future__ import annotations
@@ -38,22 +44,25 @@ import numpy.typing as npt
 from ndd_search.errors import RecipeMismatch
 from ndd_search.matching.frequency_table import HANDFUL, FrequencyTable, Shares
 from ndd_search.native import Rule
-from ndd_search.recipe import Measure, Recipe
+from ndd_search.recipe import Kind, Measure, Recipe
 
 Setting = float | str  # "auto", a name of PLAIN, or a resemblance above 0, at most 1
 PLAIN = {"identical": 1.0, "high": 0.8, "moderate": 0.5}  # the named bars on resemblance
+PAGE: dict[Kind, float] = {"words": 300, "characters": 1800, "lines": 40, "sentences": 15}  # shingles of a printed page
 ROUNDING = 1e-9  # tolerance, so that rounding cannot reject a similarity that equals the bar
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """The five constants of "auto"; changed only to measure their effect (`ndd-search evaluate --sensitivity`).
+    """The six constants of "auto"; changed only to measure their effect (`ndd-search evaluate --sensitivity`).
 
     least:   resemblance below which no pair is accepted: nearly three times as much differs as is shared.
     power:   exponent of s / d if m * (1 - j) were 1. With m 1 and j 0.5, s / d of two copies in different frames is
              mostly above 0.85, which removes half or less; of two texts in one template about 0.6, which removes most.
     margin:  words, q shingles each, that are added to the difference of two texts (see also `document_frequency`).
     unknown: shingles. Shorter texts count as this long, and so do all texts if no documents were counted.
+    pages:   pages of print (see PAGE) that both texts have of their own if the bar is half-way up to 1 - least, where
+             nearly three times as much is shared as differs.
     handful: documents that may share a value before it is common: a name, a quotation, a saying.
     """
 
@@ -61,6 +70,7 @@ class Constants:
     power: float = 11.0
     margin: float = 8.0
     unknown: float = 16.0
+    pages: float = 1.0
     handful: int = HANDFUL
 
 
@@ -70,7 +80,7 @@ class Overlaps:
 
     shared:      number of values that both contain.
     left, right: number of values of each up to the limit t (see `sketching.estimates`).
-    shorter:     shingles of the shorter document, estimated; at least 1.
+    shorter, longer: shingles of the shorter and the longer document, estimated; at least 1.
     rare_shared, rare_left, rare_right: sums of the idf of the same values; without a table equal to the numbers.
     """
 
@@ -78,6 +88,7 @@ class Overlaps:
     left: npt.NDArray[np.int64]
     right: npt.NDArray[np.int64]
     shorter: Shares
+    longer: Shares
     rare_shared: Shares
     rare_left: Shares
     rare_right: Shares
@@ -102,6 +113,12 @@ class Overlaps:
         """Return m, 0..1: twice the smaller share of the idf that only one of the two contains."""
         mutual: Shares = 2 * np.maximum(np.minimum(*self._own), 0) / self._rare_apart
         return mutual
+
+    @property
+    def own(self) -> Shares:
+        """Return o: the estimated idf sum of the shingles that only one of the two documents has, the smaller one."""
+        shingles: Shares = self.longer / np.maximum(np.maximum(self.left, self.right), 1)  # that each value stands for
+        return np.maximum(np.minimum(*self._own), 0) * shingles
 
     @cached_property
     def _own(self) -> tuple[Shares, Shares]:
@@ -128,6 +145,7 @@ class Decision:
     frequency_table: of the index, or None.
     constants: of "auto".
     measure:   of the recipe; the bar applies to it. "auto" requires "kmv".
+    kind:      of the recipe's shingles, for "auto".
     """
 
     bar: float | None
@@ -135,6 +153,7 @@ class Decision:
     frequency_table: FrequencyTable | None = None
     constants: Constants = Constants()
     measure: Measure = "kmv"
+    kind: Kind = "words"
 
     @classmethod
     def of(cls, setting: Setting, recipe: Recipe, frequency_table: FrequencyTable | None = None) -> Self:
@@ -142,7 +161,8 @@ class Decision:
         if frequency_table is not None and frequency_table.recipe != recipe.id:
             raise RecipeMismatch("the table of common values", frequency_table.recipe, recipe.id)
         if setting == "auto" and recipe.measure == "kmv":
-            return cls(None, recipe.size, frequency_table if frequency_table and frequency_table.telling else None)
+            told = frequency_table if frequency_table and frequency_table.telling else None
+            return cls(None, recipe.size, told, kind=recipe.kind)
         if setting == "auto":
             return cls(_usual(recipe), recipe.size, measure=recipe.measure)
         if isinstance(setting, str):
@@ -157,9 +177,9 @@ class Decision:
         return cls(float(setting), recipe.size, measure=recipe.measure)
 
     @property
-    def key(self) -> tuple[float | None, int, Measure, str]:
+    def key(self) -> tuple[float | None, int, Measure, Kind, str]:
         """Return a short key that differs for different decisions."""
-        return self.bar, self.size, self.measure, self.frequency_table.digest if self.frequency_table else ""
+        return self.bar, self.size, self.measure, self.kind, self.frequency_table.digest if self.frequency_table else ""
 
     @cached_property
     def rule(self) -> Rule:
@@ -170,7 +190,8 @@ class Decision:
             return Rule(self.bar, power=power, margin=margin)
         few = self.constants.unknown
         known = few + (self.frequency_table.documents if self.frequency_table else 0)
-        return Rule(self.constants.least, self.size, few, known, power, margin)
+        content = self.constants.pages * PAGE[self.kind]
+        return Rule(self.constants.least, self.size, few, known, power, margin, content)
 
     @property
     def floor(self) -> float:
@@ -189,17 +210,31 @@ class Decision:
     def bars(self, pairs: Overlaps) -> Shares:
         """Return the bar of each pair."""
         rule = self.rule
-        return np.minimum(rule.least + rule.asked / np.minimum(np.maximum(pairs.shorter, rule.few), rule.known), 1.0)
+        bars = np.minimum(rule.least + rule.asked / np.minimum(np.maximum(pairs.shorter, rule.few), rule.known), 1.0)
+        return self._raised(bars, pairs.own)
 
-    def surely_accepts(self, resemblance: Shares, specificity: Shares, shortest: float) -> npt.NDArray[np.bool_]:
+    def _raised(self, bars: Shares | float, own: Shares) -> Shares:
+        """Return bars raised towards 1 - least for content of both documents' own."""
+        if not self.rule.content:
+            return np.broadcast_to(bars, own.shape)
+        pages = own / self.rule.content
+        fourth = pages * pages * (pages * pages)  # in this order the native core rounds alike
+        raised: Shares = bars + np.maximum(1 - self.rule.least - bars, 0) * (fourth / (1 + fourth))
+        return raised
+
+    def surely_accepts(
+        self, resemblance: Shares, specificity: Shares, own: Shares, shortest: float
+    ) -> npt.NDArray[np.bool_]:
         """Return which pairs are accepted for any mutuality of the difference.
 
-        specificity: a lower bound of s / d. shortest: shingles of the shortest document in all pairs.
+        specificity: a lower bound of s / d. own: an upper bound of the content of both documents' own.
+        shortest: shingles of the shortest document in all pairs.
         """
         rule = self.rule
         bar = min(rule.least + rule.asked / min(max(shortest, rule.few), rule.known), 1.0)
         apart = np.minimum(1 + rule.margin / shortest - resemblance, 1)
-        sure: npt.NDArray[np.bool_] = resemblance * specificity ** (rule.power * apart) > bar + ROUNDING
+        bars = self._raised(bar, own)
+        sure: npt.NDArray[np.bool_] = resemblance * specificity ** (rule.power * apart) > bars + ROUNDING
         return sure
 
     def surely_refuses(

@@ -23,16 +23,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.matching.decision import Constants, Decision, telling_shingles
-from ndd_search.matching.frequency_table import FrequencyTable, Places
-from ndd_search.matching.groups import choose_leaders
+from ndd_search.matching.frequency_table import HANDFUL, FrequencyTable, Places
+from ndd_search.matching.groups import assign_leaders, choose_leaders
 from ndd_search.matching.pairs import Pairs, overlaps, resembling_pairs
 from ndd_search.matching.rows import Ranks, Rows, rows_of
 from ndd_search.matching.shared_values import compare
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimated_shingles
-from ndd_search.sketching.sketches import Sketches
+from ndd_search.sketching.sketches import Sketch, Sketches
 
 _PLACES = 3  # decimals of a count
+_FILLINGS = 6  # texts that show a form; fewer may as well be one text that was passed on with additions
 _FEW = 500  # documents up to which all pairs are compared
 
 
@@ -58,7 +59,8 @@ def count_document_frequency(
     frequency_table = _count(rows, leaders, recipe, constants)
     if not len(pairs):
         return frequency_table
-    decision = Decision(None, recipe.size, frequency_table if frequency_table.telling else None, constants)
+    table = frequency_table if frequency_table.telling else None
+    decision = Decision(None, recipe.size, table, constants, kind=recipe.kind)
     if few:
         copied = resembling_pairs(rows, decision)
     else:
@@ -67,13 +69,38 @@ def count_document_frequency(
 
 
 def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> FrequencyTable:
-    """Count the values of a list of hits, without its short texts.
+    """Count the values of a list of hits: of its long texts, and of short texts that fill one form.
 
     Pass 1 finds no copies among texts of fewer than telling_shingles. A sample of an index has few copies of one short
-    text, but a list of hits may consist of them.
+    text, but a list of hits may consist of them. So a short text is counted only if others of the list show that it
+    fills a form.
     """
-    shortest = telling_shingles(recipe)
-    return count_document_frequency([sketch for sketch in sketches if np.size(sketch) >= shortest], recipe)
+    rows, shortest = _different(rows_of(sketches, recipe.k)), telling_shingles(recipe)
+    texts = [rows.values[start:end] for start, end in pairwise(rows.offsets.tolist())]
+    short = [text for text in texts if len(text) < shortest]
+    return count_document_frequency(
+        [text for text in texts if len(text) >= shortest] + _fillings(short, recipe), recipe
+    )
+
+
+def _fillings(texts: list[Sketch], recipe: Recipe) -> list[Sketch]:
+    """Return those of different short texts that fill one form with at least _FILLINGS - 1 others.
+
+    Values that most texts of a group hold belong to its form. A filling has nearly all of them, and at least half as
+    many values of its own as is usual in the group. Among copies of one text, some have hardly any values of their own,
+    and some lack values that most others hold. A form is a group of which at most a tenth are no fillings.
+    """
+    found: list[Sketch] = []
+    leader, _ = assign_leaders(texts, recipe.k, Decision(Constants().least, recipe.size))
+    for group in np.flatnonzero(np.bincount(leader) >= _FILLINGS).tolist():
+        members = [texts[place] for place in np.flatnonzero(leader == group).tolist()]
+        _, value, counts = np.unique(np.concatenate(members), return_inverse=True, return_counts=True)
+        of_form, owner = 2 * counts > len(members), np.repeat(np.arange(len(members)), [len(one) for one in members])
+        own, kept = (np.bincount(owner, which[value]) for which in (counts <= HANDFUL, of_form))
+        fills = (own > 0) & (2 * own >= np.median(own)) & (2 * (of_form.sum() - kept) <= own)
+        if fills.sum() >= max(_FILLINGS, 0.9 * len(members)):
+            found += members
+    return found
 
 
 def _different(rows: Rows) -> Rows:

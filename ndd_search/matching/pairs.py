@@ -25,7 +25,7 @@ from ndd_search.sketching.sketches import VALUES, Sketches
 _ALIKE = 0.5  # resemblance: pairs above are mostly copies, pairs below mostly texts in one frame
 _FEW = 2**9  # pairs: up to so many, exact weights are faster than bounds
 _WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)
-_COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 4  # types of the columns of native.core.pairs
+_COLUMNS = [_WHOLE] * 2 + [_REAL] + [_WHOLE] * 3 + [_REAL] * 5  # types of the columns of native.core.pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +71,10 @@ def resembling_pairs(rows: Rows, decision: Decision) -> Pairs:
         return Pairs(*found)
     counts = count_shared(rows.table, decision.floor)
     pairs = _pairs(counts)
-    if not len(pairs) or not decision.frequency_table:  # all pairs have the same bar, the floor
+    if not len(pairs) or decision.bar is not None:  # all pairs have the same bar, the floor
         return pairs
+    if not decision.frequency_table:
+        return pairs.where(decision.accepts(_overlaps(rows, counts, None)))
     return pairs.where(_accepted(rows, counts, pairs.similarity, decision, decision.frequency_table))
 
 
@@ -103,6 +105,7 @@ def overlaps(rows: Rows, first: Places, second: Places, frequency_table: Frequen
         ends[0] - rows.offsets[first],
         ends[1] - rows.offsets[second],
         np.minimum(sizes[first], sizes[second]),
+        np.maximum(sizes[first], sizes[second]),
         idf,
         sums[ends[0]] - sums[rows.offsets[first]],
         sums[ends[1]] - sums[rows.offsets[second]],
@@ -134,8 +137,9 @@ def _surely_accepted(
     """Return which pairs are accepted even if their shared values are the commonest of one row: nearly all copies."""
     most = most_common(rows.table, counts, frequency_table)
     specificity = np.maximum(1 - most / counts.shared, 0)
+    own = _overlaps(rows, counts, None).own
     shortest = _sizes(rows).take(np.concatenate((counts.first, counts.second))).min()
-    return decision.surely_accepts(resemblance, specificity, float(shortest))
+    return decision.surely_accepts(resemblance, specificity, own, float(shortest))
 
 
 def _surely_refused(
@@ -161,10 +165,10 @@ def _overlaps(rows: Rows, counts: Counts, frequency_table: FrequencyTable | None
     """Return the overlaps of counted pairs."""
     numbers = counts.shared, counts.left, counts.right
     sizes = _sizes(rows) if len(counts.first) else np.ones(len(rows.lengths))
-    shorter = np.minimum(sizes.take(counts.first), sizes.take(counts.second))
-    weights = commonness(rows.table, counts, frequency_table) if frequency_table and len(shorter) else None
+    first, second = sizes.take(counts.first), sizes.take(counts.second)
+    weights = commonness(rows.table, counts, frequency_table) if frequency_table and len(first) else None
     rare = np.array(numbers, np.float64) if weights is None else np.array(numbers) - weights
-    return Overlaps(*numbers, shorter, *rare)
+    return Overlaps(*numbers, np.minimum(first, second), np.maximum(first, second), *rare)
 
 
 def _native_pairs(rows: Rows, rule: Rule, decision: Decision, *, brief: bool) -> list[npt.NDArray[Any]] | None:
