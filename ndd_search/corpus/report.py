@@ -132,9 +132,10 @@ def _largest(groups: Groups) -> str:
 def _frames(groups: Groups) -> str:
     """The frames of the collection as text, "" where there are none or the sources cannot be read again."""
     corpus = groups.corpus
-    found = find_frames(corpus.sketches, corpus.frequency_table, corpus.recipe, lambda places: _texts(groups, places))
+    table = corpus.frequency_table
+    found = find_frames(corpus.sketches, groups.leader, table, corpus.recipe, lambda places: _texts(groups, places))
     rows = [(f"{frame.share:.1%}", corpus.ids[frame.document], frame.text[:_LONGEST]) for frame in found]
-    return _table([("documents", "for example in", "text"), *rows]) if rows else ""
+    return _table([("share of documents", "for example", "passages"), *rows]) if rows else ""
 
 
 def _texts(groups: Groups, places: Iterable[int]) -> dict[int, str]:

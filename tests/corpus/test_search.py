@@ -99,7 +99,7 @@ def test_texts_in_frames_have_the_pairs_that_comparing_all_finds(
     way: str, bar: Setting, frames: int, framed: float
 ) -> None:
     """Also where one frame stands around everything."""
-    sketches = sketch_many(made.texts(500, frames=frames, framed=framed), Recipe())
+    sketches = sketch_many(made.texts(300, frames=frames, framed=framed), Recipe())
     check(sketches, search_for(bar, sketches, Recipe(), budget=2**31))
 
 
@@ -109,7 +109,7 @@ def test_the_budget_cuts_nothing_of_a_development_set(name: str, bar: Setting) -
     """And the core finds what numpy finds."""
     if native.core is None:
         pytest.skip("the native core was not built")
-    sketches = sketch_many([document["text"] for document in collections.read(name)[:1500]], Recipe())
+    sketches = sketch_many([document["text"] for document in collections.read(name)[:1000]], Recipe())
     search = search_for(bar, sketches, Recipe(), min_shingles=4)
     led, found = search.leaders(sketches), search.pairs(sketches)
     assert led.effort.cut == found.effort.cut == 0
