@@ -19,4 +19,4 @@ class Lists(griffe.Extension):
 
 def _item(entry: re.Match[str]) -> str:
     names = ", ".join(f"`{name}`" for name in entry["names"].split(", "))
-    return f"\n- {names}: {' '.join(entry['text'].split())}"
+    return f"\n- {names}: {' '.join(entry['text'].split())}\n"

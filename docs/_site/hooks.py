@@ -2,14 +2,14 @@
 
 import posixpath
 import re
-from importlib import import_module
+from argparse import _SubParsersAction
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from ndd_search.cli import COMMANDS, _help
+from ndd_search.cli import whole_parser
 
 ROOT = Path(__file__).parents[2]
 OUTSIDE = re.compile(r"\]\((?:\.\./)+(?P<path>[^)#]+)")  # a link to a file of the repository
@@ -49,12 +49,5 @@ def _outside(page: str, markdown: str) -> set[str]:
 
 def _commands() -> str:
     """Return the help of every command, as it is printed."""
-    import argparse
-
-    parts = []
-    for name in COMMANDS:
-        command = import_module(f"ndd_search.cli.{name}")
-        parser = argparse.ArgumentParser(f"ndd-search {name}", **_help(command))
-        command.configure(parser)
-        parts.append(f"## {name}\n\n```text\n{parser.format_help()}```")
-    return "\n\n".join(parts)
+    (commands,) = (action for action in whole_parser()._actions if isinstance(action, _SubParsersAction))
+    return "\n\n".join(f"## {name}\n\n```text\n{one.format_help()}```" for name, one in commands.choices.items())

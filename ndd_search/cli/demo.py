@@ -124,5 +124,6 @@ def _after(response: dict[str, Any], place: int) -> Text:
 
 def _picture(shown: Table, path: Path) -> None:
     recorder = console(record=True, width=110, file=io.StringIO())
+    recorder.width = recorder.measure(shown).maximum  # no empty margin: the picture is shown small on a phone
     recorder.print(shown)
     recorder.save_svg(str(path), title="ndd-search demo")

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     options, defaults = asdict(stored.options), asdict(CollapseOptions())
     recipe = stored.recipe.id if stored.recipe else None
     if arguments.json:
-        print_json({"recipe": recipe, "collapse": options, "tuned": dict(stored.tuned)})
+        print_json({"recipe": recipe, "collapse": options})
         return DONE
     print(f"recipe = {json.dumps(recipe)}" if recipe else "recipe: any")
     for name, value in options.items():
