@@ -91,7 +91,7 @@ def given_search(exchange: Exchange, body: bytes, query: str, most: int) -> Give
         plain = unpacked(body, exchange.header(b"content-encoding"), most)
         if plain is None or "json" not in kind:
             return None
-        parsed = plain if path.endswith("_msearch") else _json(plain)
+        parsed = _lines(plain) if path.endswith("_msearch") else _json(plain)
         if parsed is None:
             return None
     headers = {name.decode(): exchange.header(name) for name, _ in exchange.headers if name not in _NOT_FOR_US}
@@ -135,7 +135,7 @@ def sent_headers(exchange: Exchange, given: Given, request: Request) -> list[Hea
         return kept
     own = exchange.header(b"content-type")
     lines = request.path.endswith("_msearch")
-    if not own or lines != given.request.path.endswith("_msearch"):
+    if "json" not in own or lines != given.request.path.endswith("_msearch"):
         # An engine wants one version of its media type in `accept` and in the type of the body.
         vendor = _VENDOR.search(accept)
         own = vendor[0] if vendor else "application/json"
@@ -201,6 +201,11 @@ class PageHeaders:
 def wants_options(body: Any) -> bool:
     """Return whether a body holds our key "ndd", or may hold it in one of its lines."""
     return b'"ndd"' in body if isinstance(body, bytes) else isinstance(body, Mapping) and "ndd" in body
+
+
+def _lines(text: bytes) -> bytes | None:
+    """Return the lines of an `_msearch`, None if the last one has no end: the engine refuses it."""
+    return text if text.endswith(b"\n") else None
 
 
 def _json(text: bytes) -> Any:

@@ -262,6 +262,12 @@ REAL: list[tuple[str, str, bytes | None, dict[str, str]]] = [
         {"content-type": "application/json", "content-encoding": "gzip"},
     ),
     ("POST", "/{news}/_msearch", b"{}\n", {"content-type": "application/x-ndjson"}),
+    (
+        "POST",
+        "/{news}/_msearch",
+        b'{}\n{"query":{"match":{"body":"market"}}}',
+        {"content-type": "application/x-ndjson"},
+    ),
     ("POST", "/_msearch", b"nothing", {"content-type": "application/x-ndjson"}),
     ("PUT", "/{news}/_bulk", b"nothing\n", {"content-type": "application/x-ndjson"}),
     ("DELETE", "/ndd-no-such-index", None, {}),

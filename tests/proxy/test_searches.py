@@ -97,6 +97,7 @@ def test_every_form_of_one_search_gives_the_same_page(proxy: Served, index: str)
         ("POST", f"/{index}/_search", text, {**JSON, "accept": "*/*"}, False),
         ("POST", f"/{index}/_search?pretty", text, JSON, False),
         ("GET", f"/{index}/_search?size=5&q=body:market", None, {}, False),
+        ("GET", f"/{index}/_search?size=5&q=body:market", None, {"content-type": "text/plain"}, False),
     ]
     for method, target, sent, headers, chunked in forms:
         got = ask(proxy.url, method, target, sent, headers, chunked)
