@@ -14,7 +14,7 @@ import numpy as np
 from ndd_search.checks import check_one_of
 from ndd_search.corpus.communities import communities, connected
 from ndd_search.corpus.outputs import write
-from ndd_search.corpus.sources import Document, Pieces, Sayings, id_of
+from ndd_search.corpus.sources import Document, Pieces, Report, Sayings, id_of
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
 from ndd_search.items.clusters import correlation
 from ndd_search.items.compare import Floats, Places
@@ -40,11 +40,11 @@ _MARGIN = 7.0  # log odds below the bar, down to which a pair is kept: it speaks
 class ItemGroups:
     """The groups of a collection: every record is in one, most are alone in theirs.
 
+    schema:       which was used. table: the records as it reads them.
     records, ids: of the collection.
     leader:       of each record the place of the first one in its group; int64, shape (n,).
     pairs:        the candidate pairs that count as one thing, with their probability.
     candidates:   the pairs that were compared, and what was left out.
-    bad:          how many values of each field could not be read; they count as missing.
     """
 
     schema: Items
@@ -124,9 +124,7 @@ def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str |
     found = pairs.where(yes)
     alone = np.arange(len(records))
     if method == "correlation":
-        leader = correlation(
-            len(records), pairs, odds, lambda a, b: schema.log_odds(comparison.graded(a, b)) - schema.bar
-        )
+        leader = correlation(len(records), pairs, odds, lambda a, b: schema.evidence(comparison.graded(a, b)))
     elif method == "leaders":
         leader = choose_leaders(len(records), found)[0]
     else:
@@ -142,7 +140,7 @@ def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tu
     firsts, seconds, odds = [], [], []
     for start in range(0, len(candidates), _AT_ONCE):
         first, second = candidates.first[start : start + _AT_ONCE], candidates.second[start : start + _AT_ONCE]
-        above = schema.log_odds(comparison.graded(first, second)) - schema.bar
+        above = schema.evidence(comparison.graded(first, second))
         kept = (above >= -_MARGIN) | np.isneginf(above)
         firsts.append(first[kept])
         seconds.append(second[kept])
@@ -153,22 +151,24 @@ def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tu
     return Pairs(first, second, probabilities(above + schema.bar)), above
 
 
-def read_records(sources: Sequence[Any], id: str | None = None) -> tuple[list[Document], list[str]]:
-    """Return the records of the sources with an id of their own."""
+def read_records(
+    sources: Sequence[Any], id: str | None = None, report: Report = log.warning
+) -> tuple[list[Document], list[str]]:
+    """Return the records of the sources with an id of their own, and the ids. report: told what is left out."""
     records: list[Document] = []
     seen: dict[str, None] = {}
     place = 0
-    report = Sayings(log.warning, "the collection")
-    for _, batch in Pieces.of(sources).read(log.warning):
+    told = Sayings(report, "the collection")
+    for _, batch in Pieces.of(sources).read(report):
         for document in batch:
             name = id_of(document, id, place)
             place += 1
             if name is None:
-                report(f"record {place} is left out, it has no value in {id!r}, the field of ids")
+                told(f"record {place} is left out, it has no value in {id!r}, the field of ids")
             elif name in seen:
-                report(f"record {place} is left out, an earlier record has its id, {name!r}")
+                told(f"record {place} is left out, an earlier record has its id, {name!r}")
             else:
                 seen[name] = None
                 records.append(document)
-    report.end()
+    told.end()
     return records, list(seen)

@@ -75,6 +75,13 @@ def test_without_a_location_the_name_needs_the_summary() -> None:
     assert PLACES.similarity(cork, {**finbarr, "summary": CORK["summary"] + "; consecrated in 1870"}).is_match
 
 
+def test_records_that_lack_what_is_needed_are_joined_by_a_third_one() -> None:
+    both = {**CORK, "summary": FINBARR["summary"]}
+    groups = PLACES.groups([without(CORK, "summary"), both, without({**FINBARR, **both}, "location")])
+    assert groups.leader.tolist() == [0, 0, 0]
+    assert len(groups.pairs) == 2
+
+
 def test_an_explanation_names_every_field_and_the_missing_ones() -> None:
     lines = PLACES.similarity(CORK, without(FINBARR, "location")).explain().splitlines()
     assert [line.partition(":")[0] for line in lines[:3]] == ["name", "summary", "location"]
@@ -274,7 +281,8 @@ def test_a_merged_record_says_where_each_value_comes_from() -> None:
     assert first["name"] == FINBARR["name"]
     assert first["summary"] == CORK["summary"]
     assert first["ndd"]["from"] == {"name": "b", "summary": "a", "location": "b", "id": "a", "stars": "a"}
-    assert first["ndd"]["conflicts"]["name"] == {CORK["name"]: ["a"], FINBARR["name"]: ["b"]}
+    conflicts = [{"value": CORK["name"], "records": ["a"]}, {"value": FINBARR["name"], "records": ["b"]}]
+    assert first["ndd"]["conflicts"]["name"] == conflicts
     assert second["ndd"]["members"] == ["c"]
     with pytest.raises(ValueError, match="name: 'best' is no rule"):
         list(groups.merged_records({"name": "best"}))
