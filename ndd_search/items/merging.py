@@ -33,6 +33,7 @@ RULES = (
 )
 _OF_KIND = {"text": "longest", "place": "central", "number": "frequent"}
 _ABOUT = "ndd"
+_IDS = ("id", "_id")  # they are listed as members
 
 
 class _Held:
@@ -71,7 +72,7 @@ def merge_group(
             chosen = _chosen(rule, field, held, records)
             merged |= chosen.raw
             origin[name] = ids[chosen.place]
-        if len({repr(one.read) for one in held}) > 1:
+        if name not in _IDS and len({repr(one.read) for one in held}) > 1:
             by_value: dict[str, list[str]] = {}
             for one in held:
                 by_value.setdefault(", ".join(map(str, one.raw.values())), []).append(ids[one.place])
