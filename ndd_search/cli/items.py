@@ -28,7 +28,7 @@ from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.output import add_json, many, print_json, say, warn
 from ndd_search.corpus.outputs import check_kind
 from ndd_search.errors import InvalidDocument
-from ndd_search.items.groups import METHODS, ItemGroups, read_records
+from ndd_search.items.groups import METHODS, ItemGroups, check_lines, read_records
 from ndd_search.items.merging import check_rule
 from ndd_search.items.schema import Items
 from ndd_search.sources.rows import read_rows
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "learn":
         return _learn(arguments)
     if arguments.out:
-        check_kind(arguments.out)
+        (check_lines if arguments.action == "merge" else check_kind)(arguments.out)
     rules = dict(_rule(text) for text in getattr(arguments, "rule", []))
     schema, left_out = Items.read(arguments.schema), _LeftOut()
     records, _ = read_records(arguments.sources, arguments.id, left_out)

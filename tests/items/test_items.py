@@ -75,6 +75,11 @@ def test_without_a_location_the_name_needs_the_summary() -> None:
     assert PLACES.similarity(cork, {**finbarr, "summary": CORK["summary"] + "; consecrated in 1870"}).is_match
 
 
+def test_names_with_other_numbers_are_other_names() -> None:
+    rows = [{"name": f"Hotel Number {number // 2}"} for number in range(40)]
+    assert len(ndd.Items(name=ndd.Name()).groups(rows)) == 20
+
+
 def test_records_that_lack_what_is_needed_are_joined_by_a_third_one() -> None:
     both = {**CORK, "summary": FINBARR["summary"]}
     groups = PLACES.groups([without(CORK, "summary"), both, without({**FINBARR, **both}, "location")])
@@ -197,6 +202,15 @@ def test_a_vague_record_does_not_join_the_things_that_it_resembles(method: Any) 
     assert len(schema.groups(records, method="connected")) == 1
     groups = schema.groups(records, method=method)
     assert groups.leader[0] == groups.leader[1] != groups.leader[3] == groups.leader[4]
+
+
+def test_any_number_of_equal_records_is_one_thing_unless_they_say_too_little() -> None:
+    schema = ndd.Items(name=ndd.Name(), town=ndd.Name())
+    many = [{"name": "Grand Hotel", "town": town} for town in ("Cork", "Sligo")] * 300
+    groups = schema.groups([*many, {"name": "Grand Hotel"}, {"name": "Grand Hotell", "town": "Cork"}, {}, {}])
+    assert sorted(map(len, groups.members.values())) == [1, 1, 300, 302]
+    assert groups.candidates.records == 604
+    assert len(ndd.Items(town=ndd.Category()).groups(many)) == 600
 
 
 def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
