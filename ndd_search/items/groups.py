@@ -93,7 +93,7 @@ class ItemGroups:
             )
 
     def merged(self, path: str | Path, rules: Rules | None = None) -> int:
-        """Write `merged_records` as .jsonl, also with .gz. Returns how many. Raises ValueError for another kind of file."""
+        """Write `merged_records` as .jsonl, also with .gz. Returns how many. Raises ValueError for another kind."""
         check_lines(path)
         return write(path, self.merged_records(rules))
 
