@@ -12,7 +12,8 @@ which agreement says how much. --labels adds pairs that are known: lines {"a": I
 
 Rules of --rule FIELD=RULE: frequent, longest, first, central, union, newest:FIELD, oldest:FIELD, preferred:FIELD=a,b.
 
-The exit code of compare is 1 when the two records are different things.
+The exit code of compare is 1 when the two records are different things. That of the other actions is 3 when records
+were left out: standard error names them.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ndd_search.cli import DONE, NO
-from ndd_search.cli.output import add_json, many, print_json, say
+from ndd_search.cli import DONE, NO, PARTLY
+from ndd_search.cli.output import add_json, many, print_json, say, warn
 from ndd_search.corpus.outputs import check_kind
 from ndd_search.errors import InvalidDocument
-from ndd_search.items.groups import METHODS, ItemGroups, read_records
+from ndd_search.items.groups import METHODS, ItemGroups, check_lines, read_records
 from ndd_search.items.merging import check_rule
 from ndd_search.items.schema import Items
 from ndd_search.sources.rows import read_rows
@@ -65,12 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "compare":
         return _compare(arguments)
     if arguments.action == "learn":
-        _learn(arguments)
-        return DONE
+        return _learn(arguments)
     if arguments.out:
-        check_kind(arguments.out)
+        (check_lines if arguments.action == "merge" else check_kind)(arguments.out)
     rules = dict(_rule(text) for text in getattr(arguments, "rule", []))
-    groups = Items.read(arguments.schema).groups(*arguments.sources, id=arguments.id, method=arguments.method)
+    schema, left_out = Items.read(arguments.schema), _LeftOut()
+    records, _ = read_records(arguments.sources, arguments.id, left_out)
+    groups = schema.groups(records, id=arguments.id, method=arguments.method)
     if arguments.action == "merge":
         groups.merged(arguments.out, rules)
     elif arguments.out:
@@ -82,11 +84,22 @@ def run(arguments: argparse.Namespace) -> int:
         groups.report(arguments.report)
     if arguments.out:
         _tell(arguments, groups)
-    return DONE
+    return left_out.code
 
 
-def _learn(arguments: argparse.Namespace) -> None:
-    records, ids = read_records(arguments.sources, arguments.id)
+class _LeftOut:
+    """Prints what is left out. code: the exit code."""
+
+    code = DONE
+
+    def __call__(self, sentence: str) -> None:
+        warn(sentence)
+        self.code = PARTLY
+
+
+def _learn(arguments: argparse.Namespace) -> int:
+    left_out = _LeftOut()
+    records, ids = read_records(arguments.sources, arguments.id, left_out)
     if not records:
         raise InvalidDocument(", ".join(arguments.sources), "there are no records", "name another file")
     start = Items.read(arguments.schema) if arguments.schema else None
@@ -101,6 +114,7 @@ def _learn(arguments: argparse.Namespace) -> None:
     else:
         fields = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
         say(f"learnt from {many(len(records), 'record')}: {fields}")
+    return left_out.code
 
 
 def _labels(path: str, records: Mapping[str, Any]) -> list[tuple[Any, Any, bool]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ndd_search.items.compare import Floats, Places, Ragged
 from ndd_search.items.grades import Comparison
@@ -71,9 +72,9 @@ class _Entries:
         return _Entries(self.token[chosen], self.record[chosen], self.field[chosen])
 
 
-def find_candidates(comparison: Comparison, bounds: Bounds) -> Candidates:
-    """Return the candidate pairs of a table."""
-    entries, holders = _entries(comparison)
+def find_candidates(comparison: Comparison, bounds: Bounds, wanted: npt.NDArray[np.bool_] | None = None) -> Candidates:
+    """Return the candidate pairs of a table. wanted: the records that take part, None for all."""
+    entries, holders = _entries(comparison, np.True_ if wanted is None else wanted)
     count = comparison.table.records
     held = holders[entries.token]
     rare = np.flatnonzero((held > 1) & (held <= bounds.holders))
@@ -86,14 +87,14 @@ def find_candidates(comparison: Comparison, bounds: Bounds) -> Candidates:
     return Candidates(first, second, count, met, cut + dropped)
 
 
-def _entries(comparison: Comparison) -> tuple[_Entries, Places]:
-    """Return all tokens of all records, and how many records hold each token."""
+def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -> tuple[_Entries, Places]:
+    """Return all tokens of the wanted records, and how many of them hold each token."""
     tokens, records, fields, start = [], [], [], 0
     for place, (name, comparer) in enumerate(comparison.comparers.items()):
         ids: dict[object, int] = {}
         codes = comparison.table.columns[name].codes
         lists = Ragged.of([list({ids.setdefault(one, len(ids)) for one in of}) for of in comparer.tokens()])
-        has = np.flatnonzero(codes >= 0)
+        has = np.flatnonzero((codes >= 0) & wanted)
         found, owner = lists.taken(codes[has])
         tokens.append(found + start)
         records.append(has[owner])

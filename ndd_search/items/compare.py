@@ -6,6 +6,7 @@ in 0..1; 1 is identical. `tokens()` returns what near values share: the keys of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
@@ -30,6 +31,7 @@ Places = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _SYNONYM, _INITIAL, _LEAST = 0.97, 0.85, 0.8  # similarity of words; below _LEAST two words have nothing in common
 _FAR = 3  # times the usual distance, up to which two places surely share a token
+_NO_DIGIT = re.compile(r"\D")
 _PREFIX = 4  # letters of a longer word that are a token of their own
 
 
@@ -107,6 +109,10 @@ class Names:
         self._special = np.fromiter(special, np.bool_, len(self._vocabulary))
         self._share = rareness.of(self._vocabulary)
         self._weight = -np.log(np.minimum(self._share, 0.9))
+        digits: dict[str, int] = {}
+        self._digits = np.array(
+            [digits.setdefault(_NO_DIGIT.sub("", " ".join(value)), len(digits)) for value in values]
+        )
         self._joined = ["".join(synonyms.get(word, (word,))[0] for word in value) for value in values]
 
     def tokens(self) -> list[Iterable[Any]]:
@@ -148,13 +154,16 @@ class Names:
         return Compared(np.clip(np.maximum(similarity, whole), 0.0, 1.0), share)
 
     def _joined_alike(self, first: Places, second: Places) -> Floats:
-        """Return the similarity of names as one word, 0 where it is below 0.85."""
+        """Return the similarity of names as one word, 0 where it is below 0.85 or their digits differ."""
         texts = self._joined
         ratio = cpdist(
-            [texts[i] for i in first.tolist()], [texts[i] for i in second.tolist()],
-            scorer=Indel.normalized_similarity, score_cutoff=0.85, dtype=np.float32,
-        )  # fmt: skip
-        return ratio.astype(np.float64) * np.where(first == second, 1.0, 0.97)
+            [texts[i] for i in first.tolist()],
+            [texts[i] for i in second.tolist()],
+            scorer=Indel.normalized_similarity,
+            score_cutoff=0.85,
+            dtype=np.float32,
+        )
+        return ratio * np.where(self._digits[first] == self._digits[second], 0.97, 0.0)
 
     def _words_alike(self, one: Places, other: Places) -> Floats:
         """Return the similarity of words, each pair compared once."""

@@ -98,7 +98,7 @@ class Field:
 
 
 def _text(raw: list[Any], markup: str) -> str:
-    text = text_of({"value": raw}, ["value"]) or ""
+    text = raw[0] if len(raw) == 1 and isinstance(raw[0], str) else text_of({"value": raw}, ["value"]) or ""
     return strip_markup(text) if markup == "html" else text
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from ndd_search.checks import check_one_of
 from ndd_search.corpus.communities import communities, connected
-from ndd_search.corpus.outputs import write
-from ndd_search.corpus.sources import Document, Pieces, Sayings, id_of
+from ndd_search.corpus.outputs import check_kind, write
+from ndd_search.corpus.sources import Document, Pieces, Report, Sayings, id_of
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
 from ndd_search.items.clusters import correlation
 from ndd_search.items.compare import Floats, Places
@@ -40,11 +40,12 @@ _MARGIN = 7.0  # log odds below the bar, down to which a pair is kept: it speaks
 class ItemGroups:
     """The groups of a collection: every record is in one, most are alone in theirs.
 
+    schema:       which was used. table: the records as it reads them.
     records, ids: of the collection.
     leader:       of each record the place of the first one in its group; int64, shape (n,).
-    pairs:        the candidate pairs that count as one thing, with their probability.
+    pairs:        the candidate pairs that count as one thing, with their probability. Of records with equal values only
+                  the first is a candidate; it is paired with each of the others.
     candidates:   the pairs that were compared, and what was left out.
-    bad:          how many values of each field could not be read; they count as missing.
     """
 
     schema: Items
@@ -92,7 +93,8 @@ class ItemGroups:
             )
 
     def merged(self, path: str | Path, rules: Rules | None = None) -> int:
-        """Write `merged_records` as .jsonl, also with .gz, or .parquet. Returns how many."""
+        """Write `merged_records` as .jsonl, also with .gz. Returns how many. Raises ValueError for another kind."""
+        check_lines(path)
         return write(path, self.merged_records(rules))
 
     def report(self, path: str | Path) -> None:
@@ -100,6 +102,12 @@ class ItemGroups:
         from ndd_search.items.report import report_of
 
         Path(path).write_text(report_of(self), encoding="utf-8")
+
+
+def check_lines(path: str | Path) -> None:
+    """Raise ValueError unless a file can hold merged records, whose fields are nested."""
+    if check_kind(path) != "jsonl":
+        raise ValueError(f"{path}: merged records have nested fields, expected a name that ends in .jsonl or .jsonl.gz")
 
 
 def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str | None, bounds: Bounds) -> ItemGroups:
@@ -118,20 +126,37 @@ def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str |
             "%d values of %s could not be read and count as missing: %s", count, name, table.columns[name].examples[0]
         )
     comparison = schema.comparison(table)
-    candidates = find_candidates(comparison, bounds)
+    same, surely = _copies(schema, comparison)
+    candidates = find_candidates(comparison, bounds, same == np.arange(len(records)))
     pairs, odds = _judged(schema, comparison, candidates)
-    yes = odds >= 0
-    found = pairs.where(yes)
-    alone = np.arange(len(records))
+    found = pairs.where(odds >= 0)
     if method == "correlation":
-        leader = correlation(
-            len(records), pairs, odds, lambda a, b: schema.log_odds(comparison.graded(a, b)) - schema.bar
-        )
+        first = correlation(len(records), pairs, odds, lambda a, b: schema.evidence(comparison.graded(a, b)))
+        leader = first[same]
     elif method == "leaders":
-        leader = choose_leaders(len(records), found)[0]
+        leader = choose_leaders(len(records), found)[0][same]
     else:
-        leader = (connected if method == "connected" else communities)(len(records), found, alone)
-    return ItemGroups(schema, records, ids, leader, found, candidates, table)
+        leader = (connected if method == "connected" else communities)(len(records), found, same)
+    copies = np.flatnonzero(same != np.arange(len(records)))
+    every = Pairs(
+        np.concatenate((found.first, same[copies])),
+        np.concatenate((found.second, copies)),
+        np.concatenate((found.similarity, surely[copies])),
+    )
+    return ItemGroups(schema, records, ids, leader, every, candidates, table)
+
+
+def _copies(schema: Items, comparison: Comparison) -> tuple[Places, Floats]:
+    """Return of each record the first one with equal values, and the probability that they are one thing.
+
+    A record whose values say too little, such as a common name alone, is its own first one.
+    """
+    count = comparison.table.records
+    codes = np.stack([column.codes for column in comparison.table.columns.values()], axis=1)
+    _, at, which = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+    odds = schema.log_odds(comparison.graded(at, at))
+    which = which.reshape(count)
+    return np.where((odds >= schema.bar)[which], at[which], np.arange(count)), probabilities(odds)[which]
 
 
 def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tuple[Pairs, Floats]:
@@ -142,7 +167,7 @@ def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tu
     firsts, seconds, odds = [], [], []
     for start in range(0, len(candidates), _AT_ONCE):
         first, second = candidates.first[start : start + _AT_ONCE], candidates.second[start : start + _AT_ONCE]
-        above = schema.log_odds(comparison.graded(first, second)) - schema.bar
+        above = schema.evidence(comparison.graded(first, second))
         kept = (above >= -_MARGIN) | np.isneginf(above)
         firsts.append(first[kept])
         seconds.append(second[kept])
@@ -153,22 +178,24 @@ def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tu
     return Pairs(first, second, probabilities(above + schema.bar)), above
 
 
-def read_records(sources: Sequence[Any], id: str | None = None) -> tuple[list[Document], list[str]]:
-    """Return the records of the sources with an id of their own."""
+def read_records(
+    sources: Sequence[Any], id: str | None = None, report: Report = log.warning
+) -> tuple[list[Document], list[str]]:
+    """Return the records of the sources with an id of their own, and the ids. report: told what is left out."""
     records: list[Document] = []
     seen: dict[str, None] = {}
     place = 0
-    report = Sayings(log.warning, "the collection")
-    for _, batch in Pieces.of(sources).read(log.warning):
+    told = Sayings(report, "the collection")
+    for _, batch in Pieces.of(sources).read(report):
         for document in batch:
             name = id_of(document, id, place)
             place += 1
             if name is None:
-                report(f"record {place} is left out, it has no value in {id!r}, the field of ids")
+                told(f"record {place} is left out, it has no value in {id!r}, the field of ids")
             elif name in seen:
-                report(f"record {place} is left out, an earlier record has its id, {name!r}")
+                told(f"record {place} is left out, an earlier record has its id, {name!r}")
             else:
                 seen[name] = None
                 records.append(document)
-    report.end()
+    told.end()
     return records, list(seen)

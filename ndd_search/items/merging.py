@@ -33,6 +33,7 @@ RULES = (
 )
 _OF_KIND = {"text": "longest", "place": "central", "number": "frequent"}
 _ABOUT = "ndd"
+_IDS = ("id", "_id")  # they are listed as members
 
 
 class _Held:
@@ -52,13 +53,13 @@ def merge_group(
     """Return the merged record of a group, with its origin under "ndd".
 
     ndd.members: the ids of all records. ndd.from: of each field the id of the record whose value was kept.
-    ndd.conflicts: of each field on which records disagree, the ids by value.
+    ndd.conflicts: of each field on which records disagree, the values, each with the ids of its records.
     """
     for name, rule in rules.items():
         check_rule(name, rule)
     merged: dict[str, Any] = {}
     origin: dict[str, Any] = {}
-    conflicts: dict[str, dict[str, list[str]]] = {}
+    conflicts: dict[str, list[dict[str, Any]]] = {}
     for name, paths, field in _fields(fields, records):
         held = _held(name, paths, field, records)
         if not held:
@@ -71,11 +72,11 @@ def merge_group(
             chosen = _chosen(rule, field, held, records)
             merged |= chosen.raw
             origin[name] = ids[chosen.place]
-        if len({repr(one.read) for one in held}) > 1:
+        if name not in _IDS and len({repr(one.read) for one in held}) > 1:
             by_value: dict[str, list[str]] = {}
             for one in held:
                 by_value.setdefault(", ".join(map(str, one.raw.values())), []).append(ids[one.place])
-            conflicts[name] = by_value
+            conflicts[name] = [{"value": value, "records": of} for value, of in by_value.items()]
     return {**merged, _ABOUT: {"members": list(ids), "from": origin, "conflicts": conflicts}}
 
 

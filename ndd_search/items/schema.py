@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ndd_search.checks import check_share
 from ndd_search.errors import InvalidSettings
@@ -205,13 +206,30 @@ class Items:
     def log_odds(self, graded: Graded) -> Floats:
         """Return the log odds that pairs are one thing, -inf where a veto holds or no combination of `needs` meets."""
         odds = self.model.log_odds(graded.grades)
-        if self.needs:
-            names = list(self.fields)
-            with np.errstate(invalid="ignore"):
-                meets = graded.similarity >= np.array([field.meets for field in self._kinds], np.float32)
-            met = [meets[:, [names.index(name) for name in each]].all(axis=1) for each in self.needs]
-            odds[~np.logical_or.reduce(met)] = -np.inf
+        odds[self._lacks_needs(graded)] = -np.inf
         return odds
+
+    def evidence(self, graded: Graded) -> Floats:
+        """Return log odds above the bar, as evidence for and against joining groups; -inf where a veto holds.
+
+        Two records that lack what `needs` asks for are not one thing by themselves, but that is no evidence against it:
+        a third record may join them.
+        """
+        above = self.model.log_odds(graded.grades) - self.bar
+        lacks = self._lacks_needs(graded)
+        above[lacks] = np.minimum(above[lacks], -_NEAR)
+        return above
+
+    def _lacks_needs(self, graded: Graded) -> npt.NDArray[np.bool_]:
+        """Return the pairs in which no combination of `needs` meets."""
+        if not self.needs:
+            return np.zeros(len(graded), np.bool_)
+        names = list(self.fields)
+        with np.errstate(invalid="ignore"):
+            meets = graded.similarity >= np.array([field.meets for field in self._kinds], np.float32)
+        met = [meets[:, [names.index(name) for name in each]].all(axis=1) for each in self.needs]
+        lacks: npt.NDArray[np.bool_] = ~np.logical_or.reduce(met)
+        return lacks
 
     def similarity(self, a: Any, b: Any) -> Similarity:
         """Compare two records: mappings, or objects with attributes."""

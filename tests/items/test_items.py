@@ -75,6 +75,18 @@ def test_without_a_location_the_name_needs_the_summary() -> None:
     assert PLACES.similarity(cork, {**finbarr, "summary": CORK["summary"] + "; consecrated in 1870"}).is_match
 
 
+def test_names_with_other_numbers_are_other_names() -> None:
+    rows = [{"name": f"Hotel Number {number // 2}"} for number in range(40)]
+    assert len(ndd.Items(name=ndd.Name()).groups(rows)) == 20
+
+
+def test_records_that_lack_what_is_needed_are_joined_by_a_third_one() -> None:
+    both = {**CORK, "summary": FINBARR["summary"]}
+    groups = PLACES.groups([without(CORK, "summary"), both, without({**FINBARR, **both}, "location")])
+    assert groups.leader.tolist() == [0, 0, 0]
+    assert len(groups.pairs) == 2
+
+
 def test_an_explanation_names_every_field_and_the_missing_ones() -> None:
     lines = PLACES.similarity(CORK, without(FINBARR, "location")).explain().splitlines()
     assert [line.partition(":")[0] for line in lines[:3]] == ["name", "summary", "location"]
@@ -192,6 +204,15 @@ def test_a_vague_record_does_not_join_the_things_that_it_resembles(method: Any) 
     assert groups.leader[0] == groups.leader[1] != groups.leader[3] == groups.leader[4]
 
 
+def test_any_number_of_equal_records_is_one_thing_unless_they_say_too_little() -> None:
+    schema = ndd.Items(name=ndd.Name(), town=ndd.Name())
+    many = [{"name": "Grand Hotel", "town": town} for town in ("Cork", "Sligo")] * 300
+    groups = schema.groups([*many, {"name": "Grand Hotel"}, {"name": "Grand Hotell", "town": "Cork"}, {}, {}])
+    assert sorted(map(len, groups.members.values())) == [1, 1, 300, 302]
+    assert groups.candidates.records == 604
+    assert len(ndd.Items(town=ndd.Category()).groups(many)) == 600
+
+
 def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
     counts = []
     for size in (400, 1600):
@@ -274,7 +295,8 @@ def test_a_merged_record_says_where_each_value_comes_from() -> None:
     assert first["name"] == FINBARR["name"]
     assert first["summary"] == CORK["summary"]
     assert first["ndd"]["from"] == {"name": "b", "summary": "a", "location": "b", "id": "a", "stars": "a"}
-    assert first["ndd"]["conflicts"]["name"] == {CORK["name"]: ["a"], FINBARR["name"]: ["b"]}
+    conflicts = [{"value": CORK["name"], "records": ["a"]}, {"value": FINBARR["name"], "records": ["b"]}]
+    assert first["ndd"]["conflicts"]["name"] == conflicts
     assert second["ndd"]["members"] == ["c"]
     with pytest.raises(ValueError, match="name: 'best' is no rule"):
         list(groups.merged_records({"name": "best"}))
