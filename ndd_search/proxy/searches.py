@@ -50,12 +50,12 @@ class Raw:
 
 
 def plain_path(path: str) -> str:
-    """Return a path without empty segments and the last slash, which engines ignore, too."""
-    return "/" + "/".join(segment for segment in path.split("/") if segment)
+    """Return a path without the slashes at its end, which engines ignore, too. They refuse other empty segments."""
+    return path.rstrip("/")
 
 
 def is_search(method: str, path: str) -> bool:
-    """Return whether a request may be a search that is collapsed. path: without empty segments."""
+    """Return whether a request may be a search that is collapsed. path: see plain_path."""
     return method in ("GET", "POST") and path.endswith("search") and _PATH.fullmatch(path) is not None
 
 
