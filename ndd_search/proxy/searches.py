@@ -50,12 +50,12 @@ class Raw:
 
 
 def plain_path(path: str) -> str:
-    """Return a path without empty segments and the last slash, which engines ignore, too."""
-    return "/" + "/".join(segment for segment in path.split("/") if segment)
+    """Return a path without the slashes at its end, which engines ignore, too. They refuse other empty segments."""
+    return path.rstrip("/")
 
 
 def is_search(method: str, path: str) -> bool:
-    """Return whether a request may be a search that is collapsed. path: without empty segments."""
+    """Return whether a request may be a search that is collapsed. path: see plain_path."""
     return method in ("GET", "POST") and path.endswith("search") and _PATH.fullmatch(path) is not None
 
 
@@ -133,14 +133,15 @@ def sent_headers(exchange: Exchange, given: Given, request: Request) -> list[Hea
     kept.append((b"accept", accept.encode("latin-1")))
     if request.body is None:
         return kept
-    own = exchange.header(b"content-type")
+    kind = exchange.header(b"content-type")
     lines = request.path.endswith("_msearch")
-    if "json" not in own or lines != given.request.path.endswith("_msearch"):
-        # An engine wants one version of its media type in `accept` and in the type of the body.
+    if "json" not in kind:  # an engine wants one version of its media type in `accept` and in the type of the body
         vendor = _VENDOR.search(accept)
-        own = vendor[0] if vendor else "application/json"
-        own = own.replace("json", "x-ndjson", 1) if lines else own
-    return [*kept, (b"content-type", own.encode("latin-1"))]
+        kind = vendor[0] if vendor else "application/json"
+    if lines != given.request.path.endswith("_msearch") or kind != exchange.header(b"content-type"):
+        kind = kind.replace("x-ndjson", "json")
+        kind = kind.replace("json", "x-ndjson", 1) if lines else kind
+    return [*kept, (b"content-type", kind.encode("latin-1"))]
 
 
 def sent_body(request: Request) -> bytes | None:

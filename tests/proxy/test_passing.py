@@ -241,6 +241,8 @@ REAL: list[tuple[str, str, bytes | None, dict[str, str]]] = [
     ("GET", "/{news}/_mapping/", None, {}),
     ("GET", "/{news}/_mapping?pretty", None, {"accept-encoding": "gzip"}),
     ("GET", "//{news}///_mapping", None, {}),
+    ("GET", "/{news}//_search?q=body:market", None, {}),
+    ("GET", "//{news}/_search?q=body:market", None, {}),
     ("GET", "/%7Bno-such%7D/_doc/a%2Fb", None, {}),
     ("GET", "/{news}/_doc/%2e%2e", None, {}),
     ("GET", "/{news}/_count?q=body:market&unknown=1", None, {}),

@@ -92,7 +92,7 @@ def test_every_form_of_one_search_gives_the_same_page(proxy: Served, index: str)
         ("GET", f"/{index}/_search", text, JSON, False),
         ("POST", f"/{index}/_search", text, JSON, True),
         ("GET", f"/{index}/_search?{source}", None, {}, False),
-        ("POST", f"//{index}/_search/", text, JSON, False),
+        ("POST", f"/{index}/_search//", text, JSON, False),
         ("POST", f"/{index}/_search", gzip.compress(text), packed, False),
         ("POST", f"/{index}/_search", text, {**JSON, "accept": "*/*"}, False),
         ("POST", f"/{index}/_search?pretty", text, JSON, False),
