@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import ndd_search as ndd
+from ndd_search.items.groups import ItemGroups
 from tests.items.made import people
 
 Pairs = set[tuple[str, str]]
@@ -47,17 +48,21 @@ def ours(kind: str, records: Records) -> tuple[Pairs, list[set[str]], int]:
             occupation=ndd.Category(),
             postcode=ndd.Name(),
         )
-    learnt = ndd.Items.learn(records, schema)
-    groups = learnt.groups(records)
-    return (
-        *_named(groups.pairs.first, groups.pairs.second, groups.ids, groups.members.values()),
-        len(groups.candidates),
-    )
+    groups = ndd.Items.learn(records, schema).groups(records)
+    members = [{groups.ids[i] for i in every} for every in groups.members.values()]
+    return _every_pair(groups), members, len(groups.candidates)
 
 
-def _named(first: Any, second: Any, ids: Any, members: Iterable[list[int]]) -> tuple[Pairs, list[set[str]]]:
-    pairs = {_pair(ids[a], ids[b]) for a, b in zip(first.tolist(), second.tolist(), strict=True)}
-    return pairs, [{ids[i] for i in every} for every in members]
+def _every_pair(groups: ItemGroups) -> Pairs:
+    """Return the pairs of a grouping, also those of copies: of records with equal values it names the first only."""
+    codes = np.stack([column.codes for column in groups.table.columns.values()], axis=1)
+    equal = np.unique(codes, axis=0, return_inverse=True)[1].reshape(len(codes)).tolist()
+    holders: dict[int, list[str]] = {}
+    for place, kind in enumerate(equal):
+        holders.setdefault(kind, []).append(groups.ids[place])
+    ends = zip(groups.pairs.first.tolist(), groups.pairs.second.tolist(), strict=True)
+    kinds = {(equal[a], equal[b]) for a, b in ends}
+    return {_pair(a, b) for one, other in kinds for a in holders[one] for b in holders[other] if a != b}
 
 
 def _pair(a: str, b: str) -> tuple[str, str]:
