@@ -5,10 +5,11 @@
 People are generated (tests/items/made.py): nicknames, gaps and errors. --collections names a folder with the labelled
 collections airports and febrl; without them only people are measured. --peers adds splink and recordlinkage where they
 are installed, each with the comparisons and blocking rules that its documentation recommends for such fields, trained
-without labels, and grouped by connected components. Everything runs in one process after the other on the same records.
+without labels, and grouped by connected components. Each runs in a process of its own, one after the other.
 
 pairs F1: of pairs called one thing, against all true pairs. groups F1: of pairs in one group. labelled F1: over the
-labelled pairs of a collection alone. Seconds are processor seconds of this process: other programs do not count.
+labelled pairs of a collection alone. compared: candidate pairs; of splink only those with a probability of 0.01 or
+more. Seconds are processor seconds of this process: other programs do not count.
 """
 
 from __future__ import annotations
