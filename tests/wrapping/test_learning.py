@@ -76,7 +76,7 @@ def test_one_of_many_searches_counts_anew_while_the_others_go_on(
 
 def client_like(client: Any) -> Any:
     """What settings_of takes, for a client that no Caller holds."""
-    return type("Holder", (), {"client": client})
+    return type("Holder", (), {"client": client, "settings": None})
 
 
 def test_who_sees_no_sketch_switches_nothing_off_for_others(library: Library, connect: Connect, proxy: Proxy) -> None:
