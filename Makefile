@@ -16,8 +16,9 @@ SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fr
 SANITIZED_BUILD = rm -rf build && CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized . && rm -rf build/lib* build/temp*
 SANITIZED = NDD_TEST_EXAMPLES=large ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized \
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
-# uv installs several times faster than pip. Without --reinstall-package it would not build the core again.
-INSTALL = $(@D)/bin/uv pip install --quiet --reinstall-package ndd-search --python $(@D)/bin/python
+# uv installs several times faster than pip. Without --reinstall-package it would not build the core again; without
+# --link-mode copy it makes hard links to its cache, which nltk (a dependency of LlamaIndex) refuses to read.
+INSTALL = $(@D)/bin/uv pip install --quiet --link-mode copy --reinstall-package ndd-search --python $(@D)/bin/python
 
 .PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz bench bench-check reference docs dist test-dist lint clean
 
