@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pkgutil import walk_packages
 
 import ndd_search
-from ndd_search.cli import main
+from ndd_search.cli import COMMANDS, main
 from ndd_search.errors import MissingExtra
 
 EXTRAS = ["elasticsearch", "opensearchpy", "tantivy", "selectolax", "Stemmer", "rich", "orjson", "aiohttp", "uvicorn"]
@@ -34,6 +34,13 @@ def check() -> None:
     page = ndd_search.collapse([{"body": story}, {"body": story}, {"body": "another text"}], text="body", size=2)
     if len(page) != 2 or page.info.hidden != 1:
         raise SystemExit(f"a list of two different texts was collapsed to {page.hits}")
+    for command in COMMANDS:
+        try:
+            if main([command, "--help"]):
+                raise SystemExit(f"ndd-search {command} --help failed")
+        except SystemExit as ended:
+            if ended.code:
+                raise
     if main(["template", "elasticsearch"]):
         raise SystemExit("ndd-search template elasticsearch failed")
     print(f"without extras all is well; {len(lacking)} modules name their extra: {', '.join(lacking)}")

@@ -7,12 +7,14 @@ returns the exit code. Only the module of the called command is imported.
 from __future__ import annotations
 
 import argparse
+import ast
 import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
+from pkgutil import get_data
 from types import ModuleType
 from typing import Any
 
@@ -90,7 +92,14 @@ def _sentence(error: Exception) -> str:
 
 
 def _run(name: str, words: Sequence[str]) -> int:
-    command = import_module(f"ndd_search.cli.{name}")
+    try:
+        command = import_module(f"ndd_search.cli.{name}")
+    except MissingExtra as error:
+        if {"-h", "--help"}.isdisjoint(words):
+            raise
+        # The options are known only to the module, which cannot be imported; its docstring can be read.
+        print(f"{ast.get_docstring(ast.parse(get_data('ndd_search.cli', f'{name}.py') or b''))}\n\n{error}")
+        return DONE
     parser = argparse.ArgumentParser(f"ndd-search {name}", **_help(command))
     command.configure(parser)
     code: int = command.run(parser.parse_args(words))
