@@ -6,7 +6,6 @@ import copy
 import json
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.retry import Retry, Stopped
 from ndd_search.indexing.templates import mapping_properties
 from tests.collections import read
+from tests.command_line import command, run
 from tests.engines.find import Engine
 from tests.indexed import FIELDS, RECIPE, check, stored
 
@@ -122,18 +122,6 @@ def test_documents_changed_meanwhile_are_never_overwritten_and_end_with_the_sket
         check(client, index, documents)
 
 
-def command(url: str, *words: object) -> list[str]:
-    program = "import sys; from ndd_search.cli import main; sys.exit(main())"
-    return [sys.executable, "-c", program, words[0], url, *map(str, words[1:])]  # type: ignore[list-item]
-
-
-def run(url: str, *words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command(url, *words), capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done
-
-
 def test_killed_in_the_middle_it_goes_on_where_it_was_and_finds_what_others_wrote_meanwhile(
     engine: Engine, index: str
 ) -> None:
@@ -141,7 +129,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_finds_what_others_wrot
     fields = ["--fields", ",".join(FIELDS)]
     with engine.client() as client:
         fill(client, index, list(documents.values()))
-        victim = subprocess.Popen(command(engine.url, "backfill", index, *fields, "--rate", 400))
+        victim = subprocess.Popen(command("backfill", engine.url, index, *fields, "--rate", 400))
         done: list[str] = []
         while len(done) < 300:
             assert victim.poll() is None
@@ -151,7 +139,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_finds_what_others_wrot
         victim.wait()
         documents[done[0]]["text"] = TEXT  # by an update that leaves the old sketch
         client.update(index=index, id=done[0], body={"doc": {"text": TEXT}})
-        told = json.loads(run(engine.url, "backfill", index, *fields, "--resume", "--json").stdout)
+        told = json.loads(run("backfill", engine.url, index, *fields, "--resume", "--json").stdout)
         assert 0 < told["work"][0]["waiting"] <= len(documents) - 300
         assert (told["corrected"], told["remaining"]) == (1, 0)
         assert told["written"] == told["work"][0]["waiting"] + 1
@@ -161,7 +149,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_finds_what_others_wrot
 def test_ctrl_c_ends_it_with_a_sentence_and_what_was_written_stays(engine: Engine, index: str) -> None:
     with engine.client() as client:
         fill(client, index, [{"id": str(number), "text": TEXT} for number in range(2_000)])
-        words = command(engine.url, "backfill", index, "--fields", "text", "--rate", 200)
+        words = command("backfill", engine.url, index, "--fields", "text", "--rate", 200)
         running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
         query = {"query": {"exists": {"field": "ndd.recipe"}}}
         while client.count(index=index, body=query)["count"] < 100:
@@ -184,7 +172,7 @@ def test_a_new_recipe_is_made_beside_the_old_one_which_is_then_removed(engine: E
         both = stored(client, index)["7"]["_source"]
         assert both["ndd"]["recipe"] == RECIPE.id
         assert both["ndd_next"] == {"sketch": ndd.sketch(f"{TEXT} 7", following).tolist(), "recipe": following.id}
-        done = run(engine.url, "backfill", index, "--remove", "ndd", "--yes")
+        done = run("backfill", engine.url, index, "--remove", "ndd", "--yes")
         assert "300 documents written" in done.stdout
         assert "mapping of ndd stays" in done.stderr
         for key, hit in stored(client, index).items():
@@ -192,7 +180,7 @@ def test_a_new_recipe_is_made_beside_the_old_one_which_is_then_removed(engine: E
             assert left.pop("ndd_next")["recipe"] == following.id
             assert left == documents[key]
             assert "fields" not in hit
-        assert "0 documents written" in run(engine.url, "backfill", index, "--remove", "ndd", "--yes").stdout
+        assert "0 documents written" in run("backfill", engine.url, index, "--remove", "ndd", "--yes").stdout
         backfill(client, index, ["text"])  # and it can come back
         assert stored(client, index)["7"]["_source"]["ndd"]["recipe"] == RECIPE.id
 
@@ -266,13 +254,13 @@ def test_closed_and_read_only_indexes_are_told_and_the_others_done(engine: Engin
                 fill(client, name, [{"id": "1", "text": TEXT}])
             client.indices.close(index=names[0])
             client.indices.put_settings(index=names[2], body={"index.blocks.write": True})
-            planned = run(engine.url, "backfill", f"{index}-*", "--fields", "text", "--dry-run", "--json").stdout
+            planned = run("backfill", engine.url, f"{index}-*", "--fields", "text", "--dry-run", "--json").stdout
             assert [one["waiting"] for one in json.loads(planned)] == [0, 1, 0]
-            done = run(engine.url, "backfill", f"{index}-*", "--fields", "text", code=3)
+            done = run("backfill", engine.url, f"{index}-*", "--fields", "text", code=3)
             assert f"{names[0]} was skipped: it is closed" in done.stderr
             assert f"{names[2]} was skipped: it has the block index.blocks.write" in done.stderr
             assert "1 documents written" in done.stdout
-            refused = run(engine.url, "backfill", names[2], "--fields", "text", code=2)
+            refused = run("backfill", engine.url, names[2], "--fields", "text", code=2)
             assert "index.blocks.write" in refused.stderr
         finally:
             client.indices.put_settings(index=names[2], body={"index.blocks.write": None})
@@ -344,7 +332,7 @@ def test_documents_the_server_will_not_take_are_counted_and_do_not_keep_it_runni
         fill(client, index, [{"id": "1", "text": TEXT}, {"id": "2", "text": TEXT, "day": "2031-05-01"}])
         settings = {"index": {"mapping": {"total_fields": {"limit": 5}}}}
         client.indices.put_settings(index=index, body=settings)  # no room for our fields
-        told = run(engine.url, "backfill", index, "--fields", "text", code=2).stderr
+        told = run("backfill", engine.url, index, "--fields", "text", code=2).stderr
         assert "Limit of total fields [5] has been exceeded" in told
 
 

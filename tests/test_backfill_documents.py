@@ -18,9 +18,10 @@ from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.templates import mapping_properties
 from ndd_search.sketching.field import SketchField
 from ndd_search.text.numbers import number_signature
+from tests.command_line import command, run
 from tests.engines.find import Engine
 from tests.indexed import RECIPE, stored
-from tests.test_backfill import TEXT, backfill, command, fill, run
+from tests.test_backfill import TEXT, backfill, fill
 
 OTHER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
 CHANGED = ["3.14159265358979323846", "1e400", "1e-400", "123456789012345678.5", '{"a": [[0.10000000000000000001]]}']
@@ -71,7 +72,7 @@ def test_a_document_with_numbers_that_an_update_would_change_is_left_alone_and_t
     """
     numbers(engine, index)
     before = {key: source(engine, index, key) for key in [f"c{i}" for i in range(len(CHANGED))]}
-    done = run(engine.url, "backfill", index, "--fields", "text", "--slices", 1, code=3)
+    done = run("backfill", engine.url, index, "--fields", "text", "--slices", 1, code=3)
     assert "not changed: 5 documents (c0, c1, c2, c3, c4): a number has more digits than the engine" in done.stderr
     assert f"{len(KEPT)} documents written" in done.stdout
     assert {key: source(engine, index, key) for key in before} == before
@@ -89,7 +90,7 @@ def test_removing_sketches_leaves_such_documents_alone_too(engine: Engine, index
     made = json.dumps(sketch_fields({"text": TEXT}, "text")["ndd"])
     put(engine, index, {"c0": f'{{"ndd": {made}, "data": {CHANGED[0]}}}', "k0": f'{{"ndd": {made}, "data": 0.5}}'})
     before = source(engine, index, "c0")
-    done = run(engine.url, "backfill", index, "--remove", "ndd", "--yes", code=3)
+    done = run("backfill", engine.url, index, "--remove", "ndd", "--yes", code=3)
     assert "not changed: 1 document (c0): a number has more digits" in done.stderr
     assert source(engine, index, "c0") == before
     assert json.loads(source(engine, index, "k0")).get("ndd") is None
@@ -116,7 +117,7 @@ def test_a_field_that_is_not_mapped_as_sketches_are_is_never_removed(engine: Eng
     dish = {"id": "1", "text": TEXT, "food": {"recipe": "Take two eggs.", "minutes": 5}}
     with engine.client() as client:
         fill(client, index, [dish])
-        done = run(engine.url, "backfill", index, "--remove", "food", "--yes", code=2)
+        done = run("backfill", engine.url, index, "--remove", "food", "--yes", code=2)
         assert "food is not mapped as sketches are" in done.stderr
         assert stored(client, index)["1"]["_source"] == dish
 
@@ -132,7 +133,7 @@ def test_only_objects_that_hold_a_sketch_are_removed(engine: Engine, index: str)
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": mapping}})
         fill(client, index, documents)
-        done = run(engine.url, "backfill", index, "--remove", "food", "--yes", code=3)
+        done = run("backfill", engine.url, index, "--remove", "food", "--yes", code=3)
         assert "not changed: 1 document (theirs): its field food is not a sketch" in done.stderr
         kept = {
             key: {k: v for k, v in hit["_source"].items() if v is not None}
@@ -150,7 +151,7 @@ def test_removing_asks_first_and_is_refused_where_there_is_nobody_to_ask(engine:
     with engine.client() as client:
         fill(client, index, [{"id": "1", "text": TEXT}])
         backfill(client, index, ["text"])
-        done = run(engine.url, "backfill", index, "--remove", "ndd", code=2)
+        done = run("backfill", engine.url, index, "--remove", "ndd", code=2)
         assert f"1 document of {index} would lose ndd: add --yes" in done.stderr
         assert "ndd" in stored(client, index)["1"]["_source"]
         for answer, code in (("n", 1), ("", 1), ("y", 0)):
@@ -159,7 +160,7 @@ def test_removing_asks_first_and_is_refused_where_there_is_nobody_to_ask(engine:
             with os.fdopen(ours, "w") as keyboard, os.fdopen(theirs) as terminal:
                 keyboard.write(f"{answer}\n")
                 keyboard.flush()
-                words = command(engine.url, "backfill", index, "--remove", "ndd")
+                words = command("backfill", engine.url, index, "--remove", "ndd")
                 asked = subprocess.run(words, stdin=terminal, capture_output=True, text=True, check=False, timeout=120)
             assert f"1 document of {index} would lose ndd. Continue? [y/N]" in asked.stderr
             assert asked.returncode == code
@@ -278,7 +279,7 @@ def test_fields_without_text_are_refused_though_the_mapping_knows_them(engine: E
         client.indices.create(index=index, body={"mappings": {"properties": {"nope": {"type": "text"}}}})
         fill(client, index, [{"id": "1", "text": TEXT, "author": {"name": "Ann"}}])
         for fields in ("nope", "missing", "nope,missing"):
-            done = run(engine.url, "backfill", index, "--fields", fields, code=2)
+            done = run("backfill", engine.url, index, "--fields", fields, code=2)
             assert "(fields with text: author.name, id, text)" in done.stderr
         assert "ndd" not in stored(client, index)["1"]["_source"]
-        assert "1 documents written" in run(engine.url, "backfill", index, "--fields", "text").stdout
+        assert "1 documents written" in run("backfill", engine.url, index, "--fields", "text").stdout

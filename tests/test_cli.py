@@ -1,4 +1,4 @@
-"""The command line as a user types it: real processes, real files."""
+"""The command line as a user types it, with real files."""
 
 import gzip
 import json
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ndd_search.cli import COMMANDS
+from tests.command_line import run as ndd
 from tests.test_collapse import FORMS
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
@@ -21,17 +22,6 @@ pytest.importorskip("rich", reason="tables need rich")
 CLIMATE = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 FOOTBALL = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
 NEWS = [CLIMATE, FOOTBALL, "LONDON (Wire) - " + CLIMATE]
-
-
-def ndd(*words: object, stdin: str = "", code: int = 0, lacking: str = "") -> subprocess.CompletedProcess[str]:
-    """Run it. lacking: a package that cannot be imported, as where it is not installed."""
-    script = f"import sys; sys.modules.update(dict.fromkeys({lacking.split()})); "
-    script += "from ndd_search.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", script, *map(str, words)]
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.fixture
@@ -248,7 +238,7 @@ def test_output_that_standard_output_has_no_letters_for_is_escaped(
     (tmp_path / "words.jsonl").write_text(json.dumps({"id": 1, "body": "alpha déjà 😀"}) + "\n")
     ndd("index", tmp_path / "words.jsonl", tmp_path / "idx")
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    assert "d\\xe9j\\xe0" in ndd("search", tmp_path / "idx", "alpha").stdout
+    assert "d\\xe9j\\xe0" in ndd("search", tmp_path / "idx", "alpha", process=True).stdout
     answer = json.loads(ndd("search", tmp_path / "idx", "alpha", "--json").stdout)
     assert answer["hits"]["hits"][0]["_source"]["body"] == "alpha déjà 😀"
 

@@ -15,8 +15,8 @@ from ndd_search.cli.cluster import Address
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.templates import component_template, files
+from tests.command_line import run
 from tests.engines.find import Engine
-from tests.test_backfill import run
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,14 @@ def test_nobody_there_is_a_sentence() -> None:
 
 def test_an_index_that_is_not_there_is_a_sentence(engine: Engine, index: str) -> None:
     for words in (["doctor", index], ["backfill", index, "--fields", "text"], ["duplicates", index]):
-        assert f"{index}: there is no such index, alias or data stream" in run(engine.url, *words, code=2).stderr
+        assert (
+            f"{index}: there is no such index, alias or data stream"
+            in run(words[0], engine.url, *words[1:], code=2).stderr
+        )
 
 
 def template(engine: Engine, *words: object, code: int = 0) -> Any:
-    return run(engine.family, "template", *words, code=code)
+    return run("template", engine.family, *words, code=code)
 
 
 def test_the_template_is_printed_as_it_stands_in_the_repository(engine: Engine) -> None:

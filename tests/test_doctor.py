@@ -16,8 +16,9 @@ from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version, in_a_t
 from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.templates import mapping_properties
 from tests.collections import read
+from tests.command_line import run
 from tests.engines.find import Engine
-from tests.test_backfill import DYNAMIC, fill, run
+from tests.test_backfill import DYNAMIC, fill
 
 FIELDS = ["title", "text"]
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
@@ -204,12 +205,12 @@ def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_need
     words = ["doctor", index, "--fields", "title,text", "--queries", queries]
     with engine.client() as client:
         filled(client, index, [{"id": str(n), "text": f"{TEXT} {n}"} for n in range(10)])
-        shown = run(engine.url, *words).stdout
+        shown = run(words[0], engine.url, *words[1:]).stdout
         assert "all 10 documents have a sketch" in shown
         assert "computed with" in shown
         assert "90.0% of 20 hits of 2 queries" in shown
         client.index(index=index, id="new", body={"text": TEXT}, refresh=True)
-        facts = json.loads(run(engine.url, *words, "--json", code=1).stdout)
+        facts = json.loads(run(words[0], engine.url, *words[1:], "--json", code=1).stdout)
         assert facts["figures"]["recipes"] == {"w3-k64-v1": 10, "(none)": 1}
 
 

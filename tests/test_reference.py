@@ -16,8 +16,8 @@ from ndd_search.cli import COMMANDS, whole_parser
 from ndd_search.cli.completion import _actions
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.settings_schema import settings_schema
+from tests.command_line import run as ndd
 from tests.examples import ROOT
-from tests.test_cli import ndd
 
 SCHEMA = ROOT / "docs" / "settings.schema.json"
 MANUAL = ROOT / "docs" / "ndd-search.1"
