@@ -61,7 +61,7 @@ bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is wor
 	$(VENV)/bin/python -m benchmarks --against docs/performance.json $(ARGS)
 
 test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, pandas, polars, Django, FastAPI and Flask
-	$(THIRD)/bin/python -m pytest tests/wrapping/test_third_parties.py tests/integrations tests/corpus/test_columns.py \
+	$(THIRD)/bin/python -m pytest $(PARALLEL) tests/wrapping/test_third_parties.py tests/integrations tests/corpus/test_columns.py \
 		tests/test_examples.py $(ARGS)
 
 reference: $(VENV)/dev-installed  ## write again the manual page and the JSON Schema of settings files

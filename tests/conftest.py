@@ -1,7 +1,7 @@
 """Fixtures for tests against real servers (see tests/engines), and switches in the environment.
 
 NDD_TEST_WITHOUT_CORE=1: without the native core. NDD_TEST_EXAMPLES=large: six times as many examples per property.
-NDD_TEST_LONG=1: every test with both kinds of client, and longer soaks.
+NDD_TEST_LONG=1: every test with both kinds of client and all servers, and longer soaks.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ LONG = bool(os.environ.get("NDD_TEST_LONG"))
 # Tests of code that both kinds of client share run with one kind per server: each major version of each client library
 # is tested, and each of the two libraries with both kinds.
 KIND = {"elasticsearch9": "sync", "elasticsearch8": "async", "opensearch3": "async", "opensearch2": "sync"}
+# Commands, and code that meets no difference between the major versions of a server, run with the newest ones.
+OLDER = {"elasticsearch8", "opensearch2"}
 REQUIRED = "NDD_TEST_REQUIRE_ENGINES"
 report = pytest.StashKey[dict[str, str]]()  # of each server, where it came from
 
@@ -47,17 +49,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "engine" in getattr(item, "fixturenames", ()):
             item.add_marker("engine")
     if not LONG:
-        config.hook.pytest_deselected(items=[item for item in items if _has_the_other_kind(item)])
-        items[:] = [item for item in items if not _has_the_other_kind(item)]
+        config.hook.pytest_deselected(items=[item for item in items if _is_for_long_runs(item)])
+        items[:] = [item for item in items if not _is_for_long_runs(item)]
 
 
-def _has_the_other_kind(item: pytest.Item) -> bool:
-    """Return whether a test that needs one kind of client has the kind that its server is not tested with."""
-    if item.get_closest_marker("one_kind_of_client") is None or not hasattr(item, "callspec"):
-        return False
-    parameters = item.callspec.params
-    kinds = [parameters["connect"], KIND[parameters["engine"]]] if {"connect", "engine"} <= parameters.keys() else []
-    return len(set(kinds)) > 1
+def _is_for_long_runs(item: pytest.Item) -> bool:
+    """Return whether a marked test has a kind of client, or a server, that such tests do without (see KIND, OLDER)."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if item.get_closest_marker("newest_servers") and parameters.get("engine") in OLDER:
+        return True
+    one_kind = item.get_closest_marker("one_kind_of_client") and {"connect", "engine"} <= parameters.keys()
+    return bool(one_kind and parameters["connect"] != KIND[parameters["engine"]])
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -122,6 +122,7 @@ def test_documents_changed_meanwhile_are_never_overwritten_and_end_with_the_sket
         check(client, index, documents)
 
 
+@pytest.mark.newest_servers
 def test_killed_in_the_middle_it_goes_on_where_it_was_and_finds_what_others_wrote_meanwhile(
     engine: Engine, index: str
 ) -> None:
@@ -146,6 +147,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_finds_what_others_wrot
         check(client, index, documents)
 
 
+@pytest.mark.newest_servers
 def test_ctrl_c_ends_it_with_a_sentence_and_what_was_written_stays(engine: Engine, index: str) -> None:
     with engine.client() as client:
         fill(client, index, [{"id": str(number), "text": TEXT} for number in range(2_000)])
@@ -162,6 +164,7 @@ def test_ctrl_c_ends_it_with_a_sentence_and_what_was_written_stays(engine: Engin
         assert backfill(client, index, ["text"]).work[0].waiting < 2_000
 
 
+@pytest.mark.newest_servers
 def test_a_new_recipe_is_made_beside_the_old_one_which_is_then_removed(engine: Engine, index: str) -> None:
     documents = {str(number): {"id": str(number), "text": f"{TEXT} {number}", "n": 1.50} for number in range(300)}
     following = ndd.Recipe.words(size=5, k=128)
@@ -246,6 +249,7 @@ def test_what_a_search_of_a_pattern_does_not_see_is_not_written(engine: Engine, 
             client.indices.delete(index=",".join(names))
 
 
+@pytest.mark.newest_servers
 def test_closed_and_read_only_indexes_are_told_and_the_others_done(engine: Engine, index: str) -> None:
     with engine.client() as client:
         names = [f"{index}-{kind}" for kind in ("closed", "open", "readonly")]

@@ -146,6 +146,7 @@ def test_only_objects_that_hold_a_sketch_are_removed(engine: Engine, index: str)
         }
 
 
+@pytest.mark.newest_servers
 def test_removing_asks_first_and_is_refused_where_there_is_nobody_to_ask(engine: Engine, index: str) -> None:
     """Without a terminal and without --yes nothing is removed, and on a terminal only after "y"."""
     with engine.client() as client:
@@ -273,6 +274,7 @@ def test_a_backfill_makes_the_sketches_that_ingest_makes(engine: Engine, index: 
         assert backfill(client, index, fields, recheck=True).tally.written == 0
 
 
+@pytest.mark.newest_servers
 def test_fields_without_text_are_refused_though_the_mapping_knows_them(engine: Engine, index: str) -> None:
     """Nothing is stored, the exit code is 2, and the fields that hold text are named."""
     with engine.client() as client:

@@ -144,6 +144,7 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: 
         CandidateSearch(**settings)
 
 
+@pytest.mark.newest_servers
 def test_the_command_line_finds_them_for_a_document_for_a_text_and_in_the_whole_index(
     engine: Engine, index: str, tmp_path: Any
 ) -> None:
@@ -160,6 +161,7 @@ def test_the_command_line_finds_them_for_a_document_for_a_text_and_in_the_whole_
         assert "no document d" in run(engine.url, "duplicates", index, "--of", "d", code=2).stderr
 
 
+@pytest.mark.newest_servers
 def test_the_command_line_says_when_there_are_more_and_leaves_nothing_open(engine: Engine, index: str) -> None:
     with engine.client() as client:
         create(client, index)
@@ -206,6 +208,7 @@ def test_all_pairs_are_found_part_by_part_as_they_are_at_once(count: int, monkey
     assert bool(found) == (count > 2)
 
 
+@pytest.mark.newest_servers
 def test_documents_that_were_not_compared_are_counted_and_told(engine: Engine, index: str) -> None:
     """Documents without a sketch of the recipe are counted, with exit code 3; those without any text resemble none."""
     with engine.client() as client:
@@ -220,6 +223,7 @@ def test_documents_that_were_not_compared_are_counted_and_told(engine: Engine, i
         assert "its documents have no sketch of recipe w3-k64-v1 in other" in refused
 
 
+@pytest.mark.newest_servers
 def test_as_many_duplicates_of_a_document_are_found_as_are_asked_for(
     engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch, capsys: Any, caplog: Any
 ) -> None:

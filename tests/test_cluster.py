@@ -140,6 +140,7 @@ def test_nobody_there_is_a_sentence() -> None:
         Address.parse("http://127.0.0.1:1").detect()
 
 
+@pytest.mark.newest_servers
 def test_an_index_that_is_not_there_is_a_sentence(engine: Engine, index: str) -> None:
     for words in (["doctor", index], ["backfill", index, "--fields", "text"], ["duplicates", index]):
         assert (
@@ -191,6 +192,7 @@ def test_the_template_is_installed_composed_and_put_into_an_index(engine: Engine
                     delete()  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.newest_servers
 def test_a_field_of_that_name_and_another_type_is_told_before_anything_is_changed(engine: Engine, index: str) -> None:
     with engine.client() as client:
         theirs = {"index_patterns": [f"{index}-*"], "priority": 700}

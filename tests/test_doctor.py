@@ -197,6 +197,7 @@ def test_closed_indexes_and_names_that_are_nothing_are_told(engine: Engine, inde
             Doctor(index=f"{index}-nothing").examine(client)
 
 
+@pytest.mark.newest_servers
 def test_the_command_line_shows_it_and_its_exit_code_says_whether_something_needs_doing(
     engine: Engine, index: str, tmp_path: Path
 ) -> None:

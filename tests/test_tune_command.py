@@ -262,6 +262,7 @@ def test_settings_to_start_from_are_kept_and_what_is_tuned_is_the_bar(
     assert "the index was made with recipe w3-k64-v1, preset messages is meant for c5-k64-v1-nourls" in told
 
 
+@pytest.mark.newest_servers
 def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_what_was_saved(
     engine: Engine, index: str, tmp_path: Path
 ) -> None:
@@ -290,6 +291,7 @@ def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_wha
         assert answer["ndd"]["min_similarity"] == "identical"
 
 
+@pytest.mark.newest_servers
 def test_an_index_without_sketches_is_told_of_a_backfill(engine: Engine, index: str, tmp_path: Path) -> None:
     queries = tmp_path / "queries.txt"
     queries.write_text("climate")

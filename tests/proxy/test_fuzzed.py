@@ -11,6 +11,8 @@ import os
 import random
 from typing import Any
 
+import pytest
+
 from tests.engines.find import Engine as RealEngine
 from tests.proxy.serving import Got, ask, serving
 from tests.wrapping.conftest import Library
@@ -95,6 +97,7 @@ def outcome(got: Got) -> tuple[Any, ...]:
     return got.status, got.header("content-type"), parts
 
 
+@pytest.mark.newest_servers
 def test_random_searches_succeed_and_fail_alike(engine: RealEngine, library: Library) -> None:
     rng = random.Random(1)
     with serving(engine.url, cache=False) as served:

@@ -182,6 +182,7 @@ def test_a_page_without_hits_is_left_alone_where_there_are_no_sketches(
         assert caller.search(index=library.news, body=NOTHING)["ndd"]["kept"] == 0
 
 
+@pytest.mark.newest_servers
 def test_callers_without_end_cost_one_request_more_where_there_are_no_sketches(
     library: Library, connect: Connect, proxy: Proxy
 ) -> None:
@@ -292,6 +293,7 @@ def test_the_searches_of_an_msearch_ask_for_one_sample(forms: str, connect: Conn
     assert sum(one.body.count(b"random_score") for one in proxy.searches) == 1
 
 
+@pytest.mark.newest_servers
 def test_first_searches_of_many_callers_at_once_ask_for_one_sample_at_a_time(
     forms: str, connect: Connect, proxy: Proxy
 ) -> None:

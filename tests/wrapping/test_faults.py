@@ -18,6 +18,7 @@ from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
 
+pytestmark = pytest.mark.one_kind_of_client
 LONG = {"query": MATCH, "size": 60}  # more than the first window, of 80 hits, gives
 GARBAGE = b'{"took": 1, "hits": {"hi'
 NO_RESULT = b'{"took": 1}'
