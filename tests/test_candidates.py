@@ -23,8 +23,8 @@ from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.rows import rows_of
 from tests.collections import read
+from tests.command_line import run
 from tests.engines.find import MODULES, Engine
-from tests.test_backfill import run
 
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 COPY = f"LONDON (Wire) - {TEXT}"
@@ -113,7 +113,7 @@ def test_copies_of_one_id_in_two_indexes_are_a_pair(engine: Engine, index: str) 
         create(client, other, DOCUMENTS[:1])
         try:
             found = list(all_duplicates(client, f"{index}*", CandidateSearch()))
-            of_one = run(engine.url, "duplicates", f"{index}*", "--of", "a", "--json").stdout.splitlines()
+            of_one = run("duplicates", engine.url, f"{index}*", "--of", "a", "--json").stdout.splitlines()
         finally:
             client.indices.delete(index=other)
     assert sorted((of, one.id, one.index) for of, one in found) == [
@@ -152,13 +152,13 @@ def test_the_command_line_finds_them_for_a_document_for_a_text_and_in_the_whole_
     text.write_text(COPY)
     with engine.client() as client:
         create(client, index)
-        pairs = [json.loads(line) for line in run(engine.url, "duplicates", index, "--json").stdout.splitlines()]
+        pairs = [json.loads(line) for line in run("duplicates", engine.url, index, "--json").stdout.splitlines()]
         assert [(one["of"], one["id"]) for one in pairs] == [("a", "b")]
-        of = json.loads(run(engine.url, "duplicates", index, "--of", "b", "--json").stdout)
+        of = json.loads(run("duplicates", engine.url, index, "--of", "b", "--json").stdout)
         assert (of["of"], of["id"], of["similarity"]) == ("b", "a", pairs[0]["similarity"])
-        assert "1.000" in run(engine.url, "duplicates", index, "--text", text).stdout
-        assert run(engine.url, "duplicates", index, "--of", "c", code=1).stdout == "nothing found\n"
-        assert "no document d" in run(engine.url, "duplicates", index, "--of", "d", code=2).stderr
+        assert "1.000" in run("duplicates", engine.url, index, "--text", text).stdout
+        assert run("duplicates", engine.url, index, "--of", "c", code=1).stdout == "nothing found\n"
+        assert "no document d" in run("duplicates", engine.url, index, "--of", "d", code=2).stderr
 
 
 @pytest.mark.newest_servers
@@ -168,17 +168,17 @@ def test_the_command_line_says_when_there_are_more_and_leaves_nothing_open(engin
         copies = [{"_id": f"again{number}", "body": TEXT} for number in range(3)]
         store(client, index, ndd.with_sketches(copies, "body", keys=8))
         client.indices.refresh(index=index)
-        done = run(engine.url, "duplicates", index, "--size", 1)
+        done = run("duplicates", engine.url, index, "--size", 1)
         assert "there are more: --size shows more" in done.stdout
         assert done.stderr == ""
-        assert "there are more" not in run(engine.url, "duplicates", index, "--size", 10).stdout
-        done = run(engine.url, "duplicates", index, "--of", "again0", "--size", 3)
+        assert "there are more" not in run("duplicates", engine.url, index, "--size", 10).stdout
+        done = run("duplicates", engine.url, index, "--of", "again0", "--size", 3)
         assert "there are more: --size shows more" in done.stdout
         assert done.stderr == ""
-        assert "there are more" not in run(engine.url, "duplicates", index, "--of", "again0", "--size", 4).stdout
-        done = run(engine.url, "duplicates", index, "--of", "again0", "--size", 1, "--json")
+        assert "there are more" not in run("duplicates", engine.url, index, "--of", "again0", "--size", 4).stdout
+        done = run("duplicates", engine.url, index, "--of", "again0", "--size", 1, "--json")
         assert {json.loads(line)["id"] for line in done.stdout.splitlines()} == {"a", "b", "again1", "again2"}
-        assert "--size must be at least 1" in run(engine.url, "duplicates", index, "--size", 0, code=2).stderr
+        assert "--size must be at least 1" in run("duplicates", engine.url, index, "--size", 0, code=2).stderr
 
 
 def test_all_pairs_of_near_identical_documents_are_found_without_keys(engine: Engine, index: str) -> None:
@@ -188,7 +188,7 @@ def test_all_pairs_of_near_identical_documents_are_found_without_keys(engine: En
         create(client, index, documents, keys=0)
         found = {(of, one.id) for of, one in all_duplicates(client, index, CandidateSearch())}
         assert found == {(f"{i:03}", f"{j:03}") for j in range(300) for i in range(j)}
-        done = run(engine.url, "duplicates", index, "--json")
+        done = run("duplicates", engine.url, index, "--json")
         assert len(done.stdout.splitlines()) == len(found)
         assert done.stderr == ""
 
@@ -216,10 +216,10 @@ def test_documents_that_were_not_compared_are_counted_and_told(engine: Engine, i
         store(client, index, [{"_id": "x", "body": TEXT}, {"_id": "y", "body": TEXT, "ndd": {"recipe": "stale"}}])
         store(client, index, [{"_id": "z", "ndd": {"sketch": [], "recipe": ndd.Recipe().id}}])
         assert read_collection(client, index, CandidateSearch()).uncompared == 2
-        done = run(engine.url, "duplicates", index, "--json", code=3)
+        done = run("duplicates", engine.url, index, "--json", code=3)
         assert "2 documents not compared, with no sketch of recipe w3-k64-v1 in ndd" in done.stderr
         assert len(done.stdout.splitlines()) == 1
-        refused = run(engine.url, "duplicates", index, "--field", "other", code=2).stderr
+        refused = run("duplicates", engine.url, index, "--field", "other", code=2).stderr
         assert "its documents have no sketch of recipe w3-k64-v1 in other" in refused
 
 
@@ -253,7 +253,7 @@ def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         store(client, index, ndd.with_sketches([*DOCUMENTS, {"_id": "empty", "body": "?"}], "body"))
-        assert "has no keys" in run(engine.url, "duplicates", index, "--of", "a", code=2).stderr
+        assert "has no keys" in run("duplicates", engine.url, index, "--of", "a", code=2).stderr
         settings = Backfill(index=index, fields=["body"], keys=8)
         assert settings.run(client).tally.written == 3
         assert settings.run(client).tally.written == 0

@@ -21,10 +21,9 @@ import pytest
 import ndd_search as ndd
 from ndd_search.settings_file import read_settings
 from tests.collections import read
+from tests.command_line import run
 from tests.engines.find import Engine
 from tests.test_backfill import fill
-from tests.test_backfill import run as run_on
-from tests.test_cli import ndd as run
 from tests.test_doctor import filled
 
 pytest.importorskip("rich", reason="tables need rich")
@@ -276,11 +275,11 @@ def test_an_index_on_a_server_is_tuned_by_words_and_by_bodies_and_wrap_reads_wha
     with engine.client() as client:
         filled(client, index, some)
         client.indices.put_settings(index=index, body={"index": {"max_result_window": 500}})  # less than is counted
-        words = ["tune", index, "--queries", file, "--fields", "title,text", "--save", saved, "--html", page]
-        done = run_on(engine.url, *words, code=3)
+        words = [index, "--queries", file, "--fields", "title,text", "--save", saved, "--html", page]
+        done = run("tune", engine.url, *words, code=3)
         assert "nonsense" in done.stderr
         assert "30 queries, " in done.stdout
-        facts = json.loads(run_on(engine.url.replace("//", "//me:secret@"), *words, "--json", code=3).stdout)
+        facts = json.loads(run("tune", engine.url.replace("//", "//me:secret@"), *words, "--json", code=3).stdout)
         assert facts["failed"] == 1
         assert 0 < facts["effects"][0]["hidden"] < facts["hits"]
         assert read_settings(saved).tuned["on"] == f"{engine.url} {index}"
@@ -297,11 +296,11 @@ def test_an_index_without_sketches_is_told_of_a_backfill(engine: Engine, index: 
     queries.write_text("climate")
     with engine.client() as client:
         fill(client, index, documents()[:10])
-        done = run_on(engine.url, "tune", index, "--queries", queries, code=2)
+        done = run("tune", engine.url, index, "--queries", queries, code=2)
         assert "none of 10 hits has a sketch of recipe w3-k64-v1; run ndd-search backfill" in done.stderr
         filled(client, f"{index}-x", documents()[10:])
         try:
-            done = run_on(engine.url, "tune", f"{index}*", "--queries", queries)
+            done = run("tune", engine.url, f"{index}*", "--queries", queries)
             assert "10 of 100 hits have no sketch" in done.stderr
         finally:
             client.indices.delete(index=f"{index}-x")
