@@ -106,6 +106,7 @@ documents = st.fixed_dictionaries({"_index": places, "_id": ids, "body": bodies}
 kept = st.fixed_dictionaries({"_index": places, "_id": ids, "body": bodies, "refused": st.just(True)})
 made = st.builds(lambda one: {**one, "_op_type": "create"}, documents)
 unnamed = st.fixed_dictionaries({"_index": places, "body": bodies})
+lost = st.fixed_dictionaries({"_index": places, "body": bodies, "refused": st.just(True)})
 deleted = st.fixed_dictionaries({"_op_type": st.just("delete"), "_index": places, "_id": ids})
 changed = st.fixed_dictionaries(
     {
@@ -116,15 +117,17 @@ changed = st.fixed_dictionaries(
     }
 )
 textless = st.fixed_dictionaries({"_index": places, "_id": ids, "body": st.just("")})
-streams = st.lists(st.one_of(documents, documents, made, unnamed, deleted, changed, textless, kept), max_size=16)
+streams = st.lists(st.one_of(documents, documents, made, unnamed, deleted, changed, textless, kept, lost), max_size=16)
 
 
-def numbered(actions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each document with a number of its own; and some at the end that resemble nothing, to fill the last chunks."""
+def numbered(actions: Iterable[Mapping[str, Any]], filled: bool = True) -> list[dict[str, Any]]:
+    """Each document with a number of its own; if filled, some at the end that resemble nothing fill the last chunks."""
     given = [
         one if one.get("_op_type") in ("delete", "update") else {**one, "number": number}
         for number, one in enumerate(actions)
     ]
+    if not filled:
+        return given  # type: ignore[return-value]
     words = [" ".join(f"{uuid.UUID(int=number * 99 + i).hex}" for i in range(20)) for number in range(3 * CHUNK)]
     return [*given, *({"_index": "end", "_id": f"end{i}", "body": f"~{one}"} for i, one in enumerate(words))]  # type: ignore[list-item]
 
@@ -135,13 +138,16 @@ def sketched(actions: Any, **more: Any) -> Any:
 
 @pytest.mark.parametrize("action", ["skip", "mark"])
 @settings(deadline=None)
-@given(st.lists(documents, max_size=6), streams, st.booleans(), st.booleans(), st.booleans())
+@given(st.lists(documents, max_size=6), streams, st.booleans(), st.booleans(), st.booleans(), st.booleans())
 def test_nothing_is_lost_but_new_copies_of_what_stays(
-    action: Any, before: list[Any], stream: list[Any], as_list: bool, refreshed: bool, refreshes: bool
+    action: Any, before: list[Any], stream: list[Any], as_list: bool, refreshed: bool, refreshes: bool, filled: bool
 ) -> None:
     """With "skip" all that is stored without a policy is stored, but texts under new ids that resemble a document that
     stays. With "mark" all of it is stored, and of those that resemble each other in one index one is not marked.
+    filled: whether the run ends with documents that resemble nothing; else what was left out is sent after it.
     """
+    if filled:  # only left_out finds copies of a document without an id that was refused
+        stream = [one for one in stream if "_id" in one or not one.get("refused")]
     plain, index = Memory(), Memory()
     for one in (plain, index):
         store(one, sketched(numbered(before)), False)
@@ -150,10 +156,14 @@ def test_nothing_is_lost_but_new_copies_of_what_stays(
     there = set(index.documents)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(duplicate_policy, "CHUNK", CHUNK)
-        store(plain, sketched(numbered(stream)), refreshes)
+        store(plain, sketched(numbered(stream, filled)), refreshes)
         policy = DuplicatePolicy(action, client=index, min_similarity=0.7)
-        given = numbered(stream)
-        store(index, sketched(given if as_list else iter(given), duplicates=policy), refreshes)
+        given = numbered(stream, filled)
+        actions = sketched(given if as_list else iter(given), duplicates=policy)
+        store(index, actions, refreshes)
+        if not filled:
+            index.refresh()
+            store(index, actions.left_out(), refreshes)
     assert set(index.documents) <= set(plain.documents)
     for key, stored in plain.documents.items():
         if key in index.documents:
@@ -169,3 +179,19 @@ def test_nothing_is_lost_but_new_copies_of_what_stays(
             inside = [one for (where, _), one in index.documents.items() if where == place and family(one)]
             leaders = {family(one) for one in inside if not one["_source"]["ndd"].get("duplicate_of")}
             assert {family(one) for one in inside} == leaders
+
+
+@pytest.mark.parametrize("id", [{"_id": "1"}, {}])
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_copy_of_a_document_refused_at_the_end_is_sent_afterwards(id: dict[str, str], refused: bool) -> None:
+    index = Memory()
+    original = {**id, "_index": NEWS, "body": FAMILIES["a"], "number": 0, **({"refused": True} if refused else {})}
+    copy = {"_index": NEWS, "_id": "2", "body": FAMILIES["a"]}
+    actions = sketched([original, copy], duplicates=DuplicatePolicy("skip", client=index))
+    store(index, actions, False)
+    assert (NEWS, "2") not in index.documents
+    index.refresh()
+    store(index, actions.left_out(), False)
+    assert ((NEWS, "2") in index.documents) is refused
+    assert actions.report.skipped == (not refused)
+    assert not list(actions.left_out())

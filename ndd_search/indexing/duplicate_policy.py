@@ -135,6 +135,17 @@ class DuplicateFilter:
         """After the last action: pass on the copies whose originals should be stored by now, and are not."""
         yield from self._confirm([], LookUp())
 
+    def finish_sent(self) -> Questions:
+        """After the helper has sent all actions: pass on each copy whose original is not stored, or not found."""
+        self._handed_on += CHUNK
+        yield from self._confirm([], LookUp())
+        if unsure := self._copies.of_unnamed():  # the id of their original is unknown, so they are searched for again
+            answer = yield Question("msearch", self._searches(unsure))
+            for write, hits in zip(unsure, self._hits(answer, len(unsure)), strict=True):
+                if not self._candidates(write, hits):
+                    self._copies.forget(write)
+                    self._hand_on_again(write)
+
     def _searches(self, asked: Sequence[Write]) -> list[dict[str, Any]]:
         """The body of a multi search with one search for each document."""
         lines: list[dict[str, Any]] = []

@@ -91,7 +91,11 @@ def with_sketches(
 
 
 class SketchedActions:
-    """The actions that with_sketches returns. report: counters, valid during and after the run."""
+    """The actions that with_sketches returns.
+
+    report:   counters, valid during and after the run.
+    left_out: with `duplicates`, the actions to send after the run.
+    """
 
     def __init__(
         self,
@@ -104,11 +108,22 @@ class SketchedActions:
         self._batch_size = batch_size if isinstance(actions, list | tuple) else 1
         self._filter: DuplicateFilter | None = None
         self._started: AsyncIterator[Any] | None = None
+        self._is_rest = False
 
     @property
     def report(self) -> IngestReport:
         """The counters."""
         return self._sketcher.report
+
+    def left_out(self) -> SketchedActions:
+        """Return the actions of copies whose original is not in the index, for the same helper; usually there are none.
+
+        Call it after the helper has sent all actions. If the engine has refused an original among the last 500 actions,
+        nothing could detect that while the helper was running. Refresh the index first if documents have no id.
+        """
+        rest = SketchedActions(iter(()), self._sketcher, self._duplicates, 1)
+        rest._filter, rest._is_rest = self._filter, True
+        return rest
 
     def __iter__(self) -> Iterator[Any]:
         if not isinstance(self._actions, Iterable):
@@ -140,7 +155,7 @@ class SketchedActions:
         for batch in self._batches(actions):
             _ask(policy.client, chosen.decide(batch))
             yield from _drained(chosen.ready)
-        _ask(policy.client, chosen.finish())
+        _ask(policy.client, chosen.finish_sent() if self._is_rest else chosen.finish())
         yield from _drained(chosen.ready)
 
     async def _async_filtered(self, policy: DuplicatePolicy) -> AsyncIterator[Any]:
@@ -151,7 +166,7 @@ class SketchedActions:
             await _ask_async(policy.client, chosen.decide(batch))
             for action in _drained(chosen.ready):
                 yield action
-        await _ask_async(policy.client, chosen.finish())
+        await _ask_async(policy.client, chosen.finish_sent() if self._is_rest else chosen.finish())
         for action in _drained(chosen.ready):
             yield action
 

@@ -170,6 +170,10 @@ class Copies:
         if len(self._of) > self._most:
             self.forget(next(iter(self._of)))
 
+    def of_unnamed(self) -> list[Write]:
+        """Return the copies of documents that had no id when they were passed on, in order."""
+        return [write for write, original in self._of.items() if isinstance(original, Original)]
+
     def of_id(self, id: str | None) -> Write | None:
         """Return the copy with an id, if one is kept."""
         return None if id is None else self._by_id.get(id)
