@@ -138,7 +138,8 @@ def value_in(hit: Hit, field: str) -> Any:
 
 
 def envelope_of(body: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer without its hits."""
+    """Return an answer without its hits, and without the status that one of an `_msearch` has."""
+    body = {name: value for name, value in body.items() if name != "status"}
     return {**body, "hits": {name: value for name, value in body["hits"].items() if name != "hits"}}
 
 

@@ -177,7 +177,8 @@ def read_search(request: Request) -> Search | None:
         changes = {"collapse_unranked": True, **changes}
     size = _number(request.params.get("size", body.get("size", 10)))
     start = _number(request.params.get("from", body.get("from", 0)))
-    if size is None or start is None or size < 1 or start < 0:
+    overridden = [_number(body.get(name, 0)) for name in ("size", "from")]  # the engine checks these, too
+    if size is None or start is None or size < 1 or start < 0 or any(one is None or one < 0 for one in overridden):
         return None  # invalid: the engine reports the error
     limits = limits_of(body, start, size)
     if limits.shown is not None:

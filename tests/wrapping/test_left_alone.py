@@ -81,6 +81,7 @@ CALLS: dict[str, Any] = {
     "YAML": ("POST", "/{news}/_search", {"query": MATCH}, {"format": "yaml"}),
     "too deep for the engine": ("POST", "/{news}/_search", {"query": MATCH, "from": 9_995, "size": 10}, {}),
     "size that is no number": ("POST", "/{news}/_search", {"query": MATCH, "size": "many"}, {}),
+    "size below zero that the URL overrides": ("POST", "/{news}/_search", {"query": MATCH, "size": -1}, {"size": "5"}),
     "size that is true": ("POST", "/{news}/_search", {"query": MATCH, "size": True}, {}),
     "size without end": ("POST", "/{news}/_search", {"query": MATCH, "size": float("inf")}, {}),
     "count": ("POST", "/{news}/_count", {"query": MATCH}, {}),

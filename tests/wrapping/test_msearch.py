@@ -73,6 +73,8 @@ def test_msearch_goes_on_from_remembered_streams(library: Library, connect: Conn
     assert second["ndd"]["cache"] == "hit"
     assert not proxy.passed
     assert len(second["hits"]["hits"]) == 5
+    assert second["status"] == 200
+    assert "status" not in caller.search(index=library.news, body=lines[1])
 
 
 def test_msearch_out_of_the_cache_is_answered_in_the_same_shape(
