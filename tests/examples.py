@@ -20,15 +20,18 @@ BLOCK = re.compile(r"^```(?P<kind>[a-z ]+)\n(?P<code>.*?)^```$", re.MULTILINE | 
 CONSOLE = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
-def run(page: Path, kinds: set[str], addresses: Mapping[str, str] = MappingProxyType({})) -> int:
-    """Run the blocks of some kinds. addresses: of servers, by the address in the text. Returns the number of blocks."""
+def run(page: Path, kinds: set[str], replaced: Mapping[str, str] = MappingProxyType({})) -> int:
+    """Run the blocks of some kinds. Returns their number.
+
+    replaced: words of the page, with the words to run instead: the addresses of real servers, another index.
+    """
     names: dict[str, object] = {"__name__": "readme"}
     ran = 0
     for block in BLOCK.finditer(page.read_text()):
         kind, code = block["kind"].strip(), block["code"]
         if kind not in kinds:
             continue
-        for written, real in addresses.items():
+        for written, real in replaced.items():
             code = code.replace(written, real)
         ran += 1
         if kind.startswith("console"):

@@ -1,5 +1,6 @@
 """The examples of README.md and of the pages under docs run, see tests/examples.py."""
 
+import uuid
 from pathlib import Path
 
 import pytest
@@ -24,11 +25,13 @@ def test_the_examples_for_an_engine_run(
 ) -> None:
     if engine.family != "elasticsearch":
         pytest.skip("the examples show the client of Elasticsearch")
-    addresses = {ENGINE: engine.url}
+    own = f"articles_{uuid.uuid4().hex[:8]}"  # several runs may use one server
+    replaced = {ENGINE: engine.url, "articles": own}
     if REDIS in page.read_text():
-        addresses[REDIS] = request.getfixturevalue("redis_url")
+        replaced[REDIS] = request.getfixturevalue("redis_url")
     monkeypatch.chdir(tmp_path)
     with engine.client() as client:
-        client.indices.delete(index="articles,ndd-tables", ignore_unavailable=True)
-        assert run(page, {"python engine", "console engine"}, addresses)
-        client.indices.delete(index="articles,ndd-tables", ignore_unavailable=True)
+        try:
+            assert run(page, {"python engine", "console engine"}, replaced)
+        finally:
+            client.indices.delete(index=f"{own},ndd-tables", ignore_unavailable=True)
