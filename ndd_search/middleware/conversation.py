@@ -29,6 +29,7 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import with_table_of_stream
 from ndd_search.middleware.unsketched import peeked
+from ndd_search.middleware.whole_groups import with_whole_groups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import slice_page
@@ -149,13 +150,16 @@ class Conversation:
             self._learn_from(state)
         if page.ranks - state.documents.keys():
             state = yield from fetcher.fetch_documents(state, page.ranks)
+        is_cached = state is cached
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from own_request(plan, settings, NO_DOCUMENTS))
-        if state is not cached and state.lasting:
+        if not is_cached and state.lasting:
             settings.memory.remember_state(self.stream_key, state, self._moment)
             if settings.frequency_table is True and state.table != LISTED:
                 settings.memory.remember_table(state.frequency_table)
-        cache = "off" if self.stream_key is None else "hit" if state is cached else "miss"
+        if plan.options.members == "all":
+            state, page = yield from with_whole_groups(state, page, plan, settings, self._round_trips)
+        cache = "off" if self.stream_key is None else "hit" if is_cached else "miss"
         body = page_body(plan, settings, state, page, self._round_trips.own_seconds, cache)
         if state.lasting:
             settings.memory.remember_page(self.key, body, state, self._moment)
@@ -193,7 +197,7 @@ class Conversation:
         if not self._remember:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
-        return self._make_key(replace(self.options, keep=("score",)), fields_of(self.options), whole)
+        return self._make_key(replace(self.options, keep=("score",), members="window"), fields_of(self.options), whole)
 
 
 def _is_bypassed(search: Search, settings: Settings) -> bool:

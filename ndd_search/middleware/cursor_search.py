@@ -199,6 +199,7 @@ def _obstacle(search: Search, options: CollapseOptions) -> str:
         "a search with a limit of candidates": search.one_window,
         "random_score without a seed": has_random_scores(search.body),
         'total="groups"': options.total == "groups",
+        'members="all"': options.members == "all",
         'mode="demote"': options.mode == "demote",
         "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
     }
