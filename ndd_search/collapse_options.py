@@ -62,11 +62,11 @@ class CollapseOptions:
     max_window:       the most hits examined for one search, at least `window`. It does not apply to a list in memory
                       (`collapse`, `merge`).
     max_per_group:    how many hits of one group are shown, at least 1.
-    keep:             which copy of a group is shown, of those in the first window that holds the group's best hit. The
-                      group keeps the rank of that hit. A list of preferences; the first that tells two copies apart
-                      decides, then the better rank: "score" (the engine's order), "newest:FIELD", "oldest:FIELD",
-                      "longest" (by shingles), "longest:FIELD" (by characters), "preferred:FIELD=best,second,...", or
-                      a callable(hit) that returns a sort key, the smallest first.
+    keep:             which copy of a group is shown, of those in the first window that holds the group's best hit (of
+                      all copies, with members="all"). The group keeps the rank of that hit. A list of preferences; the
+                      first that tells two copies apart decides, then the better rank: "score" (the engine's order),
+                      "newest:FIELD", "oldest:FIELD", "longest" (by shingles), "longest:FIELD" (by characters),
+                      "preferred:FIELD=best,second,...", or a callable(hit) that returns a sort key, the smallest first.
     min_shingles:     below this many shingles only an identical sketch is a near-duplicate.
     min_length_ratio: shorter / longer, in shingles, from which two hits may be near-duplicates, 0..1; 0 is off.
     must_match:       fields in which near-duplicates have equal values (price, version, language). A missing value

@@ -19,10 +19,10 @@ from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.duplicate_policy import DuplicatePolicy
 from ndd_search.indexing.templates import mapping_properties
-from ndd_search.rest.stored_keys import shared_keys
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.rows import rows_of
+from ndd_search.rest.stored_keys import shared_keys
 from tests.collections import read
 from tests.engines.find import MODULES, Engine
 from tests.test_backfill import run

@@ -50,8 +50,8 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     search = read_search(request)
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
-    named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor")}
-    around = {name: value for name, value in changes.items() if name != "cache"}
+    named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor", "explain")}
+    around = {name: value for name, value in changes.items() if name not in ("cache", "explain")}
     options = collapse_options(settings.options, **{**around, **named})
     if reason := _obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
@@ -199,6 +199,7 @@ def _obstacle(search: Search, options: CollapseOptions) -> str:
         "a search with a limit of candidates": search.one_window,
         "random_score without a seed": has_random_scores(search.body),
         'total="groups"': options.total == "groups",
+        '"explain"': bool(search.changes.get("explain")),
         'members="all"': options.members == "all",
         'mode="demote"': options.mode == "demote",
         "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),

@@ -50,7 +50,7 @@ def with_whole_groups(
     shown = [stream.index_of(group.rank) for group in page.groups if group.rank in state.documents]
     leaders = [] if page.info.exhausted else [int(stream.leader[index]) for index in shown]
     leaders = [index for index in leaders if len(stream.sketches[index])]
-    state = _comparing(state, plan, settings)
+    state = comparing(state, plan, settings)
     reasons: dict[int, str] = {}
     hits: list[Hit] = []
     if leaders and not can_be_limited(plan.search):
@@ -94,7 +94,7 @@ def _examined(state: State, count: int) -> Stream:
     )
 
 
-def _comparing(state: State, plan: Plan, settings: Settings) -> State:
+def comparing(state: State, plan: Plan, settings: Settings) -> State:
     """Return the state with its frequency table, which a cached state counts only when hits are added."""
     if state.table != LISTED or state.frequency_table is not None:
         return state

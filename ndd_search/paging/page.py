@@ -89,6 +89,7 @@ class Info:
     warnings:  sentences about settings that probably do not do what was intended: a field that no hit has, or many
                short texts that differ in a few words and are one group.
     members:   what members="all" found beyond the window; None if it was not asked for.
+    explain:   an entry for each document that the search asked about; None if it asked about none.
     """
 
     examined: int
@@ -106,6 +107,7 @@ class Info:
     degraded: str = ""
     warnings: tuple[str, ...] = ()
     members: Mapping[str, Any] | None = None
+    explain: Sequence[Mapping[str, Any]] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the facts as a dict for JSON."""

@@ -30,8 +30,9 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
     facts = page.info.as_dict()
     facts["took_ms"] = round(facts.pop("took") * 1000, 3)
     facts["degraded"] = facts["degraded"] or None
-    if facts["members"] is None:
-        del facts["members"]
+    for name in ("members", "explain"):
+        if facts[name] is None:
+            del facts[name]
     facts["warnings"] = list(facts["warnings"])  # a tuple would keep the page out of the cache
     facts["late"] = [
         {
