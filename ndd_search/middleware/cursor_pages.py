@@ -87,7 +87,7 @@ class CursorPage:
         stream, known = state.stream, self._known
         places = [place for place in places_of(stream, self._plan.options) if place >= known]
         shown, rest = places[: self._size], places[self._size :]
-        end = rest[0] if rest else len(stream.hits)
+        end = self._end(stream, rest[0] if rest else len(stream.hits))
         after = stream.hits[end - 1]["sort"] if end > known else self._cursor.after
         self._restore_sort(stream)
         page = self._page(state, places)
@@ -109,6 +109,10 @@ class CursorPage:
             table=state.table,
         )
         return body, following.bounded()
+
+    def _end(self, stream: Stream, end: int) -> int:
+        """Return the index of the hit with which the next page continues. end: of the first hit not dealt with."""
+        return end
 
     def with_cursor(self, body: dict[str, Any], token: str | None) -> dict[str, Any]:
         """Return an answer with the token of the next page, and with what the caller's `filter_path` leaves of it."""
@@ -138,8 +142,9 @@ class CursorPage:
 
     def _late(self, stream: Stream, places: set[int]) -> tuple[tuple[int, int, float], ...]:
         """Return the hidden hits whose leader an earlier page has shown, unless an earlier page has named them."""
+        ranks = stream.ranks.tolist()
         return tuple(
-            (index, int(stream.leader[index]), float(stream.similarity[index]))
+            (ranks[index], ranks[stream.leader[index]], float(stream.similarity[index]))
             for index in range(self._known + self._cursor.ahead, len(stream.hits))
             if stream.leader[index] < self._known and index not in places
         )

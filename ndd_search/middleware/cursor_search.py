@@ -53,10 +53,10 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor", "explain")}
     around = {name: value for name, value in changes.items() if name not in ("cache", "explain")}
     options = collapse_options(settings.options, **{**around, **named})
-    if reason := _obstacle(search, options):
+    if reason := obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
     cursor = None if given is True else cursor_of(given, settings.cursor_key)
-    if cursor is not None and cursor.search != _hash(search, options, settings):
+    if cursor is not None and cursor.search != hash_of(search, options, settings):
         problem = "the cursor belongs to another search"
         raise CursorUnusable(request.path, problem, "send the same query, sort and options with every page")
     signed = settings.cursor_key is not None
@@ -69,6 +69,7 @@ class CursorSearch:
     """The requests for one page of a search with a cursor. cursor: None for the first page."""
 
     key: bytes | None = None  # its pages are not cached
+    _pages: type[CursorPage] = CursorPage
 
     def __init__(self, search: Search, options: CollapseOptions, settings: Settings, cursor: Cursor | None) -> None:
         self.search, self.options, self.settings, self.cursor = search, options, settings, cursor
@@ -99,7 +100,7 @@ class CursorSearch:
                 return answers
             if (pit := id_in(answers[0].body)) is None:
                 raise CursorUnusable(self.search.request.path, "no point in time was opened", "use from and size")
-            cursor = begin(_hash(self.search, self.options, self.settings), pit)
+            cursor = begin(hash_of(self.search, self.options, self.settings), pit)
         try:
             while True:
                 try:
@@ -117,7 +118,7 @@ class CursorSearch:
 
     def _page(self, plan: Plan, cursor: Cursor) -> Flow:
         """Fetch the hits of a page, and return the answer."""
-        page = CursorPage(plan, self.settings, cursor)
+        page = self._pages(plan, self.settings, cursor)
         size = page.first_window
         answer = yield from self._first_answer(plan, cursor, size)
         if not answer.ok:
@@ -125,7 +126,7 @@ class CursorSearch:
         pit, after = self._continued(answer, cursor.pit, cursor.after)
         plan.hide_sketches([answer])
         sketched = any(plan.field.sketch in (hit.get("fields") or {}) for hit in answer.hits)
-        if sketched and weighs(plan, self.settings) and self.settings.counts_document_frequency:
+        if sketched and self._counts(plan):
             yield from sample_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
         state = state_of(cursor, plan, self.settings)
         state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
@@ -145,6 +146,10 @@ class CursorSearch:
             yield from self._close(pit)
         token = None if next_cursor is None else token_of(next_cursor, self.settings.cursor_key)
         return Answer(page.with_cursor(body, token), raw=state.raw)
+
+    def _counts(self, plan: Plan) -> bool:
+        """Return whether a frequency table is counted for this search."""
+        return weighs(plan, self.settings) and self.settings.counts_document_frequency
 
     def _first_answer(self, plan: Plan, cursor: Cursor, size: int) -> Flow:
         """Make the first trip. Raises CursorExpired, Replan, and the client's own errors."""
@@ -191,7 +196,7 @@ class CursorSearch:
             return
 
 
-def _obstacle(search: Search, options: CollapseOptions) -> str:
+def obstacle(search: Search, options: CollapseOptions) -> str:
     """Return what prevents a cursor, "" if nothing does."""
     obstacles = {
         '"from"': search.start > 0,
@@ -207,7 +212,7 @@ def _obstacle(search: Search, options: CollapseOptions) -> str:
     return next((name for name, present in obstacles.items() if present), "")
 
 
-def _hash(search: Search, options: CollapseOptions, settings: Settings) -> str:
+def hash_of(search: Search, options: CollapseOptions, settings: Settings) -> str:
     """Return the hash of a search, equal for all its pages in every process."""
     body = {name: value for name, value in search.body.items() if name not in ("from", "size")}
     params = {name: value for name, value in search.request.params.items() if name not in ("from", "size")}
