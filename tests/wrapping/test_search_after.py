@@ -70,6 +70,7 @@ def test_pages_of_search_after_hold_every_text_once(
     with engine.client() as client:
         pit = opened(engine, client, placed.index) if with_pit else None
         where: dict[str, Any] = {"pit": {"id": pit, "keep_alive": "1m"}} if pit else {"index": placed.index}
+        number = 0
         try:
             for number, answer in enumerate(pages(caller, [{"place": "asc"}], **where), 1):
                 hits = answer["hits"]["hits"]
@@ -83,8 +84,9 @@ def test_pages_of_search_after_hold_every_text_once(
                     written(placed.index, engine, client, [document(-number, number)])
         finally:
             if pit:
-                new = {"range": {"place": {"lt": 0}}}
-                client.delete_by_query(index=placed.index, body={"query": new}, refresh=True)
+                new = [f"{one}--{one}" for one in range(1, number + 1)]
+                deleted = [{"_op_type": "delete", "_index": placed.index, "_id": id} for id in new]
+                bulk(engine, client, deleted)
                 close = client.close_point_in_time if engine.family == "elasticsearch" else client.delete_pit
                 close(**({"id": pit} if engine.family == "elasticsearch" else {"body": {"pit_id": [pit]}}))
     assert found == leaders(placed.documents)
