@@ -13,7 +13,7 @@ import pytest
 from ndd_search.errors import CursorUnusable
 from ndd_search.indexing.templates import mapping_properties
 from tests.engines.find import Engine
-from tests.wrapping.conftest import Caller, Connect
+from tests.wrapping.conftest import Caller, Connect, bulk
 from tests.wrapping.test_cursors import TEXTS, document, leaders, shown, written
 
 MARKET: dict[str, Any] = {"match": {"body": "market"}}
