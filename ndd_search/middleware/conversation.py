@@ -30,7 +30,7 @@ from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import with_table_of_stream
 from ndd_search.middleware.unsketched import peeked
 from ndd_search.middleware.whereabouts import explained_ids, with_explanations
-from ndd_search.middleware.whole_groups import with_whole_groups
+from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import slice_page
@@ -170,7 +170,8 @@ class Conversation:
             if settings.frequency_table is True and state.table != LISTED:
                 settings.memory.remember_table(state.frequency_table)
         if plan.options.members == "all":
-            state, page = yield from with_whole_groups(state, page, plan, settings, self._round_trips)
+            whole = WholeGroups(plan, settings, self._round_trips, plan.search.start)
+            state, page = yield from whole.added(state, page, page.info.examined)
         if self._explained:
             page = yield from with_explanations(self._explained, state, page, plan, settings, self._round_trips)
         cache = "off" if self.stream_key is None else "hit" if is_cached else "miss"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
@@ -25,11 +26,12 @@ from ndd_search.middleware.sending import Flow, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import weighs
+from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.paging.fetching import Fetch
 from ndd_search.rest.answers import Answer
-from ndd_search.rest.point_in_time import closed, id_in, opened, within
+from ndd_search.rest.point_in_time import closed, id_in, in_pit, opened, within
 from ndd_search.rest.request import Request, Search, is_search, read_search
 
 _ONE_BY_ONE = ("collapse", "rescore", "terminate_after", "knn", "retriever", "sub_searches")
@@ -141,7 +143,11 @@ class CursorSearch:
             pit, after = self._continued(answer, pit, after)
             plan.hide_sketches([answer])
             state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
-        body, next_cursor = page.answer(state, pit, self._round_trips)
+        made = page.page(state)
+        if plan.options.members == "all":
+            whole = WholeGroups(plan, self.settings, self._round_trips, page.start, partial(self._in_pit, pit))
+            state, made = yield from whole.added(state, made, len(state.stream.hits))
+        body, next_cursor = page.answer(state, made, pit, self._round_trips)
         if next_cursor is None and self.cursor is None:  # else the last pages may be asked for again
             yield from self._close(pit)
         token = None if next_cursor is None else token_of(next_cursor, self.settings.cursor_key)
@@ -181,6 +187,9 @@ class CursorSearch:
         (request,) = plan.requests(Fetch(0, size), first)
         return within(request, self.search, pit, self.settings.cursor_keep_alive, after or None)
 
+    def _in_pit(self, pit: str, request: Request) -> Request:
+        return in_pit(request, pit, self.settings.cursor_keep_alive)
+
     def _continued(self, answer: Answer, pit: str, after: list[Any]) -> tuple[str, list[Any]]:
         """Return the point in time and the sort values with which the next request continues."""
         pit = answer.body.pop("pit_id", pit)
@@ -205,7 +214,6 @@ def obstacle(search: Search, options: CollapseOptions) -> str:
         "random_score without a seed": has_random_scores(search.body),
         'total="groups"': options.total == "groups",
         '"explain"': bool(search.changes.get("explain")),
-        'members="all"': options.members == "all",
         'mode="demote"': options.mode == "demote",
         "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
     }

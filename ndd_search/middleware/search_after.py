@@ -25,6 +25,7 @@ from ndd_search.middleware.state import State
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.cursor import Cursor, cursor_of
 from ndd_search.paging.fetching import Fetch
+from ndd_search.paging.page import Page
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.point_in_time import sorts
@@ -54,7 +55,8 @@ def search_after(request: Request, settings: Settings, changes: Mapping[str, Any
     named = {name: value for name, value in search.changes.items() if name not in ("cache", "search_after", "explain")}
     around = {name: value for name, value in changes.items() if name not in ("cache", "explain")}
     options = collapse_options(settings.options, **{**around, **named})
-    if reason := "a search without a sort" if not sorts(search) else obstacle(search, options):
+    own = {"a search without a sort": not sorts(search), 'members="all"': options.members == "all"}
+    if reason := next((name for name, present in own.items() if present), "") or obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be collapsed across search_after", _REMEDY)
     cursor = begin(_hash(search, options, settings), "") if given is True else cursor_of(given, settings.cursor_key)
     signed = settings.cursor_key is not None
@@ -120,9 +122,11 @@ class SearchAfter(CursorSearch):
 class SearchAfterPage(CursorPage):
     """One page of such a search."""
 
-    def answer(self, state: State, pit: str, round_trips: RoundTrips) -> tuple[dict[str, Any], Cursor | None]:
+    def answer(
+        self, state: State, page: Page, pit: str, round_trips: RoundTrips
+    ) -> tuple[dict[str, Any], Cursor | None]:
         """Return the answer without its token, and where the next page continues."""
-        body, following = super().answer(state, pit, round_trips)
+        body, following = super().answer(state, page, pit, round_trips)
         if following is None:
             return body, None
         hits, stream = body["hits"]["hits"], state.stream

@@ -8,9 +8,11 @@ stored for it, or the index has changed.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from ndd_search.matching.decision import Decision
 from ndd_search.middleware.extending import reader_of, sketches_of
@@ -27,6 +29,7 @@ from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import Answer, Hit, after, drop_fields
 from ndd_search.rest.request import Request, widened
 from ndd_search.rest.stored_keys import shares_keys
+from ndd_search.sketching.sketches import Sketch
 
 KEYS = 8  # in a search for members
 MOST_CANDIDATES = 100  # documents compared with one leader
@@ -36,47 +39,94 @@ _FAILED = "the search for members failed"
 _NO_KEYS = "no keys are stored for it: run ndd-search backfill --keys 8"
 _MORE = f"more than {MOST_CANDIDATES} documents share keys with it"
 
+_FEW_KEYS = 4  # with fewer rare ones, common keys are used as well
+
 _Found = tuple[list[Hit], dict[int, str]]
 
 
-def with_whole_groups(
-    state: State, page: Page, plan: Plan, settings: Settings, round_trips: RoundTrips
-) -> Generator[Request, Answer, tuple[State, Page]]:
-    """Return the page with all members of its groups, and the state with their documents.
+def _unchanged(request: Request) -> Request:
+    return request
 
-    `info.members` of the page says how many were found beyond the examined hits, and which groups may have more.
+
+@dataclass(frozen=True)
+class WholeGroups:
+    """Finds the members of the groups of one page.
+
+    start:   the place of the page in its stream.
+    changed: makes the final request of one that is limited to the copies of a leader.
     """
-    stream = _examined(state, page.info.examined)
-    shown = [stream.index_of(group.rank) for group in page.groups if group.rank in state.documents]
-    leaders = [] if page.info.exhausted else [int(stream.leader[index]) for index in shown]
-    leaders = [index for index in leaders if len(stream.sketches[index])]
-    state = comparing(state, plan, settings)
-    reasons: dict[int, str] = {}
-    hits: list[Hit] = []
-    if leaders and not can_be_limited(plan.search):
-        reasons = dict.fromkeys(leaders, _UNSUITABLE)
-    elif leaders:
-        requests = [_request(stream, index, state, plan, settings) for index in leaders]
-        answers = yield from round_trips.later(requests)
+
+    plan: Plan
+    settings: Settings
+    round_trips: RoundTrips
+    start: int
+    changed: Callable[[Request], Request] = _unchanged
+
+    def added(self, state: State, page: Page, examined: int) -> Generator[Request, Answer, tuple[State, Page]]:
+        """Return the page with all members of its groups, and the state with their documents.
+
+        examined: number of hits of the stream that the page is made of.
+        `info.members` of the page says how many were found beyond them, and which groups may have more.
+        """
+        plan, settings = self.plan, self.settings
+        state, stream = comparing(state, plan, settings), _examined(state, examined)
+        hits: list[Hit] = []
+        reasons: dict[int, str] = {}
+        if not page.info.exhausted:
+            shown = [stream.index_of(group.rank) for group in page.groups if group.rank in state.documents]
+            leaders = [index for index in stream.leader[shown].tolist() if len(stream.sketches[index])]
+            state, hits, reasons = yield from self._candidates(state, stream, leaders)
+        reader = reader_of(state, settings, sketches_of(hits, settings))
+        for hit in hits:
+            drop_fields(hit, plan.sketch_fields)
+        longer = members_of(stream, hits, reader, plan.options)
+        groups = groups_of_members(longer, self.start, plan.search.size, reader, plan.options, reasons)
+        known = len(stream.hits)
+        documents = dict(zip(longer.ranks[known:].tolist(), longer.hits[known:], strict=True))
+        incomplete = [{"_id": stream.hits[index].get("_id"), "reason": reason} for index, reason in reasons.items()]
+        info = replace(page.info, members={"found": len(documents), "incomplete": incomplete})
+        state = replace(state, documents={**state.documents, **documents})
+        return state, replace(page, groups=groups, info=info)
+
+    def _candidates(
+        self, state: State, stream: Stream, leaders: Sequence[int]
+    ) -> Generator[Request, Answer, tuple[State, list[Hit], dict[int, str]]]:
+        """Return the state, documents that may be members, and why leaders may have more members, by their indexes."""
+        if not leaders:
+            return state, [], {}
+        if not can_be_limited(self.plan.search):
+            return state, [], dict.fromkeys(leaders, _UNSUITABLE)
+        requests = [self._request(stream.sketches[index], state) for index in leaders]
+        answers = yield from self.round_trips.later(requests)
         if trouble(answers, like=Answer(state.envelope)):
-            reasons, state = dict.fromkeys(leaders, _FAILED), replace(state, lasting=False)
-        else:
-            hits, reasons = _read(answers, stream, leaders, plan)
-            state = replace(state, envelope=after(state.envelope or {}, answers))
-    sketches = sketches_of(hits, settings)
-    for hit in hits:
-        drop_fields(hit, plan.sketch_fields)
-    start, size, known = plan.search.start, plan.search.size, len(stream.hits)
-    reader = reader_of(state, settings, sketches)
-    longer = members_of(stream, hits, reader, plan.options)
-    groups = groups_of_members(longer, start, size, reader, plan.options, reasons)
-    added = dict(zip(longer.ranks[known:].tolist(), longer.hits[known:], strict=True))
-    facts = {
-        "found": len(added),
-        "incomplete": [{"_id": stream.hits[index].get("_id"), "reason": reason} for index, reason in reasons.items()],
-    }
-    info = replace(page.info, members=facts)
-    return replace(state, documents={**state.documents, **added}), replace(page, groups=groups, info=info)
+            return replace(state, lasting=False), [], dict.fromkeys(leaders, _FAILED)
+        hits, reasons = _read(answers, stream, leaders, self.plan)
+        return replace(state, envelope=after(state.envelope or {}, answers)), hits, reasons
+
+    def _request(self, leader: Sketch, state: State) -> Request:
+        """Return the caller's search, limited to documents that share keys with a leader."""
+        plan, recipe = self.plan, self.settings.recipe
+        request = widened(plan.search, 0, MOST_CANDIDATES, plan.field, plan.reading, first=False)
+        decision = Decision.of(plan.options.min_similarity, recipe, state.frequency_table)
+        sharing = shares_keys(_telling(leader[:KEYS], state), KEYS, decision, plan.field, recipe)
+        body, asked = dict(request.body), plan.search.body.get("query")
+        if asked:
+            sharing["filter"] = [*sharing["filter"], asked]
+        body["query"] = {"bool": sharing}
+        if body.get("sort"):
+            body["sort"] = [{"_score": "desc"}, *_as_list(body["sort"])]
+        elif asked:  # the candidates that share most keys, with the scores of the caller's own query
+            weights = {"query_weight": 0, "rescore_query_weight": 1}
+            body["rescore"] = {"window_size": MOST_CANDIDATES, "query": {"rescore_query": asked, **weights}}
+        return self.changed(replace(request, body=body))
+
+
+def _telling(keys: Sketch, state: State) -> Sketch:
+    """Return the keys that are not common in the index, all of them if few are left."""
+    if state.frequency_table is None:
+        return keys
+    rare = np.delete(keys, state.frequency_table.find(keys)[0])
+    return rare if len(rare) >= _FEW_KEYS else keys
 
 
 def _examined(state: State, count: int) -> Stream:
@@ -101,23 +151,6 @@ def comparing(state: State, plan: Plan, settings: Settings) -> State:
     return state.comparing_with(counted_in_list(state.stream, (), plan, settings))
 
 
-def _request(stream: Stream, index: int, state: State, plan: Plan, settings: Settings) -> Request:
-    """Return the caller's search, limited to documents that share keys with a leader."""
-    request = widened(plan.search, 0, MOST_CANDIDATES, plan.field, plan.reading, first=False)
-    decision = Decision.of(plan.options.min_similarity, settings.recipe, state.frequency_table)
-    sharing = shares_keys(stream.sketches[index], KEYS, decision, plan.field, settings.recipe)
-    body, asked = dict(request.body), plan.search.body.get("query")
-    if asked:
-        sharing["filter"] = [*sharing["filter"], asked]
-    body["query"] = {"bool": sharing}
-    if body.get("sort"):
-        body["sort"] = [{"_score": "desc"}, *_as_list(body["sort"])]
-    elif asked:  # the candidates that share most keys, with the scores of the caller's own query
-        weights = {"query_weight": 0, "rescore_query_weight": 1}
-        body["rescore"] = {"window_size": MOST_CANDIDATES, "query": {"rescore_query": asked, **weights}}
-    return replace(request, body=body)
-
-
 def _read(answers: Sequence[Answer], stream: Stream, leaders: Sequence[int], plan: Plan) -> _Found:
     """Return the candidates of all leaders, and why leaders may have more members, by their indexes."""
     plan.hide_sketches(answers)
@@ -132,7 +165,7 @@ def _read(answers: Sequence[Answer], stream: Stream, leaders: Sequence[int], pla
         by_score = any(one == "_score" or (isinstance(one, Mapping) and "_score" in one) for one in asked)
         for hit in hits:  # its score is the number of shared keys
             hit["_score"] = None
-            hit["sort"] = hit["sort"][1:]
+            hit["sort"] = hit["sort"][1 : 1 + len(asked)]
             if by_score:
                 del hit["sort"]
     return hits, reasons

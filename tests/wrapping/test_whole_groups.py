@@ -6,7 +6,9 @@ import json
 import random
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,23 @@ def test_every_page_shows_the_newest_of_each_group_and_lists_the_rest_wherever_t
     windows = sum(trips > 1 for trips in seen.trips)
     assert max(seen.trips) == 2  # one request for hits where the stream is not cached, one for members
     assert windows == 2  # the first window, and one more for page 11
+
+
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
+@pytest.mark.parametrize("sort", [[], [{"place": "asc"}]])
+def test_so_does_every_page_of_a_cursor(sort: list[Any], engine: Engine, articles: Articles, connect: Connect) -> None:
+    if engine.name == "opensearch2":
+        pytest.skip("OpenSearch orders points in time since 3.3")
+    caller = connect(window=WINDOW, frequency_table=False)
+    body = {"query": RANKED, "size": SIZE, "ndd": KEEP, **({"sort": sort} if sort else {})}
+    shown: list[str] = []
+    with closing(iter(ndd.pages(caller.client, index=articles.index, body=body))) as pages:
+        for answer in islice(pages, 2):
+            for hit in answer["hits"]["hits"]:
+                assert sorted([hit["_id"], *listed(hit)]) == sorted(articles.groups[group_of(hit["_id"])])
+                assert len(hit.get("sort", [])) == len(sort)
+                shown.append(hit["_id"])
+    assert shown == [articles.groups[str(text)][0] for text in range(2 * SIZE)]
 
 
 @pytest.mark.parametrize("connect", ["sync"], indirect=True)
