@@ -11,6 +11,7 @@ from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
     from ndd_search.clients.pages import pages
+    from ndd_search.clients.where import explain
     from ndd_search.clients.wrap import unwrap, wrap
     from ndd_search.corpus.collection import Corpus
     from ndd_search.corpus.columns import mark_duplicates
@@ -49,6 +50,7 @@ _LATER = {
     "Text": "items.fields",
     "Url": "items.fields",
     "collapse": "paging.collapse",
+    "explain": "clients.where",
     "find_duplicates": "indexing.candidates",
     "leaders": "matching.groups",
     "mapping_properties": "indexing.templates",
@@ -85,6 +87,7 @@ __all__ = [
     "Text",
     "Url",
     "collapse",
+    "explain",
     "find_duplicates",
     "leaders",
     "mapping_properties",

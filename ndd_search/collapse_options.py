@@ -16,6 +16,7 @@ Mode = Literal["group", "drop", "demote", "annotate"]
 Keep = str | Callable[[Any], Any]
 Strategy = Literal["auto", "one_phase", "one_trip"]
 Total = Literal["hits", "groups"]
+Members = Literal["window", "all"]
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,11 @@ class CollapseOptions:
     max_window:       the most hits examined for one search, at least `window`. It does not apply to a list in memory
                       (`collapse`, `merge`).
     max_per_group:    how many hits of one group are shown, at least 1.
-    keep:             which copy of a group is shown, of those in the first window that holds the group's best hit. The
-                      group keeps the rank of that hit. A list of preferences; the first that tells two copies apart
-                      decides, then the better rank: "score" (the engine's order), "newest:FIELD", "oldest:FIELD",
-                      "longest" (by shingles), "longest:FIELD" (by characters), "preferred:FIELD=best,second,...", or
-                      a callable(hit) that returns a sort key, the smallest first.
+    keep:             which copy of a group is shown, of those in the first window that holds the group's best hit (of
+                      all copies, with members="all"). The group keeps the rank of that hit. A list of preferences; the
+                      first that tells two copies apart decides, then the better rank: "score" (the engine's order),
+                      "newest:FIELD", "oldest:FIELD", "longest" (by shingles), "longest:FIELD" (by characters),
+                      "preferred:FIELD=best,second,...", or a callable(hit) that returns a sort key, the smallest first.
     min_shingles:     below this many shingles only an identical sketch is a near-duplicate.
     min_length_ratio: shorter / longer, in shingles, from which two hits may be near-duplicates, 0..1; 0 is off.
     must_match:       fields in which near-duplicates have equal values (price, version, language). A missing value
@@ -84,6 +85,9 @@ class CollapseOptions:
                       filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
     total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
                       together, equal on every page. For it the whole result is examined at once, up to max_window.
+    members:          which copies a wrapped client lists under a hit, and lets `keep` choose from: those in the
+                      "window", or "all" that match the query, found by stored keys with one more request for each page.
+                      "all" needs mode "group" and max_per_group 1. A list in memory is its own window.
     """
 
     min_similarity: float | str = "auto"
@@ -101,6 +105,7 @@ class CollapseOptions:
     strategy: Strategy = "auto"
     collapse_unranked: bool = False
     total: Total = "hits"
+    members: Members = "window"
 
     def __post_init__(self) -> None:
         if isinstance(self.min_similarity, str):
@@ -111,6 +116,9 @@ class CollapseOptions:
             raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
         check_one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))
         check_one_of("total", self.total, ("hits", "groups"))
+        check_one_of("members", self.members, ("window", "all"))
+        if self.members == "all" and (self.mode != "group" or self.max_per_group != 1):
+            raise ValueError('members="all" lists the copies of a hit under it: set mode="group" and max_per_group=1')
         check_one_of("strategy", self.strategy, ("auto", "one_phase", "one_trip"))
         check_whole("window", self.window, 1)
         check_whole("max_window", self.max_window, 1)
@@ -188,6 +196,7 @@ class CollapseChanges(TypedDict, total=False):
     strategy: Strategy
     collapse_unranked: bool
     total: Total
+    members: Members
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:

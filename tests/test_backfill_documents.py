@@ -217,7 +217,7 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
         made = sketch_fields({"text": f"{TEXT} 42"}, "text", keys=8, numbers=True)
-        made["ndd"]["duplicate_of"] = "0"
+        made["ndd"] |= {"duplicate_of": "0", "group": "0"}
         fill(client, index, [{"id": name, **made} for name in ("same", "changed", "emptied", "stale")])
         client.update(index=index, id="changed", body={"doc": {"text": f"{OTHER} 7"}})
         client.update(index=index, id="emptied", body={"doc": {"text": None}})
@@ -229,7 +229,7 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
         for name, text in (("changed", f"{OTHER} 7"), ("emptied", ""), ("stale", OTHER)):
             wanted = SketchField().parts(ndd.sketch(text), RECIPE, 8, number_signature(text, RECIPE))
             found = {key: after[name][key] for key in ("ndd", "ndd_keys")}
-            assert found["ndd"].pop("duplicate_of") is None
+            assert [found["ndd"].pop(mark) for mark in ("duplicate_of", "group")] == [None, None]
             assert found == wanted
         assert backfill(client, index, ["text"], recheck=True).tally.written == 0
         backfill(client, index, ["text"], recipe="w5-k128-v1")  # the text is the same, so the mark stays

@@ -16,12 +16,13 @@ import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.indexing.all_pairs import Collection, all_duplicates, read_collection
 from ndd_search.indexing.backfill import Backfill
-from ndd_search.indexing.candidates import CandidateSearch, shared_keys
+from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.duplicate_policy import DuplicatePolicy
 from ndd_search.indexing.templates import mapping_properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.rows import rows_of
+from ndd_search.rest.stored_keys import shared_keys
 from tests.collections import read
 from tests.command_line import run
 from tests.engines.find import MODULES, Engine

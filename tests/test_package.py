@@ -145,6 +145,7 @@ def test_the_public_names_are_these() -> None:
         "Text",
         "Url",
         "collapse",
+        "explain",
         "find_duplicates",
         "leaders",
         "mapping_properties",

@@ -39,6 +39,7 @@ COMMANDS = {
     "backfill": "add sketches to the documents of a live index",
     "count": "count the common values of an index once, for all clients",
     "duplicates": "find near-duplicates in a whole index",
+    "explain": "say where documents are in the pages of a search, and why",
     "corpus": "find every near-duplicate group of a collection",
     "serve": "serve a proxy in front of an engine, for programs in any language",
     "items": "find the records of several fields that are one thing, and merge them",

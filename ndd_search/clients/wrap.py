@@ -71,7 +71,7 @@ def settings_in(client: object) -> Settings:
     _, attribute = _family(client)
     driver = getattr(getattr(client, attribute), "ndd", None)
     if not isinstance(driver, Driver):
-        raise TypeError(f"pages takes a client that ndd_search.wrap has wrapped, got {type(client).__name__}")
+        raise TypeError(f"this takes a client that ndd_search.wrap has wrapped, got {type(client).__name__}")
     return driver.settings
 
 

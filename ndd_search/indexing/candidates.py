@@ -10,7 +10,6 @@ import dataclasses
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,11 @@ from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import Pairs
 from ndd_search.matching.rows import rows_of
 from ndd_search.middleware.scope import options
-from ndd_search.recipe import Measure, Recipe
-from ndd_search.sketching.field import SketchField, keys_of
+from ndd_search.recipe import Recipe
+from ndd_search.rest.stored_keys import needed_keys, shares_keys
+from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch, Sketches, sketch
 
-_MISSED = 0.01  # largest share of documents at exactly min_similarity that may share too few keys to be found
 MOST_EXAMINED = 10_000  # documents compared with one; the default max_result_window of the engines
 NOT_ALL_COMPARED = (
     f"only the {MOST_EXAMINED:,} documents that share most keys with it were compared: there may be more that "
@@ -84,13 +83,7 @@ class CandidateSearch:
     def body(self, wanted: Sketch, *, only_leaders: bool = False) -> dict[str, Any]:
         """The body of the search request. only_leaders: exclude documents that are marked as a duplicate."""
         where = SketchField(self.field)
-        keys = keys_of(wanted.tolist(), self.keys)
-        terms = [{"constant_score": {"filter": {"term": {where.keys: key}}}} for key in keys]
-        query: dict[str, Any] = {
-            "should": terms,
-            "minimum_should_match": self.needed(len(keys)),
-            "filter": [{"term": {where.recipe: self.recipe.id}}],
-        }
+        query = shares_keys(wanted, self.keys, self.decision, where, self.recipe)
         if only_leaders:
             query["must_not"] = [{"exists": {"field": where.duplicate_of}}]
         return {
@@ -103,10 +96,7 @@ class CandidateSearch:
 
     def needed(self, keys: int) -> int:
         """The number of keys that a document must share with the given one to be compared."""
-        decision = self.decision
-        if decision.measure == "cosine":
-            return 1  # keys are blocks of bits: with three differing bits one block is equal, with more maybe none
-        return shared_keys(keys, decision.floor, self.recipe.measure)
+        return needed_keys(keys, self.decision)
 
     def verified(self, wanted: Sketch, hits: Sequence[dict[str, Any]]) -> list[Candidate]:
         """Keep the hits whose sketches resemble the wanted one, most similar first."""
@@ -170,19 +160,3 @@ def resembling(
         if to_the_end or (size is not None and len(found) >= size) or examined == MOST_EXAMINED:
             return found, to_the_end
         examined = min(10 * examined, MOST_EXAMINED)
-
-
-def shared_keys(keys: int, min_similarity: float, measure: Measure = "kmv") -> int:
-    """The number of keys that two documents must share to be compared, 1..keys.
-
-    Two documents of resemblance J share each of their smallest values with probability 2J / (1 + J); with overlap b the
-    probability is b. The result is the largest number that at most 1 % of the documents at exactly min_similarity do
-    not reach.
-    """
-    share = min_similarity if measure == "overlap" else 2 * min_similarity / (1 + min_similarity)
-    short = 0.0
-    for needed in range(1, keys + 1):
-        short += comb(keys, needed - 1) * share ** (needed - 1) * (1 - share) ** (keys - needed + 1)
-        if short > _MISSED:
-            return max(needed - 1, 1)
-    return keys

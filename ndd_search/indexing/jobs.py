@@ -14,7 +14,7 @@ from ndd_search.indexing.indexes import IndexFacts
 from ndd_search.indexing.rewrite import Job
 from ndd_search.indexing.scan import Hits
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import SketchField, are_keys, is_sketch_object, listed
+from ndd_search.sketching.field import MARKS, SketchField, are_keys, is_sketch_object, listed
 from ndd_search.sketching.sketches import Lack, Sketch, sketch, sketch_many
 from ndd_search.text.numbers import number_signature
 
@@ -76,8 +76,9 @@ class SketchDocuments(Job):
             same_numbers = numbers in (None, known)
             if same_numbers and (not before or parts.get(where.keys, stored_keys) == stored_keys):
                 return None
-        if before.get("duplicate_of") is not None and not _is_sketch_of(text, before):
-            parts[where.name]["duplicate_of"] = None  # the mark belongs to another text
+        marks = [name for name in MARKS if before.get(name) is not None]
+        if marks and not _is_sketch_of(text, before):
+            parts[where.name].update(dict.fromkeys(marks))  # they belong to another text
         # A value written before its field was mapped is already in _source, and must be written once more.
         return {"doc": parts, "detect_noop": False}
 

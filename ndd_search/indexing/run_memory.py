@@ -46,7 +46,7 @@ class Write:
         """Return the action with the mark that it is a copy of a document. field: the object that holds the sketch."""
         content = self.action.content
         document = content.get("_source", content)
-        document = {**document, field: {**document[field], "duplicate_of": of}}
+        document = {**document, field: {**document[field], "duplicate_of": of, "group": of}}
         return {**content, "_source": document} if "_source" in content else document
 
     def again(self) -> Write | None:

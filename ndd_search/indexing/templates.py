@@ -14,7 +14,7 @@ from ndd_search.sketching.field import SketchField
 Engine = Literal["elasticsearch", "opensearch"]
 Level = Literal["ok", "note", "warning", "error"]
 ENGINES: tuple[Engine, ...] = ("elasticsearch", "opensearch")
-VERSION = 2  # of the mapping below
+VERSION = 3  # of the mapping below
 _PRIORITY = 501  # above the 100 and 200 of the templates that Elasticsearch and Fleet install
 
 
@@ -48,7 +48,8 @@ def mapping_properties(field: str = "ndd", keys: bool = False) -> dict[str, Any]
                 "sketch": {"type": "integer", "index": False},  # doc values only: never searched, half the space
                 "numbers": {"type": "integer", "index": False},  # compared by the guard numbers_must_match
                 "recipe": {"type": "keyword"},  # queried by backfill, counted by doctor
-                "duplicate_of": {"type": "keyword"},  # for filters and the collapse of the engine
+                "duplicate_of": {"type": "keyword"},  # for reports and counts, not for filters: see docs/indexing.md
+                "group": {"type": "keyword"},  # for the collapse of the engine
             },
         }
     }

@@ -8,7 +8,7 @@ continues with that one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property
@@ -29,6 +29,8 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import with_table_of_stream
 from ndd_search.middleware.unsketched import peeked
+from ndd_search.middleware.whereabouts import explained_ids, with_explanations
+from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import slice_page
@@ -50,7 +52,10 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     remember = bool(combined.pop("cache", True))
     if combined.pop("cursor", None):
         raise CursorUnusable(request.path, "a search in an _msearch cannot have a cursor", "send it on its own")
+    ids = explained_ids(combined.pop("explain", None))
     options = collapse_options(settings.options, **combined)
+    if ids:  # the hits need their ids
+        options, remember = replace(options, strategy="one_phase"), False
     if search.limits.apart and not goes_together(search.request):
         search = search.as_found
     if not search.is_collapsed(options):
@@ -63,13 +68,21 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
         doublings = max(0, (wanted - 1) // options.window).bit_length()
         most = min(most, options.window << doublings)
         options = replace(options, window=most, max_window=most)
-    return Conversation(search, narrowed(options, most), settings, remember)
+    return Conversation(search, narrowed(options, most), settings, remember, ids)
 
 
 class Conversation:
     """The requests for one search, and the answer for its caller."""
 
-    def __init__(self, search: Search, options: CollapseOptions, settings: Settings, remember: bool) -> None:
+    def __init__(
+        self,
+        search: Search,
+        options: CollapseOptions,
+        settings: Settings,
+        remember: bool,
+        explained: Sequence[str] = (),
+    ) -> None:
+        self._explained = explained
         self.search, self.options, self.settings = search, options, settings
         self._round_trips = RoundTrips(settings.time_budget)
         self._remember = remember and settings.cache is not None
@@ -149,13 +162,19 @@ class Conversation:
             self._learn_from(state)
         if page.ranks - state.documents.keys():
             state = yield from fetcher.fetch_documents(state, page.ranks)
+        is_cached = state is cached
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from own_request(plan, settings, NO_DOCUMENTS))
-        if state is not cached and state.lasting:
+        if not is_cached and state.lasting:
             settings.memory.remember_state(self.stream_key, state, self._moment)
             if settings.frequency_table is True and state.table != LISTED:
                 settings.memory.remember_table(state.frequency_table)
-        cache = "off" if self.stream_key is None else "hit" if state is cached else "miss"
+        if plan.options.members == "all":
+            whole = WholeGroups(plan, settings, self._round_trips, plan.search.start)
+            state, page = yield from whole.added(state, page, page.info.examined)
+        if self._explained:
+            page = yield from with_explanations(self._explained, state, page, plan, settings, self._round_trips)
+        cache = "off" if self.stream_key is None else "hit" if is_cached else "miss"
         body = page_body(plan, settings, state, page, self._round_trips.own_seconds, cache)
         if state.lasting:
             settings.memory.remember_page(self.key, body, state, self._moment)
@@ -193,7 +212,7 @@ class Conversation:
         if not self._remember:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
-        return self._make_key(replace(self.options, keep=("score",)), fields_of(self.options), whole)
+        return self._make_key(replace(self.options, keep=("score",), members="window"), fields_of(self.options), whole)
 
 
 def _is_bypassed(search: Search, settings: Settings) -> bool:

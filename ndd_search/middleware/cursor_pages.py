@@ -82,15 +82,25 @@ class CursorPage:
             return 0
         return max(0, min(fetched, options.max_window - fetched, self._most))
 
-    def answer(self, state: State, pit: str, round_trips: RoundTrips) -> tuple[dict[str, Any], Cursor | None]:
+    @property
+    def start(self) -> int:
+        """The place of the page in the stream."""
+        return self._known
+
+    def page(self, state: State) -> Page:
+        """Return the page of the hits fetched."""
+        return self._page(state, self._places(state.stream))
+
+    def answer(
+        self, state: State, page: Page, pit: str, round_trips: RoundTrips
+    ) -> tuple[dict[str, Any], Cursor | None]:
         """Return the answer without its cursor, and the next page's cursor, None if there is no next page."""
         stream, known = state.stream, self._known
-        places = [place for place in places_of(stream, self._plan.options) if place >= known]
+        places = self._places(stream)
         shown, rest = places[: self._size], places[self._size :]
-        end = rest[0] if rest else len(stream.hits)
+        end = self._end(stream, rest[0] if rest else len(stream.hits))
         after = stream.hits[end - 1]["sort"] if end > known else self._cursor.after
         self._restore_sort(stream)
-        page = self._page(state, places)
         body = unfiltered_body(self._plan, self._settings, state, page, round_trips.own_seconds, "off")
         if self._cursor.pages and "total" in body["hits"]:
             body["hits"]["total"] = self._cursor.total
@@ -110,10 +120,18 @@ class CursorPage:
         )
         return body, following.bounded()
 
+    def _end(self, stream: Stream, end: int) -> int:
+        """Return the index of the hit with which the next page continues. end: of the first hit not dealt with."""
+        return end
+
     def with_cursor(self, body: dict[str, Any], token: str | None) -> dict[str, Any]:
         """Return an answer with the token of the next page, and with what the caller's `filter_path` leaves of it."""
         block = {**body["ndd"], "cursor": token, "page": self._cursor.pages + 1, "forgotten": self._cursor.forgotten}
         return filter_body({**body, "ndd": block}, self._plan.search)
+
+    def _places(self, stream: Stream) -> list[int]:
+        """Return the places of the new hits that may be shown."""
+        return [place for place in places_of(stream, self._plan.options) if place >= self._known]
 
     def _page(self, state: State, places: list[int]) -> Page:
         """Return the page. Its facts are about the new hits alone. places: of all new hits that may be shown."""
@@ -138,8 +156,9 @@ class CursorPage:
 
     def _late(self, stream: Stream, places: set[int]) -> tuple[tuple[int, int, float], ...]:
         """Return the hidden hits whose leader an earlier page has shown, unless an earlier page has named them."""
+        ranks = stream.ranks.tolist()
         return tuple(
-            (index, int(stream.leader[index]), float(stream.similarity[index]))
+            (ranks[index], ranks[stream.leader[index]], float(stream.similarity[index]))
             for index in range(self._known + self._cursor.ahead, len(stream.hits))
             if stream.leader[index] < self._known and index not in places
         )

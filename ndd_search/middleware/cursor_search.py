@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
@@ -25,11 +26,12 @@ from ndd_search.middleware.sending import Flow, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import weighs
+from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.paging.fetching import Fetch
 from ndd_search.rest.answers import Answer
-from ndd_search.rest.point_in_time import closed, id_in, opened, within
+from ndd_search.rest.point_in_time import closed, id_in, in_pit, opened, within
 from ndd_search.rest.request import Request, Search, is_search, read_search
 
 _ONE_BY_ONE = ("collapse", "rescore", "terminate_after", "knn", "retriever", "sub_searches")
@@ -50,13 +52,13 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     search = read_search(request)
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
-    named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor")}
-    around = {name: value for name, value in changes.items() if name != "cache"}
+    named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor", "explain")}
+    around = {name: value for name, value in changes.items() if name not in ("cache", "explain")}
     options = collapse_options(settings.options, **{**around, **named})
-    if reason := _obstacle(search, options):
+    if reason := obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
     cursor = None if given is True else cursor_of(given, settings.cursor_key)
-    if cursor is not None and cursor.search != _hash(search, options, settings):
+    if cursor is not None and cursor.search != hash_of(search, options, settings):
         problem = "the cursor belongs to another search"
         raise CursorUnusable(request.path, problem, "send the same query, sort and options with every page")
     signed = settings.cursor_key is not None
@@ -69,6 +71,7 @@ class CursorSearch:
     """The requests for one page of a search with a cursor. cursor: None for the first page."""
 
     key: bytes | None = None  # its pages are not cached
+    _pages: type[CursorPage] = CursorPage
 
     def __init__(self, search: Search, options: CollapseOptions, settings: Settings, cursor: Cursor | None) -> None:
         self.search, self.options, self.settings, self.cursor = search, options, settings, cursor
@@ -99,7 +102,7 @@ class CursorSearch:
                 return answers
             if (pit := id_in(answers[0].body)) is None:
                 raise CursorUnusable(self.search.request.path, "no point in time was opened", "use from and size")
-            cursor = begin(_hash(self.search, self.options, self.settings), pit)
+            cursor = begin(hash_of(self.search, self.options, self.settings), pit)
         try:
             while True:
                 try:
@@ -117,7 +120,7 @@ class CursorSearch:
 
     def _page(self, plan: Plan, cursor: Cursor) -> Flow:
         """Fetch the hits of a page, and return the answer."""
-        page = CursorPage(plan, self.settings, cursor)
+        page = self._pages(plan, self.settings, cursor)
         size = page.first_window
         answer = yield from self._first_answer(plan, cursor, size)
         if not answer.ok:
@@ -125,7 +128,7 @@ class CursorSearch:
         pit, after = self._continued(answer, cursor.pit, cursor.after)
         plan.hide_sketches([answer])
         sketched = any(plan.field.sketch in (hit.get("fields") or {}) for hit in answer.hits)
-        if sketched and weighs(plan, self.settings) and self.settings.counts_document_frequency:
+        if sketched and self._counts(plan):
             yield from sample_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
         state = state_of(cursor, plan, self.settings)
         state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
@@ -140,11 +143,19 @@ class CursorSearch:
             pit, after = self._continued(answer, pit, after)
             plan.hide_sketches([answer])
             state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
-        body, next_cursor = page.answer(state, pit, self._round_trips)
+        made = page.page(state)
+        if plan.options.members == "all":
+            whole = WholeGroups(plan, self.settings, self._round_trips, page.start, partial(self._in_pit, pit))
+            state, made = yield from whole.added(state, made, len(state.stream.hits))
+        body, next_cursor = page.answer(state, made, pit, self._round_trips)
         if next_cursor is None and self.cursor is None:  # else the last pages may be asked for again
             yield from self._close(pit)
         token = None if next_cursor is None else token_of(next_cursor, self.settings.cursor_key)
         return Answer(page.with_cursor(body, token), raw=state.raw)
+
+    def _counts(self, plan: Plan) -> bool:
+        """Return whether a frequency table is counted for this search."""
+        return weighs(plan, self.settings) and self.settings.counts_document_frequency
 
     def _first_answer(self, plan: Plan, cursor: Cursor, size: int) -> Flow:
         """Make the first trip. Raises CursorExpired, Replan, and the client's own errors."""
@@ -176,6 +187,9 @@ class CursorSearch:
         (request,) = plan.requests(Fetch(0, size), first)
         return within(request, self.search, pit, self.settings.cursor_keep_alive, after or None)
 
+    def _in_pit(self, pit: str, request: Request) -> Request:
+        return in_pit(request, pit, self.settings.cursor_keep_alive)
+
     def _continued(self, answer: Answer, pit: str, after: list[Any]) -> tuple[str, list[Any]]:
         """Return the point in time and the sort values with which the next request continues."""
         pit = answer.body.pop("pit_id", pit)
@@ -191,7 +205,7 @@ class CursorSearch:
             return
 
 
-def _obstacle(search: Search, options: CollapseOptions) -> str:
+def obstacle(search: Search, options: CollapseOptions) -> str:
     """Return what prevents a cursor, "" if nothing does."""
     obstacles = {
         '"from"': search.start > 0,
@@ -199,13 +213,14 @@ def _obstacle(search: Search, options: CollapseOptions) -> str:
         "a search with a limit of candidates": search.one_window,
         "random_score without a seed": has_random_scores(search.body),
         'total="groups"': options.total == "groups",
+        '"explain"': bool(search.changes.get("explain")),
         'mode="demote"': options.mode == "demote",
         "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
     }
     return next((name for name, present in obstacles.items() if present), "")
 
 
-def _hash(search: Search, options: CollapseOptions, settings: Settings) -> str:
+def hash_of(search: Search, options: CollapseOptions, settings: Settings) -> str:
     """Return the hash of a search, equal for all its pages in every process."""
     body = {name: value for name, value in search.body.items() if name not in ("from", "size")}
     params = {name: value for name, value in search.request.params.items() if name not in ("from", "size")}

@@ -20,6 +20,7 @@ from ndd_search.middleware.msearch import MultiConversation, multi_conversation
 from ndd_search.middleware.observer import Flow, observed
 from ndd_search.middleware.page_memory import indexes_written
 from ndd_search.middleware.scope import surrounding
+from ndd_search.middleware.search_after import search_after
 from ndd_search.middleware.sending import Wait
 from ndd_search.middleware.settings import Settings, WrapSettings, settings_of
 from ndd_search.paging.cache import SingleFlight
@@ -145,6 +146,7 @@ class Driver:
         settings, changes = self.settings, surrounding()
         return (
             cursor_search(request, settings, changes)
+            or search_after(request, settings, changes)
             or conversation(request, settings, changes)
             or multi_conversation(request, settings, changes)
         )

@@ -173,6 +173,12 @@ def goes_together(request: Request) -> bool:
     return {*_FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}.issuperset(request.params)
 
 
+def can_be_limited(search: Search) -> bool:
+    """Return whether a search can be sent again with another clause in its query, for some of the same hits."""
+    known = _APART.issuperset(search.body) and {"collapse", "min_score"}.isdisjoint(search.body)
+    return known and not search.one_window and goes_together(search.request)
+
+
 def _can_be_split(search: Search, options: CollapseOptions) -> bool:
     """Return whether two requests for parts of the hits give the same result as one request."""
     body = search.body

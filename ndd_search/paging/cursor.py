@@ -82,6 +82,7 @@ class Cursor:
     leaders: shown hits that later ones are compared with, in the order shown. forgotten: number of older leaders.
     total:   `hits.total` of the first page. unique: the estimate of the first page.
     table:   digest of the frequency table.
+    last:    sort values of the last hit shown, for a caller who continues with them (see `search_after`).
     """
 
     search: str
@@ -94,6 +95,7 @@ class Cursor:
     total: Any = None
     unique: Any = None
     table: str = ""
+    last: list[Any] | None = None
 
     def check(self) -> None:
         """Raise TypeError if a field has another type than a page would have given it."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import Decision
@@ -22,6 +25,10 @@ class Explanation:
     similarity:     to its leader, or to `nearest` when the hit is a leader itself; by the recipe's measure, 0..1.
     standard_error: of the similarity; 0 when it is exact.
     rule:           the rule that decided, as text.
+    compared:       the value that was compared with `bar`: the similarity, discounted by what many documents share.
+    bar:            the least value of a near-duplicate; None if there was nothing to compare.
+    shared:         number of values that both sketches contain.
+    guards:         names of the guards that keep the hit and `nearest` apart.
     """
 
     rank: int
@@ -30,14 +37,28 @@ class Explanation:
     similarity: float
     standard_error: float
     rule: str
+    compared: float = 0.0
+    bar: float | None = None
+    shared: int = 0
+    guards: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         fate = "stands for itself" if self.leader == self.rank else f"is shown under hit {self.leader}"
         return f"hit {self.rank} {fate}: {self.rule}"
 
 
-def explain(stream: Stream, rank: int, reader: Reader, options: CollapseOptions) -> Explanation:
-    """Explain the hit at a rank of the engine's list. Raises IndexError for a rank that was not examined."""
+def hit_at(rank: int) -> str:
+    """Return a name for the hit at a rank."""
+    return f"hit {rank}"
+
+
+def explain(
+    stream: Stream, rank: int, reader: Reader, options: CollapseOptions, name: Callable[[int], str] = hit_at
+) -> Explanation:
+    """Explain the hit at a rank of the engine's list. Raises IndexError for a rank that was not examined.
+
+    name: rank -> how the rule names another hit.
+    """
     index = stream.index_of(rank)
     leader = int(stream.leader[index])
     if stream.lacking[index]:
@@ -48,30 +69,41 @@ def explain(stream: Stream, rank: int, reader: Reader, options: CollapseOptions)
     estimates = {i: estimate(stream.sketches[i], stream.sketches[index], reader.recipe) for i in above}
     nearest = leader if leader != index else max(above, key=lambda i: (estimates[i].value, -i))
     estimated, other = estimates[nearest], int(stream.ranks[nearest])
-    weighted, bar, guards = _verdict(stream, nearest, index, reader, options)
+    compared, bar, guards = _verdict(stream, nearest, index, reader, options)
     figures = f"{estimated.value:.2f} alike"
     if estimated.standard_error:
         figures += f" (standard error {estimated.standard_error:.2f})"
-    if weighted < estimated.value - 0.005:
-        figures += f", {weighted:.2f} without what many documents of the index have in common"
+    if compared < estimated.value - 0.005:
+        figures += f", {compared:.2f} without what many documents of the index have in common"
     if leader != index:
         rule = f"{figures}, at least {bar:.2f}"
-    elif weighted < bar:
-        rule = f"the nearest leader, hit {other}, is {figures}, below {bar:.2f}"
+    elif compared < bar:
+        rule = f"the nearest leader, {name(other)}, is {figures}, below {bar:.2f}"
     else:
-        rule = f"hit {other} is {figures}, but {guards} keeps them apart"
-    return Explanation(rank, int(stream.ranks[leader]), other, estimated.value, estimated.standard_error, rule)
+        rule = f"{name(other)} is {figures}, but {', '.join(guards)} keeps them apart"
+    return Explanation(
+        rank,
+        int(stream.ranks[leader]),
+        other,
+        estimated.value,
+        estimated.standard_error,
+        rule,
+        compared=compared,
+        bar=bar,
+        shared=len(np.intersect1d(stream.sketches[nearest], stream.sketches[index], assume_unique=True)),
+        guards=guards,
+    )
 
 
 def _verdict(
     stream: Stream, first: int, second: int, reader: Reader, options: CollapseOptions
-) -> tuple[float, float, str]:
+) -> tuple[float, float, tuple[str, ...]]:
     """Return the similarity that was compared with the bar, the bar, and the guards that keep the two hits apart."""
     decision = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table)
     rows = rows_of([stream.sketches[first], stream.sketches[second]], reader.recipe.k)
     pairs, weighted, bars = judged_pairs(rows, decision, least=0.0)
     if not len(pairs):
-        return 0.0, decision.floor, ""
+        return 0.0, decision.floor, ()
     verdicts = allowed(pairs, rows, [stream.hits[first], stream.hits[second]], reader, options)
-    refusing = ", ".join(name for name, verdict in verdicts.items() if not verdict.all())
+    refusing = tuple(name for name, verdict in verdicts.items() if not verdict.all())
     return float(weighted[0]), float(bars[0]), refusing

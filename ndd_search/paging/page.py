@@ -48,6 +48,7 @@ class Group:
                   another copy than the leader, the leader is listed with its similarity to the copy that is shown.
     duplicate_of: rank of the leader of a duplicate that is shown itself (modes annotate and demote, max_per_group).
     similarity:   to that leader; 1.0 otherwise.
+    whole:        whether all members of the group are known, as far as members="all" looks for them.
     """
 
     hit: Any
@@ -55,6 +56,7 @@ class Group:
     duplicates: tuple[Duplicate, ...] = ()
     duplicate_of: int | None = None
     similarity: float = 1.0
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class Info:
     degraded:  why near-duplicates may be shown or hits may be missing, "" if all went well.
     warnings:  sentences about settings that probably do not do what was intended: a field that no hit has, or many
                short texts that differ in a few words and are one group.
+    members:   what members="all" found beyond the window; None if it was not asked for.
+    explain:   an entry for each document that the search asked about; None if it asked about none.
     """
 
     examined: int
@@ -102,6 +106,8 @@ class Info:
     cache: str = "off"
     degraded: str = ""
     warnings: tuple[str, ...] = ()
+    members: Mapping[str, Any] | None = None
+    explain: Sequence[Mapping[str, Any]] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the facts as a dict for JSON."""
@@ -161,6 +167,7 @@ class Page:
                 ),
                 group.duplicate_of if group.duplicate_of in hits else None,
                 group.similarity,
+                group.whole,
             )
             for group in takewhile(lambda group: group.rank in hits, self.groups)
         )

@@ -44,16 +44,22 @@ def id_in(body: Any) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def in_pit(request: Request, pit: str, keep_alive: str) -> Request:
+    """Return a search request as one in a point in time."""
+    params = {name: value for name, value in request.params.items() if name not in _NOT_IN_A_SEARCH}
+    params["allow_partial_search_results"] = "false"  # hits of a missing shard would be lost
+    body = {**request.body, "pit": {"id": pit, "keep_alive": keep_alive}}
+    return replace(request, method="POST", path="/_search", params=params, body=body)
+
+
 def within(request: Request, search: Search, pit: str, keep_alive: str, after: list[Any] | None) -> Request:
-    """Return a search request as one in a point in time. after: sort values of the hit before the first one."""
-    body = {**request.body, "pit": {"id": pit, "keep_alive": keep_alive}, "sort": ordered(search)}
+    """Return a search request as one for hits in a row of a point in time. after: sort values of the hit before."""
+    body = {**request.body, "sort": ordered(search)}
     if after is not None:
         body["search_after"] = after
     if not sorts(search):
         body["track_scores"] = True  # as without a sort
-    params = {name: value for name, value in request.params.items() if name not in _NOT_IN_A_SEARCH}
-    params["allow_partial_search_results"] = "false"  # hits of a missing shard would be lost
-    return replace(request, method="POST", path="/_search", params=params, body=body)
+    return in_pit(replace(request, body=body), pit, keep_alive)
 
 
 def sorts(search: Search) -> list[Any]:

@@ -30,6 +30,9 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
     facts = page.info.as_dict()
     facts["took_ms"] = round(facts.pop("took") * 1000, 3)
     facts["degraded"] = facts["degraded"] or None
+    for name in ("members", "explain"):
+        if facts[name] is None:
+            del facts[name]
     facts["warnings"] = list(facts["warnings"])  # a tuple would keep the page out of the cache
     facts["late"] = [
         {
@@ -70,7 +73,7 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     copies = [_with_fields(plain(copy.hit), {SIMILARITY: [round(copy.similarity, 4)]}) for copy in group.duplicates]
     scores = [copy["_score"] for copy in copies if copy.get("_score") is not None]
     found = {
-        "total": {"value": len(copies), "relation": "eq"},
+        "total": {"value": len(copies), "relation": "eq" if group.whole else "gte"},
         "max_score": max(scores, default=None),
         "hits": copies,
     }

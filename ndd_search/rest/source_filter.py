@@ -15,7 +15,7 @@ from typing import Any
 
 from ndd_search.rest.answers import drop_fields
 from ndd_search.rest.intent import inside
-from ndd_search.sketching.field import STALE, SketchField
+from ndd_search.sketching.field import MARKS, STALE, SketchField
 
 _IN_URL = ("_source", "_source_includes", "_source_excludes", "_source_exclude_vectors")
 _RECIPE = re.compile(rf"[a-z]\d+-k\d+-v\d+(-.+)?|{STALE}")
@@ -232,10 +232,11 @@ def _clean(source: dict[str, Any], field: SketchField) -> None:
     stored = source.get(field.name)
     if not isinstance(stored, dict) or not _is_recipe(stored.get("recipe")):
         return
-    if _STORED.issuperset(stored):
-        del source[field.name]
+    cleared = {name for name in MARKS if stored.get(name, "") is None}
+    if left := {name: value for name, value in stored.items() if name not in _STORED | cleared}:
+        source[field.name] = left
     else:
-        source[field.name] = {name: value for name, value in stored.items() if name not in _STORED}
+        del source[field.name]
     keys = source.get(field.keys)
     if isinstance(keys, list) and all(_KEY.fullmatch(str(one)) for one in keys):
         del source[field.keys]

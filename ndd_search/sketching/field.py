@@ -5,10 +5,10 @@ A document carries one object, by default under the name "ndd":
     "ndd": {"sketch": [17, 4711, ...], "recipe": "w3-k64-v1"}
 
 `sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. A search reads both as doc values.
-Three fields are optional: `ndd.numbers`, the number signature of the text (see `text.numbers`), mapped like the sketch;
-`ndd.duplicate_of`, the id of an earlier near-duplicate; and `ndd_keys`, the smallest values as indexed terms, which
-find near-duplicates in a whole index. The keys are outside the object because they have no doc values: a search for the
-doc values of `ndd.*` would fail on them.
+Further fields are optional: `ndd.numbers`, the number signature of the text (see `text.numbers`), mapped like the
+sketch; `ndd.duplicate_of`, the id of an earlier near-duplicate; `ndd.group`, equal in all documents of a group; and
+`ndd_keys`, the smallest values as indexed terms, which find near-duplicates in a whole index. The keys are outside the
+object because they have no doc values: a search for the doc values of `ndd.*` would fail on them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ import numpy as np
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import VALUES, Lack, Sketch
 
+# Names under which the object says what the document is a copy of. They belong to one text: `corpus mark` writes the
+# last three.
+MARKS = ("duplicate_of", "group", "group_size", "leads")
 STALE = "stale"  # stored as the recipe id if the text has changed and the sketch has not; no recipe has this id
 
 _KEY = re.compile("[0-9a-f]{8}")

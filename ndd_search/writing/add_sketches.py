@@ -12,7 +12,7 @@ from typing import Any
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import SketchField, are_keys, is_sketch_object
+from ndd_search.sketching.field import MARKS, SketchField, are_keys, is_sketch_object
 from ndd_search.sketching.sketches import Sketch, sketch
 from ndd_search.text.numbers import number_signature
 from ndd_search.writing.bulk_actions import Action, touches
@@ -125,7 +125,7 @@ class Sketcher:
         else:
             parts = self._parts(where, text, found)
         # The engine merges the object into the stored one, so values of the old text have to be cleared by name.
-        parts[name] = {**parts[name], "numbers": parts[name].get("numbers"), "duplicate_of": None}
+        parts[name] = {**parts[name], "numbers": parts[name].get("numbers"), **dict.fromkeys(MARKS)}
         document.update(parts)
 
     def _parts(self, where: SketchField, text: str, found: Sketch) -> dict[str, Any]:

@@ -1,0 +1,70 @@
+"""Say where documents are in the pages of a search, and why.
+
+examples:
+  ndd-search explain http://localhost:9200 news 4711 --query "climate summit"
+  ndd-search explain http://localhost:9200 news 4711 4712 --body search.json --from 10
+  ndd-search explain https://USER:PASSWORD@HOST news 4711 --query steel --min-similarity 0.8 --json
+
+A document is on a page, hidden under another hit (with the figures of the comparison), not matched by the search, below
+the examined hits, or not in the index. --body is the body of the search that your program sends, with its options in
+"ndd"; --query searches all fields for words. Name the options of your client with --settings, or one by one.
+
+The exit code is 1 if no document is on a page or listed there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from ndd_search.cli import DONE, NO
+from ndd_search.cli.cluster import add_cluster, connected
+from ndd_search.cli.output import add_json, add_page, add_recipe, page_settings, print_json, say, stored_options
+from ndd_search.clients.where import explain
+from ndd_search.clients.wrap import wrap
+from ndd_search.sources.files import read_text
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_cluster(parser)
+    parser.add_argument("index", metavar="INDEX", help="an index, alias, data stream or pattern, as searches name it")
+    parser.add_argument("ids", metavar="ID", nargs="+", help="the _id of a document")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--query", metavar="WORDS", help="words to search for, in all fields")
+    what.add_argument("--body", metavar="FILE", help='a file with the body of a search as JSON; "-" for standard input')
+    parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
+    add_page(parser)
+    parser.set_defaults(size=None, from_=None)  # those of --body
+    add_recipe(parser)
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    options, recipe = stored_options(arguments)
+    changes = page_settings(arguments)
+    page = {name.rstrip("_"): changes.pop(name) for name in ("size", "from_") if name in changes}
+    body = {**_body(arguments), **page}
+    with connected(arguments, arguments.url) as client:
+        wrapped = wrap(client, options=options, recipe=recipe, field=arguments.field, cache=False, **changes)
+        entries = explain(wrapped, arguments.ids, index=arguments.index, body=body)
+    for entry in entries:
+        if arguments.json:
+            print_json(entry)
+        else:
+            say(f"{entry['_id']}: {entry['description']}")
+    return DONE if any(entry["status"] in ("shown", "hidden") for entry in entries) else NO
+
+
+def _body(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the body of the search. Raises ValueError for a file that is not a JSON object."""
+    if arguments.query is not None:
+        return {"query": {"simple_query_string": {"query": arguments.query}}}
+    try:
+        body = json.loads(read_text(arguments.body, sys.stdin))
+    except ValueError as error:
+        raise ValueError(f"--body {arguments.body}: not JSON ({error})") from None
+    if not isinstance(body, dict):
+        raise ValueError(f"--body {arguments.body}: expected the JSON object of a search, got {type(body).__name__}")
+    return body

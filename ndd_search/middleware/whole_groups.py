@@ -1,0 +1,179 @@
+"""Finds the members of a page's groups wherever they rank: members="all".
+
+One `_msearch` holds one search for each hit of the page whose group may have members beyond the examined hits. It is
+the caller's own search, with its filters and the caller's rights, limited to documents that share stored keys with the
+leader. Those that share most keys come first. The leader has to be among its own candidates: if it is not, no keys are
+stored for it, or the index has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ndd_search.matching.decision import Decision
+from ndd_search.middleware.extending import reader_of, sketches_of
+from ndd_search.middleware.fetch_strategies import can_be_limited
+from ndd_search.middleware.plan import Plan
+from ndd_search.middleware.sampling import LISTED
+from ndd_search.middleware.sending import RoundTrips, trouble
+from ndd_search.middleware.settings import Settings
+from ndd_search.middleware.state import State
+from ndd_search.middleware.tables import counted_in_list
+from ndd_search.paging.members import groups_of_members, members_of
+from ndd_search.paging.page import Page
+from ndd_search.paging.stream import Stream
+from ndd_search.rest.answers import Answer, Hit, after, drop_fields
+from ndd_search.rest.request import Request, widened
+from ndd_search.rest.stored_keys import shares_keys
+from ndd_search.sketching.sketches import Sketch
+
+KEYS = 8  # in a search for members
+MOST_CANDIDATES = 100  # documents compared with one leader
+
+_UNSUITABLE = "this kind of search cannot be limited to the copies of a hit"
+_FAILED = "the search for members failed"
+_NO_KEYS = "no keys are stored for it: run ndd-search backfill --keys 8"
+_MORE = f"more than {MOST_CANDIDATES} documents share keys with it"
+
+_FEW_KEYS = 4  # with fewer rare ones, common keys are used as well
+
+_Found = tuple[list[Hit], dict[int, str]]
+
+
+def _unchanged(request: Request) -> Request:
+    return request
+
+
+@dataclass(frozen=True)
+class WholeGroups:
+    """Finds the members of the groups of one page.
+
+    start:   the place of the page in its stream.
+    changed: makes the final request of one that is limited to the copies of a leader.
+    """
+
+    plan: Plan
+    settings: Settings
+    round_trips: RoundTrips
+    start: int
+    changed: Callable[[Request], Request] = _unchanged
+
+    def added(self, state: State, page: Page, examined: int) -> Generator[Request, Answer, tuple[State, Page]]:
+        """Return the page with all members of its groups, and the state with their documents.
+
+        examined: number of hits of the stream that the page is made of.
+        `info.members` of the page says how many were found beyond them, and which groups may have more.
+        """
+        plan, settings = self.plan, self.settings
+        state, stream = comparing(state, plan, settings), _examined(state, examined)
+        hits: list[Hit] = []
+        reasons: dict[int, str] = {}
+        if not page.info.exhausted:
+            shown = [stream.index_of(group.rank) for group in page.groups if group.rank in state.documents]
+            leaders = [index for index in stream.leader[shown].tolist() if len(stream.sketches[index])]
+            state, hits, reasons = yield from self._candidates(state, stream, leaders)
+        reader = reader_of(state, settings, sketches_of(hits, settings))
+        for hit in hits:
+            drop_fields(hit, plan.sketch_fields)
+        longer = members_of(stream, hits, reader, plan.options)
+        groups = groups_of_members(longer, self.start, plan.search.size, reader, plan.options, reasons)
+        known = len(stream.hits)
+        documents = dict(zip(longer.ranks[known:].tolist(), longer.hits[known:], strict=True))
+        incomplete = [{"_id": stream.hits[index].get("_id"), "reason": reason} for index, reason in reasons.items()]
+        info = replace(page.info, members={"found": len(documents), "incomplete": incomplete})
+        state = replace(state, documents={**state.documents, **documents})
+        return state, replace(page, groups=groups, info=info)
+
+    def _candidates(
+        self, state: State, stream: Stream, leaders: Sequence[int]
+    ) -> Generator[Request, Answer, tuple[State, list[Hit], dict[int, str]]]:
+        """Return the state, documents that may be members, and why leaders may have more members, by their indexes."""
+        if not leaders:
+            return state, [], {}
+        if not can_be_limited(self.plan.search):
+            return state, [], dict.fromkeys(leaders, _UNSUITABLE)
+        requests = [self._request(stream.sketches[index], state) for index in leaders]
+        answers = yield from self.round_trips.later(requests)
+        if trouble(answers, like=Answer(state.envelope)):
+            return replace(state, lasting=False), [], dict.fromkeys(leaders, _FAILED)
+        hits, reasons = _read(answers, stream, leaders, self.plan)
+        return replace(state, envelope=after(state.envelope or {}, answers)), hits, reasons
+
+    def _request(self, leader: Sketch, state: State) -> Request:
+        """Return the caller's search, limited to documents that share keys with a leader."""
+        plan, recipe = self.plan, self.settings.recipe
+        request = widened(plan.search, 0, MOST_CANDIDATES, plan.field, plan.reading, first=False)
+        decision = Decision.of(plan.options.min_similarity, recipe, state.frequency_table)
+        sharing = shares_keys(_telling(leader[:KEYS], state), KEYS, decision, plan.field, recipe)
+        body, asked = dict(request.body), plan.search.body.get("query")
+        if asked:
+            sharing["filter"] = [*sharing["filter"], asked]
+        body["query"] = {"bool": sharing}
+        if body.get("sort"):
+            body["sort"] = [{"_score": "desc"}, *_as_list(body["sort"])]
+        elif asked:  # the candidates that share most keys, with the scores of the caller's own query
+            weights = {"query_weight": 0, "rescore_query_weight": 1}
+            body["rescore"] = {"window_size": MOST_CANDIDATES, "query": {"rescore_query": asked, **weights}}
+        return self.changed(replace(request, body=body))
+
+
+def _telling(keys: Sketch, state: State) -> Sketch:
+    """Return the keys that are not common in the index, all of them if few are left."""
+    if state.frequency_table is None:
+        return keys
+    rare = np.delete(keys, state.frequency_table.find(keys)[0])
+    return rare if len(rare) >= _FEW_KEYS else keys
+
+
+def _examined(state: State, count: int) -> Stream:
+    """Return the first hits of the stream, with their documents where these were fetched."""
+    stream = state.stream
+    hits = zip(stream.ranks[:count].tolist(), stream.hits[:count], strict=True)
+    return replace(
+        stream,
+        hits=tuple([state.documents.get(rank, hit) for rank, hit in hits]),
+        sketches=stream.sketches[:count],
+        lacking=stream.lacking[:count],
+        ranks=stream.ranks[:count],
+        leader=stream.leader[:count],
+        similarity=stream.similarity[:count],
+    )
+
+
+def comparing(state: State, plan: Plan, settings: Settings) -> State:
+    """Return the state with its frequency table, which a cached state counts only when hits are added."""
+    if state.table != LISTED or state.frequency_table is not None:
+        return state
+    return state.comparing_with(counted_in_list(state.stream, (), plan, settings))
+
+
+def _read(answers: Sequence[Answer], stream: Stream, leaders: Sequence[int], plan: Plan) -> _Found:
+    """Return the candidates of all leaders, and why leaders may have more members, by their indexes."""
+    plan.hide_sketches(answers)
+    reasons: dict[int, str] = {}
+    for index, answer in zip(leaders, answers, strict=True):
+        if _name(stream.hits[index]) not in map(_name, answer.hits):
+            reasons[index] = _NO_KEYS
+        elif len(answer.hits) >= MOST_CANDIDATES:
+            reasons[index] = _MORE
+    hits = [hit for answer in answers for hit in answer.hits]
+    if asked := _as_list(plan.search.body.get("sort") or []):
+        by_score = any(one == "_score" or (isinstance(one, Mapping) and "_score" in one) for one in asked)
+        for hit in hits:  # its score is the number of shared keys
+            hit["_score"] = None
+            hit["sort"] = hit["sort"][1 : 1 + len(asked)]
+            if by_score:
+                del hit["sort"]
+    return hits, reasons
+
+
+def _name(hit: Hit) -> tuple[Any, ...]:
+    return hit["_index"], hit.get("_id"), hit.get("_routing")
+
+
+def _as_list(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else [given]

@@ -1,0 +1,48 @@
+"""Adds hits from beyond the window to the groups of a page. Nothing here does I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ndd_search.collapse_options import CollapseOptions
+from ndd_search.paging.page import Group, slice_page
+from ndd_search.paging.stream import Reader, Stream
+
+
+def members_of(stream: Stream, hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> Stream:
+    """Return the stream with those of some later hits that belong to one of its groups.
+
+    hits: in any order; a hit of the stream is ignored. Each joins the best-ranked leader that it resembles, as if it
+          had been examined, and gets a rank beyond those fetched. reader: gives their sketches at these ranks.
+    """
+    whole = stream.extend(hits, len(hits), reader, options)
+    known = len(stream.hits)
+    kept = np.flatnonzero(whole.leader < known)
+    return replace(
+        stream,
+        hits=tuple(whole.hits[index] for index in kept.tolist()),
+        sketches=tuple(whole.sketches[index] for index in kept.tolist()),
+        lacking=tuple(whole.lacking[index] for index in kept.tolist()),
+        ranks=whole.ranks[kept],
+        leader=np.concatenate((stream.leader, whole.leader[kept[known:]])),
+        similarity=whole.similarity[kept],
+        fetched=whole.fetched,
+    )
+
+
+def groups_of_members(
+    stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions, unsure: Collection[int]
+) -> tuple[Group, ...]:
+    """Return the groups of a page with the members that `members_of` has added to the stream.
+
+    unsure: indexes of leaders that may have more members.
+    """
+    most = max(1, stream.fetched)
+    page = slice_page(stream, start, size, reader, replace(options, window=most, max_window=most))
+    return tuple(
+        replace(group, whole=int(stream.leader[stream.index_of(group.rank)]) not in unsure) for group in page.groups
+    )

@@ -1,0 +1,252 @@
+"""Six hundred documents in two hundred groups of three whose members rank far apart, with a window of a hundred."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.cli import DONE, NO, main
+from ndd_search.indexing.templates import mapping_properties
+from ndd_search.middleware.observer import Observation
+from tests.engines.find import Engine
+from tests.wrapping.conftest import Connect, bulk
+
+GROUPS, COPIES, SIZE, WINDOW = 200, 3, 10, 100
+STARTS = (0, 10, 90, 100, 190)
+WORDS = [f"word{number}" for number in range(2000)]
+RANKED: dict[str, Any] = {
+    "function_score": {
+        "query": {"match": {"body": "market"}},
+        "field_value_factor": {"field": "weight"},
+        "boost_mode": "replace",
+    }
+}
+KEEP = {"keep": ["newest:day"], "members": "all"}
+
+
+@dataclass(frozen=True)
+class Articles:
+    """The index, and the ids of each group, newest first, by group."""
+
+    index: str
+    groups: dict[str, list[str]]
+
+
+class Seen:
+    """An observer that counts the requests of each search."""
+
+    def __init__(self) -> None:
+        self.trips: list[int] = []
+
+    def observe(self, seen: Observation) -> None:
+        self.trips.append(seen.trips)
+
+
+def group_of(id: str) -> str:
+    return id.partition("-")[0]
+
+
+@pytest.fixture(scope="module")
+def articles(engine: Engine) -> Iterator[Articles]:
+    """Copy c of text t has place 200 * c + t by weight; which copy is the newest is drawn."""
+    rng, index = random.Random(7), f"ndd-whole-{uuid.uuid4().hex[:12]}"
+    found, groups = [], {}
+    for text in range(GROUPS):
+        words = rng.choices(WORDS, k=60)
+        days = rng.sample(range(1, 1000), COPIES)
+        for copy, day in enumerate(days):
+            place = GROUPS * copy + text
+            fields = {"day": day, "weight": 1000 - place, "place": place, "desk": f"desk{copy}"}
+            found.append({"_index": index, "_id": f"{text}-{copy}", **fields, "body": " ".join([*words, "market"])})
+        groups[str(text)] = [f"{text}-{copy}" for copy in sorted(range(COPIES), key=lambda copy: -days[copy])]
+    rng.shuffle(found)
+    number = {"type": "integer"}
+    properties = {**mapping_properties(keys=True), "day": number, "weight": number, "place": number}
+    with engine.client() as client:
+        settings = {"number_of_shards": 2}
+        mappings = {"properties": {**properties, "desk": {"type": "keyword"}}}
+        client.indices.create(index=index, body={"settings": settings, "mappings": mappings})
+        bulk(engine, client, list(ndd.with_sketches(found, fields=["body"], keys=8)))
+        yield Articles(index, groups)
+        client.indices.delete(index=index)
+
+
+def listed(hit: dict[str, Any]) -> list[str]:
+    """The ids under a hit."""
+    found = hit["inner_hits"]["near_duplicates"]["hits"]
+    assert found["total"] == {"value": len(found["hits"]), "relation": "eq"}
+    return [copy["_id"] for copy in found["hits"]]
+
+
+def test_every_page_shows_the_newest_of_each_group_and_lists_the_rest_wherever_they_rank(
+    articles: Articles, connect: Connect
+) -> None:
+    seen = Seen()
+    caller = connect(window=WINDOW, frequency_table=False, observers=[seen])
+    shown: list[str] = []
+    for start in STARTS:
+        body = {"query": RANKED, "size": SIZE, "from": start, "ndd": KEEP}
+        answer = caller.search(index=articles.index, body=body)
+        ids = [hit["_id"] for hit in answer["hits"]["hits"]]
+        assert ids == [articles.groups[str(text)][0] for text in range(start, start + SIZE)]
+        for hit in answer["hits"]["hits"]:
+            assert sorted([hit["_id"], *listed(hit)]) == sorted(articles.groups[group_of(hit["_id"])])
+            copies = [hit, *hit["inner_hits"]["near_duplicates"]["hits"]["hits"]]
+            assert all(copy["_score"] == copy["_source"]["weight"] for copy in copies)
+            assert all("ndd" not in copy["_source"] for copy in copies)
+        assert answer["ndd"]["members"]["incomplete"] == []
+        shown += ids
+    assert len(set(map(group_of, shown))) == len(shown) == len(STARTS) * SIZE
+    windows = sum(trips > 1 for trips in seen.trips)
+    assert max(seen.trips) == 2  # one request for hits where the stream is not cached, one for members
+    assert windows == 2  # the first window, and one more for page 11
+
+
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
+@pytest.mark.parametrize("sort", [[], [{"place": "asc"}]])
+def test_so_does_every_page_of_a_cursor(sort: list[Any], engine: Engine, articles: Articles, connect: Connect) -> None:
+    if engine.name == "opensearch2":
+        pytest.skip("OpenSearch orders points in time since 3.3")
+    caller = connect(window=WINDOW, frequency_table=False)
+    body = {"query": RANKED, "size": SIZE, "ndd": KEEP, **({"sort": sort} if sort else {})}
+    shown: list[str] = []
+    with closing(iter(ndd.pages(caller.client, index=articles.index, body=body))) as pages:
+        for answer in islice(pages, 2):
+            for hit in answer["hits"]["hits"]:
+                assert sorted([hit["_id"], *listed(hit)]) == sorted(articles.groups[group_of(hit["_id"])])
+                assert len(hit.get("sort", [])) == len(sort)
+                shown.append(hit["_id"])
+    assert shown == [articles.groups[str(text)][0] for text in range(2 * SIZE)]
+
+
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
+def test_without_that_pages_are_full_and_name_every_copy_once(articles: Articles, connect: Connect) -> None:
+    caller = connect(window=WINDOW, frequency_table=False)
+    shown: list[str] = []
+    named: list[str] = []
+    for start in range(0, GROUPS + 2 * SIZE, SIZE):
+        answer = caller.search(index=articles.index, body={"query": RANKED, "size": SIZE, "from": start})
+        hits = answer["hits"]["hits"]
+        assert len(hits) == (SIZE if start < GROUPS else 0)
+        shown += [hit["_id"] for hit in hits]
+        named += [copy["_id"] for copy in answer["ndd"]["late"]]
+        named += [id for hit in hits if "inner_hits" in hit for id in listed(hit)]
+    assert shown == [f"{text}-0" for text in range(GROUPS)]
+    assert len({*shown, *named}) == len(shown) + len(named) == GROUPS * COPIES
+
+
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
+def test_members_match_the_query_its_filters_and_the_options(articles: Articles, connect: Connect) -> None:
+    caller = connect(window=WINDOW, frequency_table=False, cache=False, members="all")
+    market, desks = {"match": {"body": "market"}}, {"terms": {"desk": ["desk0", "desk2"]}}
+    sort: list[Any] = [{"place": "asc"}]
+    body = {"query": {"bool": {"must": market, "filter": desks}}, "sort": sort, "size": 3}
+    for restricted in (body, {"query": market, "post_filter": desks, "sort": sort, "size": 3}):
+        hits = caller.search(index=articles.index, body=restricted)["hits"]["hits"]
+        assert [(hit["_id"], listed(hit)) for hit in hits] == [(f"{text}-0", [f"{text}-2"]) for text in range(3)]
+        (copy,) = hits[1]["inner_hits"]["near_duplicates"]["hits"]["hits"]
+        assert copy["sort"] == [2 * GROUPS + 1]
+        assert copy["_score"] is None
+    guarded = caller.search(index=articles.index, body={"query": RANKED, "ndd": {"must_match": ["desk"]}})
+    assert guarded["ndd"]["members"] == {"found": 0, "incomplete": []}
+    with_sum = {
+        "query": RANKED,
+        "size": 1,
+        "aggs": {"of": {"sum": {"field": "place"}}},
+        "highlight": {"fields": {"*": {}}},
+    }
+    answer = caller.search(index=articles.index, body=with_sum)
+    assert answer["ndd"]["members"]["found"] == COPIES - 1
+    assert answer["aggregations"]["of"]["value"] == sum(range(GROUPS * COPIES))
+    assert all(one in ("body",) for hit in answer["hits"]["hits"] for one in hit["highlight"])
+
+
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
+def test_it_says_which_groups_may_have_more_members(articles: Articles, engine: Engine, connect: Connect) -> None:
+    caller = connect(window=1, max_window=1, frequency_table=False, cache=False, members="all")
+    collapsed = caller.search(index=articles.index, body={"query": RANKED, "size": 1, "collapse": {"field": "desk"}})
+    (entry,) = collapsed["ndd"]["members"]["incomplete"]
+    assert entry == {"_id": "0-0", "reason": "this kind of search cannot be limited to the copies of a hit"}
+    index = f"{articles.index}-copies"
+    text = " ".join(WORDS[:60])
+    with engine.client() as client:
+        try:
+            body = {"mappings": {"properties": mapping_properties(keys=True)}}
+            client.indices.create(index=index, body=body)
+            for keys, ids, reason in ((0, range(3), "no keys"), (8, range(120), "more than 100")):
+                copies = [{"_index": index, "_id": str(number), "body": text} for number in ids]
+                bulk(engine, client, list(ndd.with_sketches(copies, fields=["body"], keys=keys)))
+                answer = caller.search(index=index, body={"query": {"match": {"body": WORDS[0]}}, "size": 1})
+                (hit,) = answer["hits"]["hits"]
+                (entry,) = answer["ndd"]["members"]["incomplete"]
+                assert entry["_id"] == hit["_id"]
+                assert entry["reason"].startswith(reason)
+            found = hit["inner_hits"]["near_duplicates"]["hits"]
+            assert found["total"] == {"value": 99, "relation": "gte"}
+        finally:
+            client.indices.delete(index=index)
+    with pytest.raises(ValueError, match='set mode="group" and max_per_group=1'):
+        connect(members="all", mode="drop")
+
+
+def test_an_explanation_says_where_a_document_is_and_why(articles: Articles, connect: Connect) -> None:
+    caller = connect(window=WINDOW, frequency_table=False)
+
+    def explained(*ids: str, **body: Any) -> list[dict[str, Any]]:
+        asked = {"query": RANKED, "size": SIZE, **body}
+        found: list[dict[str, Any]] = caller.run(ndd.explain(caller.client, ids, index=articles.index, body=asked))
+        assert all(one["_id"] == id for one, id in zip(found, ids, strict=True))
+        return found
+
+    here, later, copy, far, nowhere = explained("3-0", "45-0", "3-1", "150-0", "nowhere")
+    assert (here["status"], here["page"], here["place"], here["rank"]) == ("shown", 1, 4, 4)
+    assert here["description"].startswith("shown on this page, at place 4; the nearest leader, '")
+    assert (later["status"], later["page"], later["place"]) == ("shown", 5, 46)
+    assert (copy["status"], copy["duplicate_of"], copy["similarity"]) == ("beyond_window", "3-0", 1.0)
+    assert copy["bar"] == 0.6
+    assert copy["shared_values"] == 59  # shingles of 61 words
+    assert far["status"] == "beyond_window"
+    assert "duplicate_of" not in far
+    assert (nowhere["status"], nowhere["_id"]) == ("not_found", "nowhere")
+
+    (copy, apart) = explained("3-1", "4-2", ndd={"window": 300, "must_match": ["weight"], "max_window": 300})
+    assert (copy["status"], copy["guards"], copy["compared_with"]) == ("shown", ["must_match weight"], "3-0")
+    assert apart["status"] == "beyond_window"
+    (copy,) = explained("3-1", ndd={"window": 300})
+    assert (copy["status"], copy["duplicate_of"], copy["page"], copy["place"]) == ("hidden", "3-0", 1, 4)
+    assert copy["description"] == "hidden: listed under '3-0' on this page, at place 4; 1.00 alike, at least 0.60"
+    newest, *rest = articles.groups["5"]
+    for one in explained(newest, *rest, ndd=KEEP):
+        assert (one["status"], one["place"]) == ("shown" if one["_id"] == newest else "hidden", 6)
+    (unmatched,) = explained("3-1", query={"bool": {"must": RANKED, "filter": {"term": {"desk": "desk0"}}}})
+    assert (unmatched["status"], unmatched["_index"]) == ("not_matched", articles.index)
+    (unknown,) = explained("3-1", collapse={"field": "desk"})
+    assert unknown["status"] == "unknown"
+    assert unknown["description"].endswith("this kind of search cannot be limited to one document")
+    with pytest.raises(TypeError, match="ids of documents, as strings, got"):
+        explained(7)  # type: ignore[arg-type]
+
+
+def test_the_command_explains_a_search(
+    articles: Articles, engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    search = tmp_path / "search.json"
+    search.write_text(json.dumps({"query": RANKED, "from": 40, "ndd": {"max_window": 400}}))
+    command = ["explain", engine.url, articles.index, "45-0", "45-1", "45-9", "--body", str(search), "--window", "400"]
+    assert main(command) == DONE
+    here, copy, nowhere = capsys.readouterr().out.splitlines()
+    assert here.startswith("45-0: shown on this page, at place 46; ")
+    assert copy.startswith("45-1: hidden: listed under '45-0' on this page, at place 46; 1.00 alike, at least 0.")
+    assert nowhere == "45-9: there is no document with this id, or the caller may not read it"
+    assert main(["explain", engine.url, articles.index, "45-9", "--query", "market", "--json"]) == NO
+    assert json.loads(capsys.readouterr().out)["status"] == "not_found"
