@@ -67,9 +67,29 @@ def settings_schema() -> dict[str, Any]:
                     for option in fields(CollapseOptions)
                 },
             },
+            "indexes": {
+                "type": "object",
+                "description": "Other settings for the indexes of a pattern. The most specific pattern wins.",
+                "propertyNames": {"pattern": r"^[^?\[\],/\\\s]+$"},
+                "additionalProperties": _index_rule(),
+            },
             "tuned": {"type": "object", "description": "How the settings were found; informational only."},
         },
     }
+
+
+def _index_rule() -> dict[str, Any]:
+    options = {one.name: {"$ref": f"#/properties/collapse/properties/{one.name}"} for one in fields(CollapseOptions)}
+    own = {
+        "enabled": {
+            "type": "boolean",
+            "default": True,
+            "description": "Whether searches of these indexes are collapsed.",
+        },
+        "recipe": {"$ref": "#/properties/recipe"},
+        "field": {"type": "string", "minLength": 1, "description": "The object that holds the sketches."},
+    }
+    return {"type": "object", "additionalProperties": False, "properties": {**own, **options}}
 
 
 def _property(option: Field[Any], hint: Any, description: str) -> dict[str, Any]:

@@ -44,8 +44,9 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     Raises TypeError or ValueError for invalid options.
     """
     search = None if changes is None else read_search(request)
-    if search is None or changes is None:
+    if search is None or changes is None or (settings_of_indexes := settings.of_search(search)) is None:
         return None
+    settings = settings_of_indexes
     combined = {**changes, **search.changes}
     remember = bool(combined.pop("cache", True))
     if combined.pop("cursor", None):

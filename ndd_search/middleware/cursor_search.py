@@ -50,6 +50,7 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     search = read_search(request)
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
+    settings = settings.of_search(search) or settings
     named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor")}
     around = {name: value for name, value in changes.items() if name != "cache"}
     options = collapse_options(settings.options, **{**around, **named})
