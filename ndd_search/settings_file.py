@@ -97,7 +97,8 @@ def write_settings(path: str | os.PathLike[str], settings: StoredSettings) -> No
     if any(callable(criterion) for criterion in settings.options.keep):
         raise ValueError("keep holds a callable, which no file can hold: leave it out and give it in the program")
     options = {
-        option.name: (getattr(settings.options, option.name), option.default) for option in fields(CollapseOptions)
+        option.name: (getattr(settings.options, option.name), getattr(CollapseOptions(), option.name))
+        for option in fields(CollapseOptions)
     }
     value = {
         "version": VERSION,

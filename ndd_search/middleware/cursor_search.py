@@ -16,6 +16,7 @@ from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
+from ndd_search.matching.keys import reads_keys
 from ndd_search.middleware.cursor_pages import CursorPage, begin, state_of
 from ndd_search.middleware.extending import extended
 from ndd_search.middleware.fetch_strategies import has_random_scores
@@ -61,7 +62,11 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
         problem = "the cursor belongs to another search"
         raise CursorUnusable(request.path, problem, "send the same query, sort and options with every page")
     signed = settings.cursor_key is not None
-    if cursor is not None and not signed and not cursor.leaders.fit(settings.recipe.k, options.max_per_group):
+    if (
+        cursor is not None
+        and not signed
+        and not cursor.leaders.fit(settings.recipe.k, options.max_per_group, reads_keys(options))
+    ):
         raise CursorUnusable(request.path, "the cursor is not one that a page gave", "begin again with a new cursor")
     return CursorSearch(search, options, settings, cursor)
 

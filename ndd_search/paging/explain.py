@@ -40,6 +40,9 @@ def explain(stream: Stream, rank: int, reader: Reader, options: CollapseOptions)
     """Explain the hit at a rank of the engine's list. Raises IndexError for a rank that was not examined."""
     index = stream.index_of(rank)
     leader = int(stream.leader[index])
+    if shared := dict(stream.shares).get(index):
+        similarity, of = float(stream.similarity[index]), int(stream.ranks[leader])
+        return Explanation(rank, of, of, similarity, 0.0, f"both have the same {shared}")
     if stream.lacking[index]:
         return Explanation(rank, rank, None, 0.0, 0.0, f"its sketch is {stream.lacking[index]}, so it stands alone")
     above = [i for i in range(index) if stream.leader[i] == i and len(stream.sketches[i])]

@@ -31,11 +31,16 @@ _FORM = 6  # so many different short texts in one group may be entries of one fo
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A hit that is listed under another one. rank: in the engine's list. similarity: to its leader, 0..1."""
+    """A hit that is listed under another one.
+
+    rank: in the engine's list. similarity: to its leader, 0..1.
+    shares: the field whose value put it there (group_by, max_per); "" for a near-duplicate.
+    """
 
     hit: Any
     rank: int
     similarity: float
+    shares: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Group:
     duplicates:   the rest of its group, best rank first, each with its similarity to the leader. If `keep` chose
                   another copy than the leader, the leader is listed with its similarity to the copy that is shown.
     duplicate_of: rank of the leader of a duplicate that is shown itself (modes annotate and demote, max_per_group).
-    similarity:   to that leader; 1.0 otherwise.
+    similarity:   to that leader; 1.0 otherwise. shares: as in Duplicate.
     """
 
     hit: Any
@@ -55,6 +60,7 @@ class Group:
     duplicates: tuple[Duplicate, ...] = ()
     duplicate_of: int | None = None
     similarity: float = 1.0
+    shares: str = ""
 
 
 @dataclass(frozen=True)
@@ -154,13 +160,10 @@ class Page:
             Group(
                 hits[group.rank],
                 group.rank,
-                tuple(
-                    Duplicate(hits[rank], rank, one.similarity)
-                    for one in group.duplicates
-                    if (rank := one.rank) in hits
-                ),
+                tuple(replace(one, hit=hits[one.rank]) for one in group.duplicates if one.rank in hits),
                 group.duplicate_of if group.duplicate_of in hits else None,
                 group.similarity,
+                group.shares,
             )
             for group in takewhile(lambda group: group.rank in hits, self.groups)
         )
@@ -219,6 +222,7 @@ class _Layout:
         self.members: dict[int, list[int]] = {}
         for index, leader in enumerate(self.leader):
             self.members.setdefault(leader, []).append(index)
+        self.shares = dict(stream.shares)
         self.slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
 
     def places(self, everything: bool) -> list[int]:
@@ -285,7 +289,8 @@ class _Layout:
         for leader, members in self.members.items():
             if len(members) < _FORM or not 0 < len(self.stream.sketches[leader]) < telling_shingles(reader.recipe):
                 continue
-            different = len({self.stream.sketches[index].tobytes() for index in members})
+            similar = [index for index in members if index not in self.shares]
+            different = len({self.stream.sketches[index].tobytes() for index in similar})
             if different >= _FORM:
                 warnings.append(
                     f"{different} of {len(self.leader)} hits are short texts that differ in a few words and are shown "
@@ -297,11 +302,13 @@ class _Layout:
     def _single(self, index: int) -> Group:
         leader = self.leader[index]
         of = None if leader == index else self._rank(leader)
-        return Group(self.stream.hits[index], self._rank(index), (), of, float(self.stream.similarity[index]))
+        similarity, shares = float(self.stream.similarity[index]), self.shares.get(index, "")
+        return Group(self.stream.hits[index], self._rank(index), (), of, similarity, shares)
 
     def _duplicate(self, index: int, leader: int, shown: int) -> Duplicate:
         to = shown if index == leader else index
-        return Duplicate(self.stream.hits[index], self._rank(index), float(self.stream.similarity[to]))
+        similarity, shares = float(self.stream.similarity[to]), self.shares.get(to, "")
+        return Duplicate(self.stream.hits[index], self._rank(index), similarity, shares)
 
     def _rank(self, index: int) -> int:
         return int(self.stream.ranks[index])
@@ -314,7 +321,7 @@ class _Layout:
 def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> list[str]:
     """Return warnings about fields that settings name and no hit has. Each is logged once."""
     warnings = [
-        f"no hit has the field {name!r} that must_match, keep or time_field names: check its spelling"
+        f"no hit has the field {name!r} that an option names: check its spelling"
         for name in fields_of(options)
         if hits and all(reader.value(hit, name) is None for hit in hits)
     ]

@@ -16,6 +16,7 @@ from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.guards import Reader as FieldReader
 from ndd_search.matching.guards import allowed, reads_hits
+from ndd_search.matching.keys import Assigned, LeadersByKeys, reads_keys
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import leaders_of
 from ndd_search.matching.rows import Ranks, rows_of
@@ -58,6 +59,7 @@ class Stream:
     ranks:      of each hit, its place in the engine's list; int64, ascending.
     leader:     of each hit, the index of its leader; int64. Later hits never change it.
     similarity: of each hit to its leader, 1.0 for leaders; float64.
+    shares:     of each hit that a field put under its leader, its index and that field (group_by, max_per).
     fetched:    how many places of the engine's list were fetched.
     exhausted:  whether the engine has no further hits.
     total:      how many documents match according to the engine, None if unknown.
@@ -69,6 +71,7 @@ class Stream:
     ranks: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
     leader: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
     similarity: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    shares: tuple[tuple[int, str], ...] = ()
     fetched: int = 0
     exhausted: bool = False
     total: int | None = None
@@ -105,14 +108,15 @@ class Stream:
                 ranks.append(rank)
         decoded = reader.sketches(fresh, ranks)
         sketches = tuple(_NONE if isinstance(sketch, Lack) else sketch for sketch in decoded)
-        leader, similarity = self._assign_leaders(fresh, sketches, reader, options)
+        assigned = self._assign_leaders(fresh, sketches, reader, options)
         return Stream(
             hits=(*self.hits, *fresh),
             sketches=(*self.sketches, *sketches),
             lacking=(*self.lacking, *(str(reason) if isinstance(reason, Lack) else "" for reason in decoded)),
             ranks=np.concatenate((self.ranks, np.array(ranks, np.int64))),
-            leader=leader,
-            similarity=similarity,
+            leader=assigned.leader,
+            similarity=assigned.similarity,
+            shares=(*self.shares, *sorted(assigned.shares.items())),
             fetched=self.fetched + len(hits),
             exhausted=len(hits) < asked,
             total=self.total if total is None else total,
@@ -120,14 +124,18 @@ class Stream:
 
     def _assign_leaders(
         self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
-    ) -> tuple[Ranks, npt.NDArray[np.float64]]:
-        """Return the leader of each old and new hit and the similarity to it. New hits may lead later ones."""
+    ) -> Assigned:
+        """Return the leader of each old and new hit and the similarity to it. New hits may lead later ones.
+
+        Its `shares` are those of the new hits.
+        """
         check_fit(options, reader.recipe)
         decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
         hits, sketches = (*self.hits, *fresh), (*self.sketches, *sketches)
         leader, similarity = np.arange(len(hits)), np.ones(len(hits))
         leader[: len(self.hits)], similarity[: len(self.hits)] = self.leader, self.similarity
         start, size = len(self.hits), _BATCH
+        shares: dict[int, str] = {}
         by_core = native.core is not None and not reads_hits(options)
         while start < len(hits):
             end = len(hits) if by_core else min(start + size, len(hits))
@@ -144,8 +152,16 @@ class Stream:
                 pairs = similar_pairs(rows, decision)
                 pairs = pairs.where(pairs.second >= len(old))
                 verdicts = allowed(pairs, rows, [hits[i] for i in members], reader, options)
-                assigned = choose_leaders(len(where), pairs.where(np.logical_and.reduce(list(verdicts.values()))))
+                pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))
+                if reads_keys(options):
+                    among = [hits[i] for i in members]
+                    by_keys = LeadersByKeys(among, page, reader.recipe, reader.value, options)
+                    chosen = by_keys.choose(pairs, len(old), 0)
+                    shares.update((members[place], name) for place, name in chosen.shares.items())
+                    assigned = chosen.leader, chosen.similarity
+                else:
+                    assigned = choose_leaders(len(where), pairs)
                 size = 2 * size if len(pairs) < _FEW_PAIRS else size
             leader[start:end], similarity[start:end] = where[assigned[0][len(old) :]], assigned[1][len(old) :]
             start = end
-        return leader, similarity
+        return Assigned(leader, similarity, shares)

@@ -27,7 +27,7 @@ from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import value_in
-from ndd_search.rest.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
+from ndd_search.rest.response import DUPLICATE_OF, INNER, SHARES, SIMILARITY, block_of, hits_of, total_of
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.text.numbers import number_signature
@@ -173,7 +173,7 @@ class _Reader:
 
     def plain(self, hit: Hit) -> Hit:
         """Return a new dict: the hit without the sketch."""
-        ours = (self.field.sketch, self.field.recipe, self.field.numbers, SIMILARITY, DUPLICATE_OF)
+        ours = (self.field.sketch, self.field.recipe, self.field.numbers, SIMILARITY, DUPLICATE_OF, SHARES)
         fields = {name: value for name, value in (hit.get("fields") or {}).items() if name not in ours}
         rest = {name: value for name, value in hit.items() if name != "fields"}
         return {**rest, **({"fields": fields} if fields else {})}

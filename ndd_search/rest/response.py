@@ -1,7 +1,8 @@
 """Writes a page in the response shape that Elasticsearch and OpenSearch share.
 
 The duplicates of a hit are in `inner_hits.near_duplicates`, where code written for `collapse` finds them; each has its
-similarity in `fields["ndd.similarity"]`. A duplicate that is shown itself (modes annotate and demote, max_per_group)
+similarity in `fields["ndd.similarity"]`; one that a field put there (group_by, max_per) names it in
+`fields["ndd.shares"]`. A duplicate that is shown itself (modes annotate and demote, max_per_group)
 names its leader in `fields["ndd.duplicate_of"]`. The block `ndd` beside `hits` describes how the page was made.
 """
 
@@ -10,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ndd_search.paging.page import Group, Page
+from ndd_search.paging.page import Duplicate, Group, Page
 
 INNER = "near_duplicates"
 SIMILARITY = "ndd.similarity"
 DUPLICATE_OF = "ndd.duplicate_of"
+SHARES = "ndd.shares"
 
 Hit = dict[str, Any]
 Plain = Callable[[Any], Hit]
@@ -64,10 +66,10 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     hit = plain(group.hit)
     if group.duplicate_of is not None:
         leader = plain(page.hit_at(group.duplicate_of))
-        return _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], DUPLICATE_OF: [leader["_id"]]})
+        return _with_fields(hit, {**_relation(group), DUPLICATE_OF: [leader["_id"]]})
     if not group.duplicates:
         return hit
-    copies = [_with_fields(plain(copy.hit), {SIMILARITY: [round(copy.similarity, 4)]}) for copy in group.duplicates]
+    copies = [_with_fields(plain(copy.hit), _relation(copy)) for copy in group.duplicates]
     scores = [copy["_score"] for copy in copies if copy.get("_score") is not None]
     found = {
         "total": {"value": len(copies), "relation": "eq"},
@@ -76,6 +78,11 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     }
     hit["inner_hits"] = {**hit.get("inner_hits", {}), INNER: {"hits": found}}
     return hit
+
+
+def _relation(hit: Group | Duplicate) -> dict[str, Any]:
+    """Return the fields that say how a hit relates to its leader."""
+    return {SIMILARITY: [round(hit.similarity, 4)], **({SHARES: [hit.shares]} if hit.shares else {})}
 
 
 def _with_fields(hit: Hit, fields: dict[str, Any]) -> Hit:
