@@ -16,6 +16,7 @@ Mode = Literal["group", "drop", "demote", "annotate"]
 Keep = str | Callable[[Any], Any]
 Strategy = Literal["auto", "one_phase", "one_trip"]
 Total = Literal["hits", "groups"]
+SeenMode = Literal["hide", "demote", "annotate"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class CollapseOptions:
     time_field, max_seconds_apart: near-duplicates are at most this far apart in that field (a datetime, an ISO 8601
                       text, or a number of seconds or milliseconds since 1970). A hit without a readable time stands
                       alone.
+    seen_mode:        what becomes of hits that resemble an item of `seen`, a list given to a search or to `collapse`:
+                      "hide" lists them apart, "demote" puts them after everything else, "annotate" only marks them.
     strategy:         how a wrapped client fetches a page; the page is the same in every case. "one_phase" fetches the
                       window with its documents, "one_trip" the sketches of the window and the documents that are
                       probably shown, in one request. "auto" chooses for each search. A search that cannot be split is
@@ -105,6 +108,7 @@ class CollapseOptions:
     numbers_must_match: bool = False
     time_field: str | None = None
     max_seconds_apart: float | None = None
+    seen_mode: SeenMode = "hide"
     strategy: Strategy = "auto"
     collapse_unranked: bool = False
     total: Total = "hits"
@@ -117,6 +121,7 @@ class CollapseOptions:
         if self.min_similarity == 0:
             raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
         check_one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))
+        check_one_of("seen_mode", self.seen_mode, ("hide", "demote", "annotate"))
         check_one_of("total", self.total, ("hits", "groups"))
         check_one_of("strategy", self.strategy, ("auto", "one_phase", "one_trip"))
         check_whole("window", self.window, 1)
@@ -208,6 +213,7 @@ class CollapseChanges(TypedDict, total=False):
     numbers_must_match: bool
     time_field: str | None
     max_seconds_apart: float | None
+    seen_mode: SeenMode
     strategy: Strategy
     collapse_unranked: bool
     total: Total

@@ -22,6 +22,7 @@ from ndd_search.middleware.extending import extended
 from ndd_search.middleware.fetch_strategies import has_random_scores
 from ndd_search.middleware.plan import Plan, Replan, plan_of, replan_if_learned
 from ndd_search.middleware.sampling import sample_frequency_table
+from ndd_search.middleware.scope import NOT_OPTIONS
 from ndd_search.middleware.sending import Flow, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
@@ -52,8 +53,10 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
     settings = settings.of_search(search) or settings
+    if "seen" in changes or "seen" in search.changes:
+        raise CursorUnusable(request.path, '"seen" cannot be combined with a cursor', "use from and size")
     named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor")}
-    around = {name: value for name, value in changes.items() if name != "cache"}
+    around = {name: value for name, value in changes.items() if name not in NOT_OPTIONS}
     options = collapse_options(settings.options, **{**around, **named})
     if reason := _obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")

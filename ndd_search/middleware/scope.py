@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Unpack
@@ -16,6 +16,10 @@ class SearchChanges(CollapseChanges, total=False):
     """The keyword arguments of `options`, for type checkers."""
 
     cache: bool
+    seen: Sequence[Any]
+
+
+NOT_OPTIONS = ("cache", "seen")  # of a search or a block, beside CollapseOptions
 
 
 @contextmanager
@@ -24,11 +28,11 @@ def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> It
 
     enabled: False leaves searches alone as if clients were not wrapped, True collapses them again, None keeps what an
              outer block has set.
-    changes: CollapseOptions by name, and `cache=False` to neither read nor fill the cache. They are added to those of
-             outer blocks.
+    changes: CollapseOptions by name, `cache=False` to neither read nor fill the cache, and `seen`, a list of what the
+             caller was shown before (see docs/seen.md). They are added to those of outer blocks.
     Raises TypeError for an unknown option, ValueError for an invalid value.
     """
-    checked: dict[str, Any] = {name: value for name, value in changes.items() if name != "cache"}
+    checked: dict[str, Any] = {name: value for name, value in changes.items() if name not in NOT_OPTIONS}
     collapse_options(**checked)
     before, others = _surrounding.get()
     token = _surrounding.set((before if enabled is None else enabled, {**others, **changes}))

@@ -40,6 +40,8 @@ def explain(stream: Stream, rank: int, reader: Reader, options: CollapseOptions)
     """Explain the hit at a rank of the engine's list. Raises IndexError for a rank that was not examined."""
     index = stream.index_of(rank)
     leader = int(stream.leader[index])
+    if seen := {place: one for place, *one in stream.seen}.get(index):
+        return Explanation(rank, rank, None, seen[1], 0.0, f"it resembles item {seen[0]} of what was seen before")
     if shared := dict(stream.shares).get(index):
         similarity, of = float(stream.similarity[index]), int(stream.ranks[leader])
         return Explanation(rank, of, of, similarity, 0.0, f"both have the same {shared}")

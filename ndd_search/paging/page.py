@@ -52,7 +52,8 @@ class Group:
     duplicates:   the rest of its group, best rank first, each with its similarity to the leader. If `keep` chose
                   another copy than the leader, the leader is listed with its similarity to the copy that is shown.
     duplicate_of: rank of the leader of a duplicate that is shown itself (modes annotate and demote, max_per_group).
-    similarity:   to that leader; 1.0 otherwise. shares: as in Duplicate.
+    similarity:   to that leader, or to what was seen; 1.0 otherwise. shares: as in Duplicate.
+    seen:         the item of `seen` that the hit resembles (seen_mode "demote" and "annotate").
     """
 
     hit: Any
@@ -61,6 +62,7 @@ class Group:
     duplicate_of: int | None = None
     similarity: float = 1.0
     shares: str = ""
+    seen: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ class Info:
     capped:    whether max_window ended the search for more hits.
     lacking:   number of hits without a comparable sketch, by reason; they stand alone.
     late:      hidden hits that were found after the page of their leader: (rank, rank of leader, similarity).
+    seen:      hits that resemble an item of `seen`, unless an earlier page has named them: (rank, item, similarity).
+               With seen_mode "demote" and "annotate", leaders alone.
     took:      seconds of our own work.
     cache:     "hit", "miss" or "off".
     degraded:  why near-duplicates may be shown or hits may be missing, "" if all went well.
@@ -104,6 +108,7 @@ class Info:
     lacking: dict[str, int]
     unique: UniqueEstimate | None
     late: tuple[tuple[int, int, float], ...] = ()
+    seen: tuple[tuple[int, int, float], ...] = ()
     took: float = 0.0
     cache: str = "off"
     degraded: str = ""
@@ -136,6 +141,11 @@ class Page:
         return len(self.groups)
 
     @property
+    def compares_seen(self) -> bool:
+        """Whether the hits were compared with what was shown before."""
+        return bool(self._stream.shown)
+
+    @property
     def counts_groups(self) -> bool:
         """Whether `hits.total` counts the hits that all pages show together."""
         return self._options.total == "groups"
@@ -149,7 +159,8 @@ class Page:
         """The ranks, in the engine's list, of all hits that the page shows or names."""
         named = {of for group in self.groups for of in (group.rank, group.duplicate_of) if of is not None}
         listed = {copy.rank for group in self.groups for copy in group.duplicates}
-        return named | listed | {place for late in self.info.late for place in late[:2]}
+        late = {place for late in self.info.late for place in late[:2]}
+        return named | listed | late | {rank for rank, _, _ in self.info.seen}
 
     def with_hits(self, hits: Mapping[int, Any]) -> Page:
         """Return the same page with other hits, given by their ranks in the engine's list.
@@ -164,13 +175,17 @@ class Page:
                 group.duplicate_of if group.duplicate_of in hits else None,
                 group.similarity,
                 group.shares,
+                group.seen,
             )
             for group in takewhile(lambda group: group.rank in hits, self.groups)
         )
         late = tuple(one for one in self.info.late if one[0] in hits and one[1] in hits)
         at = zip(self._stream.ranks.tolist(), self._stream.hits, strict=True)
         stream = replace(self._stream, hits=tuple([hits.get(rank, hit) for rank, hit in at]))
-        info = self.info if late == self.info.late else replace(self.info, late=late)
+        seen = tuple(one for one in self.info.seen if one[0] in hits)
+        info = (
+            self.info if (late, seen) == (self.info.late, self.info.seen) else replace(self.info, late=late, seen=seen)
+        )
         return Page(groups, info, stream, self._reader, self._options)
 
     def explain(self, rank: int) -> Explanation:
@@ -188,7 +203,7 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
     places = layout.places(everything=over or window >= options.max_window)
     groups = tuple(layout.group(place, reader) for place in places[start : start + size])
     before = stream.examined(window_for(stream, start, options)) if start else 0
-    kept = examined if options.mode in ("annotate", "demote") else len(layout.slots)
+    kept = len(layout.places(everything=True))
     info = Info(
         examined=examined,
         kept=kept,
@@ -200,6 +215,7 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
         lacking=dict(Counter(reason for reason in stream.lacking[:examined] if reason)),
         unique=_unique(len(layout.members), examined, stream.total, over),
         late=layout.late(before, start, reader) if start and kept < examined else (),
+        seen=layout.seen_since(before),
         warnings=(*_unread_fields(stream.hits[:examined], reader, options), *layout.short_forms(reader)),
         took=perf_counter() - began,
     )
@@ -223,16 +239,22 @@ class _Layout:
         for index, leader in enumerate(self.leader):
             self.members.setdefault(leader, []).append(index)
         self.shares = dict(stream.shares)
-        self.slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
+        self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
+        moved = {} if options.seen_mode == "annotate" else self.seen
+        slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
+        self.slots = [index for index in slots if self.leader[index] not in moved]
+        self.moved = sorted(moved) if options.mode == "annotate" else [i for i in slots if self.leader[i] in moved]
 
     def places(self, everything: bool) -> list[int]:
         """Return the indexes of hits in the order shown. everything: whether no longer window can follow."""
+        last = self.moved if everything and self.options.seen_mode == "demote" else []
+        elsewhere = set(self.moved)
         if self.options.mode == "annotate":
-            return list(range(len(self.leader)))
+            return [index for index in range(len(self.leader)) if index not in elsewhere] + last
         if self.options.mode == "demote" and everything:
-            shown = set(self.slots)
-            return self.slots + [index for index in range(len(self.leader)) if index not in shown]
-        return self.slots
+            elsewhere |= set(self.slots)
+            return self.slots + [index for index in range(len(self.leader)) if index not in elsewhere] + last
+        return self.slots + last
 
     def group(self, place: int, reader: Reader) -> Group:
         """Return the group that is shown at a place."""
@@ -247,7 +269,8 @@ class _Layout:
             return self._single([*chosen, *hidden][nth])
         shown = chosen[0]
         listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode == "group" else ()
-        return Group(self.stream.hits[shown], self._rank(shown), listed)
+        item, similarity = self.seen.get(leader, (None, 1.0))
+        return Group(self.stream.hits[shown], self._rank(shown), listed, similarity=similarity, seen=item)
 
     def _chosen(self, members: list[int], reader: Reader) -> list[int]:
         """Return the copies to show at the first max_per_group places of a group.
@@ -281,6 +304,10 @@ class _Layout:
             (self._rank(i), self._rank(leader), float(self.stream.similarity[i])) for i, leader in sorted(late)
         )
 
+    def seen_since(self, before: int) -> tuple[tuple[int, int, float], ...]:
+        """Return the hits beyond the first `before` that resemble what was shown: rank, item, similarity."""
+        return tuple((self._rank(index), *self.seen[index]) for index in sorted(self.seen) if index >= before)
+
     def short_forms(self, reader: Reader) -> list[str]:
         """Return warnings about groups of short texts that may be entries of one form; "auto" cannot tell."""
         if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv":
@@ -302,8 +329,8 @@ class _Layout:
     def _single(self, index: int) -> Group:
         leader = self.leader[index]
         of = None if leader == index else self._rank(leader)
-        similarity, shares = float(self.stream.similarity[index]), self.shares.get(index, "")
-        return Group(self.stream.hits[index], self._rank(index), (), of, similarity, shares)
+        item, similarity = self.seen.get(index, (None, float(self.stream.similarity[index])))
+        return Group(self.stream.hits[index], self._rank(index), (), of, similarity, self.shares.get(index, ""), item)
 
     def _duplicate(self, index: int, leader: int, shown: int) -> Duplicate:
         to = shown if index == leader else index

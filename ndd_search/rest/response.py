@@ -3,7 +3,8 @@
 The duplicates of a hit are in `inner_hits.near_duplicates`, where code written for `collapse` finds them; each has its
 similarity in `fields["ndd.similarity"]`; one that a field put there (group_by, max_per) names it in
 `fields["ndd.shares"]`. A duplicate that is shown itself (modes annotate and demote, max_per_group)
-names its leader in `fields["ndd.duplicate_of"]`. The block `ndd` beside `hits` describes how the page was made.
+names its leader in `fields["ndd.duplicate_of"]`, one that resembles something seen before names that in
+`fields["ndd.seen"]`. The block `ndd` beside `hits` describes how the page was made.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ INNER = "near_duplicates"
 SIMILARITY = "ndd.similarity"
 DUPLICATE_OF = "ndd.duplicate_of"
 SHARES = "ndd.shares"
+SEEN = "ndd.seen"
 
 Hit = dict[str, Any]
 Plain = Callable[[Any], Hit]
@@ -32,6 +34,12 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
     facts = page.info.as_dict()
     facts["took_ms"] = round(facts.pop("took") * 1000, 3)
     facts["degraded"] = facts["degraded"] or None
+    seen = [
+        {"_id": plain(page.hit_at(rank))["_id"], "item": item, "similarity": round(similarity, 4)}
+        for rank, item, similarity in facts.pop("seen")
+    ]
+    if page.compares_seen:
+        facts["seen"] = seen
     facts["warnings"] = list(facts["warnings"])  # a tuple would keep the page out of the cache
     facts["late"] = [
         {
@@ -67,6 +75,8 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     if group.duplicate_of is not None:
         leader = plain(page.hit_at(group.duplicate_of))
         return _with_fields(hit, {**_relation(group), DUPLICATE_OF: [leader["_id"]]})
+    if group.seen is not None:
+        hit = _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], SEEN: [group.seen]})
     if not group.duplicates:
         return hit
     copies = [_with_fields(plain(copy.hit), _relation(copy)) for copy in group.duplicates]
