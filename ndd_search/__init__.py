@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ndd_search.plugins.opentelemetry_spans import OpenTelemetrySpans
     from ndd_search.plugins.prometheus_metrics import PrometheusMetrics
     from ndd_search.plugins.redis_cache import RedisCache
+    from ndd_search.plugins.redis_seen_memory import RedisSeenMemory
+    from ndd_search.plugins.seen_memory import SeenMemory
     from ndd_search.presets import preset
     from ndd_search.rest.merge import merge
     from ndd_search.sketching.estimates import resemblance
@@ -47,6 +49,8 @@ _LATER = {
     "Place": "items.fields",
     "PrometheusMetrics": "plugins.prometheus_metrics",
     "RedisCache": "plugins.redis_cache",
+    "RedisSeenMemory": "plugins.redis_seen_memory",
+    "SeenMemory": "plugins.seen_memory",
     "Text": "items.fields",
     "Url": "items.fields",
     "collapse": "paging.collapse",
@@ -84,6 +88,8 @@ __all__ = [
     "PrometheusMetrics",
     "Recipe",
     "RedisCache",
+    "RedisSeenMemory",
+    "SeenMemory",
     "Text",
     "Url",
     "collapse",

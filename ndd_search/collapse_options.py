@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 from ndd_search.checks import check_names, check_one_of, check_seconds, check_share, check_whole
 from ndd_search.recipe import Recipe
@@ -17,6 +17,14 @@ Keep = str | Callable[[Any], Any]
 Strategy = Literal["auto", "one_phase", "one_trip"]
 Total = Literal["hits", "groups"]
 Members = Literal["window", "all"]
+SeenMode = Literal["hide", "demote", "annotate"]
+_CHOICES = {
+    "mode": get_args(Mode),
+    "seen_mode": get_args(SeenMode),
+    "total": get_args(Total),
+    "members": get_args(Members),
+    "strategy": get_args(Strategy),
+}
 
 
 @dataclass(frozen=True)
@@ -71,12 +79,19 @@ class CollapseOptions:
     min_length_ratio: shorter / longer, in shingles, from which two hits may be near-duplicates, 0..1; 0 is off.
     must_match:       fields in which near-duplicates have equal values (price, version, language). A missing value
                       equals only another missing value.
+    group_by:         a field, or several: hits with an equal value in one of them are one group, whatever the guards
+                      say. A missing value and an empty text equal none. Near-duplicates are one group as well.
+    max_per:          fields with the most groups that one value leads on all pages together, {"source": 2}. Further
+                      hits with that value are listed under the first of these groups. Not together with `keep` or
+                      max_per_group.
     numbers_must_match: whether near-duplicates must hold the same numbers (see `text.numbers`), as for products and
                       releases. An index must store the numbers beside the sketch (numbers=True); a hit without them
                       stands alone.
     time_field, max_seconds_apart: near-duplicates are at most this far apart in that field (a datetime, an ISO 8601
                       text, or a number of seconds or milliseconds since 1970). A hit without a readable time stands
                       alone.
+    seen_mode:        what becomes of hits that resemble an item of `seen`, a list given to a search or to `collapse`:
+                      "hide" lists them apart, "demote" puts them after everything else, "annotate" only marks them.
     strategy:         how a wrapped client fetches a page; the page is the same in every case. "one_phase" fetches the
                       window with its documents, "one_trip" the sketches of the window and the documents that are
                       probably shown, in one request. "auto" chooses for each search. A search that cannot be split is
@@ -99,9 +114,12 @@ class CollapseOptions:
     min_shingles: int = 4
     min_length_ratio: float = 0.0
     must_match: tuple[str, ...] = ()
+    group_by: tuple[str, ...] = ()
+    max_per: Mapping[str, int] = field(default_factory=dict, hash=False)
     numbers_must_match: bool = False
     time_field: str | None = None
     max_seconds_apart: float | None = None
+    seen_mode: SeenMode = "hide"
     strategy: Strategy = "auto"
     collapse_unranked: bool = False
     total: Total = "hits"
@@ -112,14 +130,12 @@ class CollapseOptions:
             check_one_of("min_similarity", self.min_similarity, ("auto", "identical", "high", "moderate"))
         else:
             check_share("min_similarity", self.min_similarity)
+        for name, choices in _CHOICES.items():
+            check_one_of(name, getattr(self, name), choices)
         if self.min_similarity == 0:
             raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
-        check_one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))
-        check_one_of("total", self.total, ("hits", "groups"))
-        check_one_of("members", self.members, ("window", "all"))
         if self.members == "all" and (self.mode != "group" or self.max_per_group != 1):
             raise ValueError('members="all" lists the copies of a hit under it: set mode="group" and max_per_group=1')
-        check_one_of("strategy", self.strategy, ("auto", "one_phase", "one_trip"))
         check_whole("window", self.window, 1)
         check_whole("max_window", self.max_window, 1)
         if self.window > self.max_window:
@@ -130,12 +146,16 @@ class CollapseOptions:
         for name in ("numbers_must_match", "collapse_unranked"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be true or false, got {getattr(self, name)!r}")
-        for name in ("keep", "must_match"):  # lists come from JSON; a frozen value holds tuples
+        if isinstance(self.group_by, str):
+            object.__setattr__(self, "group_by", (self.group_by,))
+        for name in ("keep", "must_match", "group_by"):  # lists come from JSON; a frozen value holds tuples
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Collection):
                 raise TypeError(f"{name} must be a list, got {given!r}")
             object.__setattr__(self, name, tuple(given))
         check_names("must_match", *self.must_match)
+        check_names("group_by", *self.group_by)
+        self._check_max_per()
         check_names("time_field", "" if self.time_field is None else self.time_field)
         for given in self.keep:
             preference_of(given)
@@ -143,6 +163,16 @@ class CollapseOptions:
             raise ValueError("set both time_field and max_seconds_apart, or neither")
         if self.max_seconds_apart is not None:
             check_seconds("max_seconds_apart", self.max_seconds_apart)
+
+    def _check_max_per(self) -> None:
+        if not isinstance(self.max_per, Mapping):
+            raise TypeError(f'max_per must map fields to numbers, as in {{"source": 2}}, got {self.max_per!r}')
+        check_names("max_per", *self.max_per)
+        for name, most in self.max_per.items():
+            check_whole(f"max_per of {name}", most, 1)
+        object.__setattr__(self, "max_per", dict(sorted(self.max_per.items())))  # the caller's own may change
+        if self.max_per and (self.max_per_group > 1 or self.keep != ("score",)):
+            raise ValueError("max_per counts the best hit of each group: leave out keep and max_per_group")
 
     @property
     def initial_window(self) -> int:
@@ -190,9 +220,12 @@ class CollapseChanges(TypedDict, total=False):
     min_shingles: int
     min_length_ratio: float
     must_match: Sequence[str]
+    group_by: Sequence[str]
+    max_per: Mapping[str, int]
     numbers_must_match: bool
     time_field: str | None
     max_seconds_apart: float | None
+    seen_mode: SeenMode
     strategy: Strategy
     collapse_unranked: bool
     total: Total

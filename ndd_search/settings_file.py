@@ -6,6 +6,9 @@
     [collapse]                # CollapseOptions by name; the others keep their defaults
     min_similarity = 0.62
 
+    [indexes."logs-*"]        # other settings for the indexes of a pattern (see index_rules)
+    enabled = false
+
     [tuned]                   # how the settings were found; informational only
     answers = 24
 
@@ -26,6 +29,7 @@ from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import InvalidSettings
+from ndd_search.index_rules import IndexRules
 from ndd_search.recipe import Recipe
 
 VERSION = 1
@@ -45,11 +49,13 @@ class StoredSettings:
 
     options: how pages are collapsed. recipe: of the sketches they were tuned for, None for any.
     tuned:   how they were found: names and plain values, informational only.
+    indexes: other settings for the indexes of a pattern, by name; wrapped clients and the proxy use them.
     """
 
     options: CollapseOptions = field(default_factory=CollapseOptions)
     recipe: Recipe | None = None
     tuned: Mapping[str, Any] = field(default_factory=dict)
+    indexes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def read_settings(path: str | os.PathLike[str], recipe: Recipe | None = None) -> StoredSettings:
@@ -67,10 +73,15 @@ def read_settings(path: str | os.PathLike[str], recipe: Recipe | None = None) ->
         raise InvalidSettings(file, what, "update ndd-search")
     if version != VERSION or isinstance(version, bool):
         raise InvalidSettings(file, f"its version is {version!r}", f"begin it with the line: version = {VERSION}")
-    known = ("version", "recipe", "collapse", "tuned")
+    known = ("version", "recipe", "collapse", "indexes", "tuned")
     if unknown := [name for name in content if name not in known]:
         raise InvalidSettings(file, f"it has an unknown key {unknown[0]!r}", f"the keys are {', '.join(known)}")
-    stored = StoredSettings(_options(file, content), _recipe(file, content), _table(file, content, "tuned"))
+    options, indexes = _options(file, content), _table(file, content, "indexes")
+    try:
+        IndexRules.of(indexes, options)
+    except (TypeError, ValueError) as error:
+        raise InvalidSettings(file, str(error), "correct it") from None
+    stored = StoredSettings(options, _recipe(file, content), _table(file, content, "tuned"), indexes)
     if recipe is not None and stored.recipe is not None and stored.recipe != recipe:
         message = "%s was tuned for sketches of recipe %s, these are of %s: tune again, with ndd-search tune"
         log.warning(message, file, stored.recipe.id, recipe.id)
@@ -86,12 +97,14 @@ def write_settings(path: str | os.PathLike[str], settings: StoredSettings) -> No
     if any(callable(criterion) for criterion in settings.options.keep):
         raise ValueError("keep holds a callable, which no file can hold: leave it out and give it in the program")
     options = {
-        option.name: (getattr(settings.options, option.name), option.default) for option in fields(CollapseOptions)
+        option.name: (getattr(settings.options, option.name), getattr(CollapseOptions(), option.name))
+        for option in fields(CollapseOptions)
     }
     value = {
         "version": VERSION,
         **({"recipe": settings.recipe.id} if settings.recipe else {}),
         "collapse": {name: value for name, (value, default) in options.items() if value != default or name == _MAIN},
+        **({"indexes": {name: dict(rule) for name, rule in settings.indexes.items()}} if settings.indexes else {}),
         **({"tuned": dict(settings.tuned)} if settings.tuned else {}),
     }
     as_json = file.suffix.lower() == ".json"

@@ -30,6 +30,8 @@ _LIMITS: Mapping[str, Mapping[str, Any]] = {
     "min_shingles": {"minimum": 0},
     "min_length_ratio": {"minimum": 0, "maximum": 1},
     "must_match": {"items": {"type": "string"}},
+    "group_by": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+    "max_per": {"additionalProperties": {"type": "integer", "minimum": 1}},
     "max_seconds_apart": {"minimum": 0},
 }
 _PLAIN = {bool: "boolean", int: "integer", float: "number", str: "string", NoneType: "null"}
@@ -67,13 +69,34 @@ def settings_schema() -> dict[str, Any]:
                     for option in fields(CollapseOptions)
                 },
             },
+            "indexes": {
+                "type": "object",
+                "description": "Other settings for the indexes of a pattern. The most specific pattern wins.",
+                "propertyNames": {"pattern": r"^[^?\[\],/\\\s]+$"},
+                "additionalProperties": _index_rule(),
+            },
             "tuned": {"type": "object", "description": "How the settings were found; informational only."},
         },
     }
 
 
+def _index_rule() -> dict[str, Any]:
+    options = {one.name: {"$ref": f"#/properties/collapse/properties/{one.name}"} for one in fields(CollapseOptions)}
+    own = {
+        "enabled": {
+            "type": "boolean",
+            "default": True,
+            "description": "Whether searches of these indexes are collapsed.",
+        },
+        "recipe": {"$ref": "#/properties/recipe"},
+        "field": {"type": "string", "minLength": 1, "description": "The object that holds the sketches."},
+    }
+    return {"type": "object", "additionalProperties": False, "properties": {**own, **options}}
+
+
 def _property(option: Field[Any], hint: Any, description: str) -> dict[str, Any]:
-    default = list(option.default) if isinstance(option.default, tuple) else option.default
+    default = getattr(CollapseOptions(), option.name)
+    default = list(default) if isinstance(default, tuple) else default
     limits = _LIMITS.get(option.name, {})
     kind = {} if "anyOf" in limits else _kind(hint)
     return {**kind, **limits, "default": default, "description": description}
@@ -86,6 +109,8 @@ def _kind(hint: Any) -> dict[str, Any]:
         return {"enum": list(get_args(hint))}
     if origin is tuple:
         return {"type": "array"}
+    if origin is Mapping:
+        return {"type": "object"}
     if origin in (Union, UnionType):
         kinds = [_PLAIN[each] for each in get_args(hint) if get_origin(each) is not Callable]
         return {"type": kinds[0] if len(kinds) == 1 else kinds}

@@ -130,6 +130,28 @@ def test_the_total_of_overlapping_responses_is_what_surely_matches() -> None:
     assert ndd.merge({"eu": parts, "us": parts[0]})["hits"]["total"] == {"value": 180, "relation": "gte"}
 
 
+def test_a_text_under_two_ids_is_fused_like_one_document() -> None:
+    """Its group counts once for each response, at its best rank there; the page is that of one id for the text."""
+    order = ["stone", "winter", "river", "letter"], ["harbour", "river", "letter", "stone"]
+    keyword, vector = (
+        response(*(hit(f"{name}{side}", TEXTS[name], index=side) for name in names))
+        for names, side in zip(order, "ab", strict=True)
+    )
+    vector["hits"]["hits"].append(hit("river2", TEXTS["river"] + " again", index="b"))
+    one_id = [response(*(hit(name, TEXTS[name]) for name in names)) for names in order]
+    expected = ids(ndd.merge({"c": one_id}, by="reciprocal_rank"))
+    assert expected[:2] == ["stone", "river"]
+    merged = ndd.merge([keyword, vector], by="reciprocal_rank", mode="annotate")
+    leaders = [one for one in merged["hits"]["hits"] if "ndd.duplicate_of" not in one["fields"]]
+    assert [one["_id"][:-1] for one in leaders] == expected
+    grouped = ndd.merge([keyword, vector], by="reciprocal_rank")
+    assert ids(grouped) == ids({"hits": {"hits": leaders}})
+    assert copies(grouped["hits"]["hits"][1]) == ["rivera", "river2"]
+    assert merged["ndd"]["examined"] == 9
+    pages = [ndd.merge([keyword, vector], by="reciprocal_rank", size=2, from_=start) for start in (0, 2, 4)]
+    assert [id for page in pages for id in ids(page)] == ids(grouped)
+
+
 def test_the_same_id_twice_in_one_response_counts_once_in_reciprocal_ranks() -> None:
     twice = response(hit("1", TEXTS["river"]), hit("2", TEXTS["stone"]), hit("2", TEXTS["stone"]))
     assert ids(ndd.merge([twice], by="reciprocal_rank")) == ["1", "2"]

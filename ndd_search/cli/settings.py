@@ -39,10 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
     options, defaults = asdict(stored.options), asdict(CollapseOptions())
     recipe = stored.recipe.id if stored.recipe else None
     if arguments.json:
-        print_json({"recipe": recipe, "collapse": options})
+        print_json({"recipe": recipe, "collapse": options, "indexes": stored.indexes})
         return DONE
     print(f"recipe = {json.dumps(recipe)}" if recipe else "recipe: any")
     for name, value in options.items():
         default = "" if value == defaults[name] else f"  (default: {json.dumps(defaults[name])})"
         print(f"{name} = {json.dumps(value)}{default}")
+    for pattern, settings in stored.indexes.items():
+        print(f"indexes {pattern}: " + ", ".join(f"{name} = {json.dumps(value)}" for name, value in settings.items()))
     return DONE

@@ -36,6 +36,9 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     sketch:      text fields by pattern of index names, {"news*": ["title", "body"]}, or with settings of with_sketches,
                  {"news*": {"fields": ["title", "body"], "keys": 8, "numbers": True}}. Documents written to such
                  indexes through the client (index, create, update, bulk) get a sketch.
+    indexes:     other settings by pattern of index names, {"news-*": {"window": 200}, "logs-*": {"enabled": False}}:
+                 CollapseOptions, recipe, field, and enabled. The most specific pattern wins. A search over indexes with
+                 different settings is left alone.
     cursor_key:  a secret that signs the cursors of searches, equal in all processes that continue them; None for a
                  checksum. cursor_keep_alive: how long the engine keeps a cursor's point in time after a page ("5m").
     others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...

@@ -16,6 +16,7 @@ from ndd_search.matching.decision import Constants, Decision
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import leaders
 from ndd_search.matching.guards import allowed, reads_hits
+from ndd_search.matching.keys import reads_keys
 from ndd_search.matching.pairs import Pairs
 from ndd_search.matching.rows import rows_of
 from ndd_search.paging.collapse import collapse
@@ -107,7 +108,8 @@ def groups_of(given: Given, options: PassageOptions) -> list[Group]:
     """The near-duplicates among all passages, by the best rank of each group."""
     count, chosen = len(given.hits), options.collapse
     check_fit(chosen, given.recipe)
-    if count <= _FEW and not _some_resemble(given, chosen, options.frequency_table):
+    by_text = not reads_keys(chosen)
+    if by_text and count <= _FEW and not _some_resemble(given, chosen, options.frequency_table):
         return [Group(rank, {rank: 1.0}) for rank in range(count)]
     page = collapse(
         given.hits,

@@ -28,9 +28,9 @@ class Reader(Protocol):
 
 
 def reads_hits(options: CollapseOptions) -> bool:
-    """Return whether a guard is on that `leaders_of` does not apply."""
-    fields = options.must_match or options.numbers_must_match or options.time_field is not None
-    return bool(fields or options.min_length_ratio)
+    """Return whether leaders depend on fields of hits, which `leaders_of` does not read."""
+    guards = options.must_match or options.numbers_must_match or options.time_field is not None
+    return bool(guards or options.min_length_ratio or options.group_by or options.max_per)
 
 
 def allowed(

@@ -24,6 +24,7 @@ from ndd_search.middleware.page_answer import filter_body, page_body
 from ndd_search.middleware.page_memory import Moment
 from ndd_search.middleware.plan import Plan, Replan, narrowed, plan_of
 from ndd_search.middleware.sampling import LISTED
+from ndd_search.middleware.seen import SeenItems
 from ndd_search.middleware.sending import Flow, RoundTrips, Waiting
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
@@ -46,10 +47,12 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     Raises TypeError or ValueError for invalid options.
     """
     search = None if changes is None else read_search(request)
-    if search is None or changes is None:
+    if search is None or changes is None or (settings_of_indexes := settings.of_search(search)) is None:
         return None
+    settings = settings_of_indexes
     combined = {**changes, **search.changes}
-    remember = bool(combined.pop("cache", True))
+    seen = combined.pop("seen", None)
+    remember = bool(combined.pop("cache", True)) and not seen
     if combined.pop("cursor", None):
         raise CursorUnusable(request.path, "a search in an _msearch cannot have a cursor", "send it on its own")
     ids = explained_ids(combined.pop("explain", None))
@@ -68,7 +71,8 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
         doublings = max(0, (wanted - 1) // options.window).bit_length()
         most = min(most, options.window << doublings)
         options = replace(options, window=most, max_window=most)
-    return Conversation(search, narrowed(options, most), settings, remember, ids)
+    shown = SeenItems.of(seen, settings.recipe) if seen is not None else None
+    return Conversation(search, narrowed(options, most), settings, remember, ids, shown)
 
 
 class Conversation:
@@ -81,9 +85,10 @@ class Conversation:
         settings: Settings,
         remember: bool,
         explained: Sequence[str] = (),
+        seen: SeenItems | None = None,
     ) -> None:
-        self._explained = explained
         self.search, self.options, self.settings = search, options, settings
+        self._explained, self._seen = explained, seen
         self._round_trips = RoundTrips(settings.time_budget)
         self._remember = remember and settings.cache is not None
         self.key: bytes | None = None
@@ -129,6 +134,8 @@ class Conversation:
         page = yield from peeked(search, settings, plan.sketch_reading, self._round_trips)
         if page is not None:
             return replace(page, body=filter_body(page.body, search)) if page.has_hits else page
+        if self._seen is not None:
+            plan = yield from self._seen.added_to(plan, self._round_trips)
         settings.known.came_back(search.target, search.target_of_caller)
         cached = self._recall_state(plan)
         state, learns = cached or State(), False

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd_search.matching.keys import reads_keys
 from ndd_search.middleware.extending import reader_of
 from ndd_search.middleware.page_answer import filter_body, unfiltered_body
 from ndd_search.middleware.plan import Plan
@@ -166,8 +167,8 @@ class CursorPage:
     def _leaders(self, stream: Stream, shown: list[int]) -> Leaders:
         """Return the leaders of all hits shown so far. shown: the places that this page has shown."""
         old, counts = self._cursor.leaders, Counter(stream.leader[shown].tolist())
-        # Nothing resembles a hit without a sketch.
-        new = [place for place in shown if stream.leader[place] == place and len(stream.sketches[place])]
+        by_keys = reads_keys(self._plan.options)  # else nothing joins a hit without a sketch
+        new = [place for place in shown if stream.leader[place] == place and (by_keys or len(stream.sketches[place]))]
         if self._plan.options.max_per_group == 1 or self._plan.options.mode == "annotate":
             counts = Counter(dict.fromkeys(new, 1))  # no further hit of these groups has a place, or every one has
         hits = [stream.hits[place] for place in new]

@@ -17,11 +17,13 @@ from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
+from ndd_search.matching.keys import reads_keys
 from ndd_search.middleware.cursor_pages import CursorPage, begin, state_of
 from ndd_search.middleware.extending import extended
 from ndd_search.middleware.fetch_strategies import has_random_scores
 from ndd_search.middleware.plan import Plan, Replan, plan_of, replan_if_learned
 from ndd_search.middleware.sampling import sample_frequency_table
+from ndd_search.middleware.scope import NOT_OPTIONS
 from ndd_search.middleware.sending import Flow, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
@@ -52,8 +54,11 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     search = read_search(request)
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
-    named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor", "explain")}
-    around = {name: value for name, value in changes.items() if name not in ("cache", "explain")}
+    settings = settings.of_search(search) or settings
+    if "seen" in changes or "seen" in search.changes:
+        raise CursorUnusable(request.path, '"seen" cannot be combined with a cursor', "use from and size")
+    named = {name: value for name, value in search.changes.items() if name not in (*NOT_OPTIONS, "cursor")}
+    around = {name: value for name, value in changes.items() if name not in NOT_OPTIONS}
     options = collapse_options(settings.options, **{**around, **named})
     if reason := obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
@@ -62,7 +67,11 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
         problem = "the cursor belongs to another search"
         raise CursorUnusable(request.path, problem, "send the same query, sort and options with every page")
     signed = settings.cursor_key is not None
-    if cursor is not None and not signed and not cursor.leaders.fit(settings.recipe.k, options.max_per_group):
+    if (
+        cursor is not None
+        and not signed
+        and not cursor.leaders.fit(settings.recipe.k, options.max_per_group, reads_keys(options))
+    ):
         raise CursorUnusable(request.path, "the cursor is not one that a page gave", "begin again with a new cursor")
     return CursorSearch(search, options, settings, cursor)
 

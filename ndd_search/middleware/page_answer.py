@@ -33,7 +33,7 @@ def unfiltered_body(
         return without_fields(hit, plan.added_fields)
 
     search, limits = plan.search, plan.search.limits
-    degraded = state.stopped or state.degraded
+    degraded = state.stopped or state.degraded or plan.unread
     if degraded:
         settings.degrade(search.request.path, degraded)
     page = page.with_hits(state.documents)

@@ -13,6 +13,7 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.fetching import Fetch
 from ndd_search.paging.keep import fields_of
+from ndd_search.paging.stream import Shown
 from ndd_search.rest.answers import Answer, window_limit
 from ndd_search.rest.request import Reading, Request, Search, asked_for, sketch_reading, widened
 from ndd_search.rest.source_filter import SketchFilter
@@ -32,6 +33,7 @@ class Plan:
     sketch_reading:  how sketches are read of a hit. reading: the same with the fields that guards and `keep` need.
     sketch_fields:   fields of ours that are removed from hits when they arrive.
     added_fields:    fields that were added for guards and `keep`; they are removed from the hits shown.
+    shown:           what the caller was shown before. unread: why some of it is not known, "" if all of it is.
     """
 
     search: Search
@@ -43,6 +45,8 @@ class Plan:
     reading: Reading
     sketch_fields: tuple[str, ...]
     added_fields: tuple[str, ...]
+    shown: tuple[Shown, ...] = ()
+    unread: str = ""
 
     def within(self, most: int) -> Plan:
         """Return the same plan with windows of at most `most` hits."""
@@ -153,7 +157,7 @@ def replan_if_learned(plan: Plan, state: State, complaint: str, settings: Settin
 
 
 def _again(plan: Plan, settings: Settings) -> Plan:
-    return plan_of(plan.search, plan.options, settings, plan.may_split)
+    return replace(plan_of(plan.search, plan.options, settings, plan.may_split), shown=plan.shown, unread=plan.unread)
 
 
 def _shorter_window(plan: Plan, complaint: str) -> int | None:

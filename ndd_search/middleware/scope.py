@@ -17,6 +17,10 @@ class SearchChanges(CollapseChanges, total=False):
 
     cache: bool
     explain: Sequence[str]
+    seen: Sequence[Any]
+
+
+NOT_OPTIONS = ("cache", "explain", "seen")  # of a search or a block, beside CollapseOptions
 
 
 @contextmanager
@@ -25,11 +29,12 @@ def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> It
 
     enabled: False leaves searches alone as if clients were not wrapped, True collapses them again, None keeps what an
              outer block has set.
-    changes: CollapseOptions by name, `cache=False` to neither read nor fill the cache, and `explain=IDS` to learn where
-             these documents are (see docs/paging.md). They are added to those of outer blocks.
+    changes: CollapseOptions by name, `cache=False` to neither read nor fill the cache, `explain=IDS` to learn where
+             these documents are (see docs/paging.md), and `seen`, a list of what the caller was shown before (see
+             docs/seen.md). They are added to those of outer blocks.
     Raises TypeError for an unknown option, ValueError for an invalid value.
     """
-    checked: dict[str, Any] = {name: value for name, value in changes.items() if name not in ("cache", "explain")}
+    checked: dict[str, Any] = {name: value for name, value in changes.items() if name not in NOT_OPTIONS}
     collapse_options(**checked)
     before, others = _surrounding.get()
     token = _surrounding.set((before if enabled is None else enabled, {**others, **changes}))

@@ -6,11 +6,13 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from time import monotonic, time
 from typing import Any
 
 from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
+from ndd_search.index_rules import IndexRule, IndexRules
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.learned import Learned, Said
 from ndd_search.middleware.observer import Observer
@@ -19,11 +21,16 @@ from ndd_search.middleware.stored_table import TABLES
 from ndd_search.paging.cache import Cache, MemoryCache
 from ndd_search.recipe import Recipe
 from ndd_search.rest.point_in_time import Family
+from ndd_search.rest.request import Search
 from ndd_search.settings_file import StoredSettings, read_settings
 from ndd_search.sketching.field import SketchField
 from ndd_search.writing.writes import SketchedWrites
 
 log = logging.getLogger("ndd_search")
+
+_DIFFERENT = (
+    'its indexes have different settings; search them one by one, or give the search options of its own in "ndd"'
+)
 
 
 @dataclass(kw_only=True)
@@ -45,6 +52,7 @@ class Settings:
     clock:       a monotonic clock, in seconds. now: seconds since 1970.
     cursor_key:  signs the cursors of searches, None for a checksum. cursor_keep_alive: how long the engine keeps the
                  point in time of a cursor after each page, as in "5m".
+    indexes:     other settings for the indexes of a pattern.
     """
 
     options: CollapseOptions = field(default_factory=CollapseOptions)
@@ -62,6 +70,7 @@ class Settings:
     now: Callable[[], float] = time
     cursor_key: bytes | None = field(default=None, repr=False)
     cursor_keep_alive: str = "5m"
+    indexes: IndexRules = field(default_factory=lambda: IndexRules({}))
 
     def __post_init__(self) -> None:
         self.known = Learned()
@@ -73,6 +82,35 @@ class Settings:
         """Use the identity of the client that has this transport. family: of the engine that it talks to."""
         self.memory.serve(transport)
         self.family = family
+
+    def of_search(self, search: Search) -> Settings | None:
+        """Return the settings for the indexes of a search, which share what is learned; None if it is left alone.
+
+        It is if its indexes are switched off, or have different settings. A search with options of its own is not: it
+        uses the settings of its indexes if they agree, else those of all other indexes.
+        """
+        if not self.indexes.rules:
+            return self
+        rules = self.indexes.of_target(search.indexes)
+        if len(rules) > 1:
+            if search.changes:
+                return self
+            self.degrade(search.request.path, _DIFFERENT)
+            return None
+        rule = rules[0] if rules else None
+        if rule is None:
+            return self
+        return self._with(rule) if rule.enabled or search.changes else None
+
+    def _with(self, rule: IndexRule) -> Settings:
+        """Return these settings with those of a rule. Both share the cache and what is learned."""
+        other = copy(self)
+        other.options = rule.options
+        other.recipe = rule.recipe or self.recipe
+        other.sketch_field = SketchField(rule.field) if rule.field else self.sketch_field
+        if other.recipe != self.recipe and isinstance(self.frequency_table, FrequencyTable):
+            other.frequency_table = True  # the table is of another recipe
+        return other
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -105,6 +143,7 @@ class WrapSettings(CollapseChanges, total=False):
     write_tables: bool
     observers: Sequence[Observer]
     sketch: Mapping[str, Any] | None
+    indexes: Mapping[str, Mapping[str, Any]] | None
     cursor_key: str | bytes | None
     cursor_keep_alive: str
     settings: str | os.PathLike[str] | None
@@ -124,6 +163,7 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     observers: Sequence[Observer] = (),
     settings: str | os.PathLike[str] | None = None,
     sketch: Mapping[str, Any] | None = None,
+    indexes: Mapping[str, Mapping[str, Any]] | None = None,
     options: CollapseOptions | None = None,
     cursor_key: str | bytes | None = None,
     cursor_keep_alive: str = "5m",
@@ -141,8 +181,10 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     recipe = None if recipe is None else Recipe.of(recipe)
     stored = StoredSettings() if settings is None else read_settings(settings, recipe)
     recipe = recipe or Recipe.of(stored.recipe)
+    chosen = collapse_options(options or stored.options, **changes)
+    rules = IndexRules.of(indexes, chosen, stored.indexes)
     return Settings(
-        options=collapse_options(options or stored.options, **changes),
+        options=chosen,
         recipe=recipe,
         sketch_field=SketchField(field),
         cache=MemoryCache() if cache is True else cache or None,
@@ -152,7 +194,8 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         tables=tables,
         write_tables=write_tables,
         observers=tuple(observers),
-        writes=SketchedWrites.of(sketch, field, recipe),
+        writes=SketchedWrites.of(sketch, field, recipe, rules),
         cursor_key=cursor_key.encode() if isinstance(cursor_key, str) else cursor_key,
         cursor_keep_alive=cursor_keep_alive,
+        indexes=rules,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
@@ -44,7 +45,8 @@ def new_state(plan: Plan, settings: Settings) -> State:
     else:
         name = given.digest if isinstance(given, FrequencyTable) else table_of(plan.search, settings)
     # Another search may just have evicted the table.
-    return with_table(State(table=name), plan, settings) or State(table=LISTED)
+    state = with_table(State(table=name), plan, settings) or State(table=LISTED)
+    return replace(state, stream=Stream(shown=plan.shown)) if plan.shown else state
 
 
 def weighs(plan: Plan, settings: Settings) -> bool:

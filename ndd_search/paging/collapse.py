@@ -18,7 +18,7 @@ from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.fetching import Fetch, Fetched, fetch_until_full, run
 from ndd_search.paging.page import Page, slice_page
-from ndd_search.paging.stream import Stream
+from ndd_search.paging.stream import UNKNOWN, Shown, Stream
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import checked_sketch
 from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
@@ -27,7 +27,7 @@ from ndd_search.text.numbers import number_signature
 Text = str | Sequence[str] | Callable[[Any], str | None]
 
 
-def collapse(
+def collapse(  # noqa: PLR0913 - one call for everything about a list
     hits: Iterable[Any],
     *,
     size: int = 10,
@@ -36,6 +36,7 @@ def collapse(
     sketches: Sequence[npt.ArrayLike] | None = None,
     recipe: Recipe | str | None = None,
     frequency_table: FrequencyTable | bool = True,
+    seen: Iterable[Any] = (),
     options: CollapseOptions | None = None,
     **changes: Unpack[CollapseChanges],
 ) -> Page:
@@ -49,6 +50,8 @@ def collapse(
     recipe:   the recipe, or its id, by which texts are sketched or `sketches` were made.
     frequency_table: for min_similarity="auto": a table of the whole collection (see document_frequency); True counts
               one in at most `window` hits, evenly spaced in the list; False uses no table.
+    seen:     what was shown before: hits in the form of `hits`, texts, or sketches. Hits that resemble one of them are
+              listed in `info.seen` (see seen_mode). An item without text is not compared.
     options, changes: CollapseOptions, or single options by name (min_similarity=0.8).
     Raises InvalidDocument if no hit has a text, ValueError or TypeError for an invalid setting.
     """
@@ -70,7 +73,7 @@ def collapse(
     try:
         if frequency_table is True and options.min_similarity == "auto" and reader.recipe.measure == "kmv":
             reader = reader.counted(ranked, options.window)
-        stream = run(fetch_until_full(Stream(), from_, size, reader, options), fetch)
+        stream = run(fetch_until_full(Stream(shown=reader.shown(seen)), from_, size, reader, options), fetch)
         stream = replace(stream, exhausted=stream.fetched == len(ranked))
     except InvalidSketch:  # it names a position within one batch; _check names the rank
         _check(() if sketches is None else sketches, reader.recipe.k)
@@ -109,6 +112,16 @@ class _ListReader:
         computed = iter(self._compute([hit for hit, _ in fresh], [rank for _, rank in fresh]))
         return [self.known[rank] if rank in self.known else next(computed) for rank in ranks]
 
+    def shown(self, items: Iterable[Any]) -> tuple[Shown, ...]:
+        """Return items that were shown before, with their sketches."""
+        shown = []
+        for item, one in enumerate(items):
+            if isinstance(one, list | tuple | np.ndarray):
+                shown.append(Shown(item, UNKNOWN, checked_sketch(one, self.recipe.k).astype(np.int32)))
+            elif (text := self._text(one)) is not None:
+                shown.append(Shown(item, one, sketch_many([text], self.recipe)[0]))
+        return tuple(shown)
+
     def _compute(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
         if self.given is not None:
             return [_or_empty(np.asarray(self.given[rank])) for rank in ranks]
@@ -131,6 +144,8 @@ class _ListReader:
         return self._text(hit) is not None
 
     def _text(self, hit: Any) -> str | None:
+        if hit is UNKNOWN:
+            return None
         if callable(self.text):
             return self.text(hit)
         if isinstance(hit, str):

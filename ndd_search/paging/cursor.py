@@ -29,6 +29,7 @@ from ndd_search.paging.entries import UNREADABLE, sealed, unsealed
 from ndd_search.sketching.sketches import Sketch
 
 MOST_VALUES = 64_000  # sketch values in a token: 1,000 leaders of 64 values, 256 kB
+_WITHOUT_SKETCH = 16  # sketch values
 _VERSION = b"\x01"
 _SIGNATURE = 16  # bytes
 _KEY = b"cursor"
@@ -53,19 +54,24 @@ class Leaders:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def fit(self, k: int, most: int) -> bool:
+    def fit(self, k: int, most: int, by_keys: bool = False) -> bool:
         """Return whether these can be leaders of sketches of k values, with at most so many hits shown of a group.
 
+        by_keys: whether hits without a sketch are kept, for their fields.
         Without a key, whoever sends a token decides what is in it.
         """
         texts = all(isinstance(one, str) for one in (*self.indexes, *self.ids))
         shown = all(isinstance(one, int) and 1 <= one <= most for one in self.shown)
         fields = all(one is None or isinstance(one, dict) for one in self.fields)
-        return texts and shown and fields and all(0 < len(one) <= k and _is_ascending(one) for one in self.sketches)
+        sketches = all(len(one) <= k and _is_ascending(one) for one in self.sketches)
+        return texts and shown and fields and sketches and (by_keys or all(map(len, self.sketches)))
 
     def newest(self, most: int) -> Leaders:
-        """Return the newest leaders, as many as have at most so many sketch values together."""
-        ends = np.cumsum([len(sketch) for sketch in reversed(self.sketches)])
+        """Return the newest leaders, as many as have at most so many sketch values together.
+
+        A hit without a sketch, which is kept for its fields, counts as much as a short one.
+        """
+        ends = np.cumsum([len(sketch) or _WITHOUT_SKETCH for sketch in reversed(self.sketches)])
         older = len(self) - int(np.searchsorted(ends, most, side="right"))
         return Leaders(**{one.name: getattr(self, one.name)[older:] for one in fields(self)}) if older else self
 
@@ -158,7 +164,7 @@ def cursor_of(token: str, key: bytes | None) -> Cursor:
 
 
 def _is_ascending(sketch: Sketch) -> bool:
-    return sketch[0] >= 0 and bool((sketch[1:] > sketch[:-1]).all())
+    return not len(sketch) or (sketch[0] >= 0 and bool((sketch[1:] > sketch[:-1]).all()))
 
 
 def _decoded(token: str) -> bytes:

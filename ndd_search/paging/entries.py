@@ -44,6 +44,7 @@ _HEAD, _ABOUT_JSON = struct.Struct("<4sI"), struct.Struct("<Ic")
 _PYTHONS_READER, _ANY_READER = b"j", b"o"  # orjson rounds whole numbers beyond 64 bits, and refuses lone surrogates
 _ATOMS = {str, int, float, bool, type(None)}
 _ARRAYS = {"ranks": "<i8", "leader": "<i8", "similarity": "<f8"}  # of a stream, beside its sketches
+_NOT_STORED = ("sketches", "shown", "seen")  # the first are arrays too; a stream with the others is not cached
 _to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -110,7 +111,8 @@ def _to_marked_json(value: Any) -> tuple[bytes, bytes]:
 
 def stream_parts(stream: Stream) -> tuple[dict[str, Any], bytes]:
     """Split a stream into a value and arrays for `sealed`; its hits must be plain."""
-    plain = {one.name: getattr(stream, one.name) for one in fields(stream) if one.name not in (*_ARRAYS, "sketches")}
+    plain = {one.name: getattr(stream, one.name) for one in fields(stream) if one.name not in (*_ARRAYS, *_NOT_STORED)}
+    plain.update(shares=[list(one) for one in stream.shares])
     plain.update(hits=list(stream.hits), lacking=list(stream.lacking), lengths=[len(one) for one in stream.sketches])
     arrays = [np.concatenate((np.empty(0, np.int32), *stream.sketches)).astype("<i4", copy=False)]
     arrays += [getattr(stream, name).astype(kind, copy=False) for name, kind in _ARRAYS.items()]
@@ -123,11 +125,13 @@ def stream_of(plain: dict[str, Any], arrays: memoryview) -> Stream:
     values = np.frombuffer(arrays, "<i4", ends[-1]).astype(np.int32)
     at, count = 4 * ends[-1], len(plain["hits"])
     columns: dict[str, Any] = {}
+    shares = plain.pop("shares", ())
     for name, kind in _ARRAYS.items():
         columns[name] = np.frombuffer(arrays, kind, count, at).astype(kind[1:])
         at += 8 * count
     stream = Stream(
         **{**plain, "hits": tuple(plain["hits"]), "lacking": tuple(plain["lacking"])},
+        shares=tuple((int(index), str(name)) for index, name in shares),
         **columns,
         sketches=tuple(values[start:end] for start, end in pairwise(ends)),
     )

@@ -61,6 +61,11 @@ def explain(
     """
     index = stream.index_of(rank)
     leader = int(stream.leader[index])
+    if seen := {place: one for place, *one in stream.seen}.get(index):
+        return Explanation(rank, rank, None, seen[1], 0.0, f"it resembles item {seen[0]} of what was seen before")
+    if shared := dict(stream.shares).get(index):
+        similarity, of = float(stream.similarity[index]), int(stream.ranks[leader])
+        return Explanation(rank, of, of, similarity, 0.0, f"both have the same {shared}")
     if stream.lacking[index]:
         return Explanation(rank, rank, None, 0.0, 0.0, f"its sketch is {stream.lacking[index]}, so it stands alone")
     above = [i for i in range(index) if stream.leader[i] == i and len(stream.sketches[i])]

@@ -80,6 +80,9 @@ def window_for(stream: Stream, wanted: int, options: CollapseOptions) -> int:
 def count_places(stream: Stream, window: int, options: CollapseOptions) -> int:
     """Return how many places the stream has within a window."""
     leader = stream.leader[: stream.examined(window)]
+    seen = [] if options.seen_mode == "annotate" else [index for index, _, _ in stream.seen if index < len(leader)]
     if options.mode == "annotate":
-        return len(leader)
-    return int(np.minimum(np.bincount(leader), options.max_per_group).sum()) if len(leader) else 0
+        return len(leader) - len(seen)
+    places = np.minimum(np.bincount(leader), options.max_per_group)
+    places[seen] = 0
+    return int(places.sum())

@@ -43,9 +43,10 @@ def adapt_callables(plain: Callable[[Any], Any], keep: Sequence[Keep]) -> tuple[
 
 
 def fields_of(options: CollapseOptions) -> tuple[str, ...]:
-    """Return the fields of documents that `keep` and the guards read."""
+    """Return the fields of documents that `keep`, the guards, group_by and max_per read."""
     kept = [one.field for one in options.preferences if isinstance(one, ByTime | Longest | Preferred)]
-    return tuple(filter(None, dict.fromkeys((*options.must_match, *kept, options.time_field or ""))))
+    compared = (*options.must_match, *options.group_by, *options.max_per)
+    return tuple(filter(None, dict.fromkeys((*compared, *kept, options.time_field or ""))))
 
 
 def _key(preference: Preference, index: int, hit: Any, shingles: Callable[[int], float], value: Value) -> Any:

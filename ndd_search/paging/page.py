@@ -31,11 +31,16 @@ _FORM = 6  # so many different short texts in one group may be entries of one fo
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A hit that is listed under another one. rank: in the engine's list. similarity: to its leader, 0..1."""
+    """A hit that is listed under another one.
+
+    rank: in the engine's list. similarity: to its leader, 0..1.
+    shares: the field whose value put it there (group_by, max_per); "" for a near-duplicate.
+    """
 
     hit: Any
     rank: int
     similarity: float
+    shares: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,9 @@ class Group:
     duplicates:   the rest of its group, best rank first, each with its similarity to the leader. If `keep` chose
                   another copy than the leader, the leader is listed with its similarity to the copy that is shown.
     duplicate_of: rank of the leader of a duplicate that is shown itself (modes annotate and demote, max_per_group).
-    similarity:   to that leader; 1.0 otherwise.
+    similarity:   to that leader, or to what was seen; 1.0 otherwise. shares: as in Duplicate.
     whole:        whether all members of the group are known, as far as members="all" looks for them.
+    seen:         the item of `seen` that the hit resembles (seen_mode "demote" and "annotate").
     """
 
     hit: Any
@@ -56,6 +62,8 @@ class Group:
     duplicates: tuple[Duplicate, ...] = ()
     duplicate_of: int | None = None
     similarity: float = 1.0
+    shares: str = ""
+    seen: int | None = None
     whole: bool = True
 
 
@@ -83,6 +91,8 @@ class Info:
     capped:    whether max_window ended the search for more hits.
     lacking:   number of hits without a comparable sketch, by reason; they stand alone.
     late:      hidden hits that were found after the page of their leader: (rank, rank of leader, similarity).
+    seen:      hits that resemble an item of `seen`, unless an earlier page has named them: (rank, item, similarity).
+               With seen_mode "demote" and "annotate", leaders alone.
     took:      seconds of our own work.
     cache:     "hit", "miss" or "off".
     degraded:  why near-duplicates may be shown or hits may be missing, "" if all went well.
@@ -102,6 +112,7 @@ class Info:
     lacking: dict[str, int]
     unique: UniqueEstimate | None
     late: tuple[tuple[int, int, float], ...] = ()
+    seen: tuple[tuple[int, int, float], ...] = ()
     took: float = 0.0
     cache: str = "off"
     degraded: str = ""
@@ -136,6 +147,11 @@ class Page:
         return len(self.groups)
 
     @property
+    def compares_seen(self) -> bool:
+        """Whether the hits were compared with what was shown before."""
+        return bool(self._stream.shown)
+
+    @property
     def counts_groups(self) -> bool:
         """Whether `hits.total` counts the hits that all pages show together."""
         return self._options.total == "groups"
@@ -149,7 +165,8 @@ class Page:
         """The ranks, in the engine's list, of all hits that the page shows or names."""
         named = {of for group in self.groups for of in (group.rank, group.duplicate_of) if of is not None}
         listed = {copy.rank for group in self.groups for copy in group.duplicates}
-        return named | listed | {place for late in self.info.late for place in late[:2]}
+        late = {place for late in self.info.late for place in late[:2]}
+        return named | listed | late | {rank for rank, _, _ in self.info.seen}
 
     def with_hits(self, hits: Mapping[int, Any]) -> Page:
         """Return the same page with other hits, given by their ranks in the engine's list.
@@ -160,13 +177,11 @@ class Page:
             Group(
                 hits[group.rank],
                 group.rank,
-                tuple(
-                    Duplicate(hits[rank], rank, one.similarity)
-                    for one in group.duplicates
-                    if (rank := one.rank) in hits
-                ),
+                tuple(replace(one, hit=hits[one.rank]) for one in group.duplicates if one.rank in hits),
                 group.duplicate_of if group.duplicate_of in hits else None,
                 group.similarity,
+                group.shares,
+                group.seen,
                 group.whole,
             )
             for group in takewhile(lambda group: group.rank in hits, self.groups)
@@ -174,7 +189,10 @@ class Page:
         late = tuple(one for one in self.info.late if one[0] in hits and one[1] in hits)
         at = zip(self._stream.ranks.tolist(), self._stream.hits, strict=True)
         stream = replace(self._stream, hits=tuple([hits.get(rank, hit) for rank, hit in at]))
-        info = self.info if late == self.info.late else replace(self.info, late=late)
+        seen = tuple(one for one in self.info.seen if one[0] in hits)
+        info = (
+            self.info if (late, seen) == (self.info.late, self.info.seen) else replace(self.info, late=late, seen=seen)
+        )
         return Page(groups, info, stream, self._reader, self._options)
 
     def explain(self, rank: int) -> Explanation:
@@ -192,7 +210,7 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
     places = layout.places(everything=over or window >= options.max_window)
     groups = tuple(layout.group(place, reader) for place in places[start : start + size])
     before = stream.examined(window_for(stream, start, options)) if start else 0
-    kept = examined if options.mode in ("annotate", "demote") else len(layout.slots)
+    kept = len(layout.places(everything=True))
     info = Info(
         examined=examined,
         kept=kept,
@@ -204,6 +222,7 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
         lacking=dict(Counter(reason for reason in stream.lacking[:examined] if reason)),
         unique=_unique(len(layout.members), examined, stream.total, over),
         late=layout.late(before, start, reader) if start and kept < examined else (),
+        seen=layout.seen_since(before),
         warnings=(*_unread_fields(stream.hits[:examined], reader, options), *layout.short_forms(reader)),
         took=perf_counter() - began,
     )
@@ -226,16 +245,23 @@ class _Layout:
         self.members: dict[int, list[int]] = {}
         for index, leader in enumerate(self.leader):
             self.members.setdefault(leader, []).append(index)
-        self.slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
+        self.shares = dict(stream.shares)
+        self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
+        moved = {} if options.seen_mode == "annotate" else self.seen
+        slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
+        self.slots = [index for index in slots if self.leader[index] not in moved]
+        self.moved = sorted(moved) if options.mode == "annotate" else [i for i in slots if self.leader[i] in moved]
 
     def places(self, everything: bool) -> list[int]:
         """Return the indexes of hits in the order shown. everything: whether no longer window can follow."""
+        last = self.moved if everything and self.options.seen_mode == "demote" else []
+        elsewhere = set(self.moved)
         if self.options.mode == "annotate":
-            return list(range(len(self.leader)))
+            return [index for index in range(len(self.leader)) if index not in elsewhere] + last
         if self.options.mode == "demote" and everything:
-            shown = set(self.slots)
-            return self.slots + [index for index in range(len(self.leader)) if index not in shown]
-        return self.slots
+            elsewhere |= set(self.slots)
+            return self.slots + [index for index in range(len(self.leader)) if index not in elsewhere] + last
+        return self.slots + last
 
     def group(self, place: int, reader: Reader) -> Group:
         """Return the group that is shown at a place."""
@@ -250,7 +276,8 @@ class _Layout:
             return self._single([*chosen, *hidden][nth])
         shown = chosen[0]
         listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode == "group" else ()
-        return Group(self.stream.hits[shown], self._rank(shown), listed)
+        item, similarity = self.seen.get(leader, (None, 1.0))
+        return Group(self.stream.hits[shown], self._rank(shown), listed, similarity=similarity, seen=item)
 
     def _chosen(self, members: list[int], reader: Reader) -> list[int]:
         """Return the copies to show at the first max_per_group places of a group.
@@ -284,6 +311,10 @@ class _Layout:
             (self._rank(i), self._rank(leader), float(self.stream.similarity[i])) for i, leader in sorted(late)
         )
 
+    def seen_since(self, before: int) -> tuple[tuple[int, int, float], ...]:
+        """Return the hits beyond the first `before` that resemble what was shown: rank, item, similarity."""
+        return tuple((self._rank(index), *self.seen[index]) for index in sorted(self.seen) if index >= before)
+
     def short_forms(self, reader: Reader) -> list[str]:
         """Return warnings about groups of short texts that may be entries of one form; "auto" cannot tell."""
         if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv":
@@ -292,7 +323,8 @@ class _Layout:
         for leader, members in self.members.items():
             if len(members) < _FORM or not 0 < len(self.stream.sketches[leader]) < telling_shingles(reader.recipe):
                 continue
-            different = len({self.stream.sketches[index].tobytes() for index in members})
+            similar = [index for index in members if index not in self.shares]
+            different = len({self.stream.sketches[index].tobytes() for index in similar})
             if different >= _FORM:
                 warnings.append(
                     f"{different} of {len(self.leader)} hits are short texts that differ in a few words and are shown "
@@ -304,11 +336,13 @@ class _Layout:
     def _single(self, index: int) -> Group:
         leader = self.leader[index]
         of = None if leader == index else self._rank(leader)
-        return Group(self.stream.hits[index], self._rank(index), (), of, float(self.stream.similarity[index]))
+        item, similarity = self.seen.get(index, (None, float(self.stream.similarity[index])))
+        return Group(self.stream.hits[index], self._rank(index), (), of, similarity, self.shares.get(index, ""), item)
 
     def _duplicate(self, index: int, leader: int, shown: int) -> Duplicate:
         to = shown if index == leader else index
-        return Duplicate(self.stream.hits[index], self._rank(index), float(self.stream.similarity[to]))
+        similarity, shares = float(self.stream.similarity[to]), self.shares.get(to, "")
+        return Duplicate(self.stream.hits[index], self._rank(index), similarity, shares)
 
     def _rank(self, index: int) -> int:
         return int(self.stream.ranks[index])
@@ -321,7 +355,7 @@ class _Layout:
 def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> list[str]:
     """Return warnings about fields that settings name and no hit has. Each is logged once."""
     warnings = [
-        f"no hit has the field {name!r} that must_match, keep or time_field names: check its spelling"
+        f"no hit has the field {name!r} that an option names: check its spelling"
         for name in fields_of(options)
         if hits and all(reader.value(hit, name) is None for hit in hits)
     ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,12 +17,14 @@ from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.guards import Reader as FieldReader
 from ndd_search.matching.guards import allowed, reads_hits
+from ndd_search.matching.keys import LeadersByKeys, reads_keys
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import leaders_of
 from ndd_search.matching.rows import Ranks, rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Lack, Sketch
 
+UNKNOWN: Mapping[str, Any] = MappingProxyType({})  # a hit of which only the sketch is known
 _NONE = np.empty(0, np.int32)
 _BATCH = 500  # hits in the first batch, where all similar pairs are listed
 _FEW_PAIRS = 2**18  # pairs in a batch, up to which the next batch is twice as long; four times as many take 30 MB
@@ -49,6 +52,18 @@ class Reader(FieldReader, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class Shown:
+    """A hit that was shown before this search. item: its place in the list of these.
+
+    hit: as the engine returns it, UNKNOWN if only its sketch is known. sketch: empty for a hit without one.
+    """
+
+    item: int
+    hit: Any
+    sketch: Sketch
+
+
+@dataclass(frozen=True, eq=False)
 class Stream:
     """The hits of one request with their leaders. Immutable: a cached stream can be read while another one extends it.
 
@@ -58,6 +73,9 @@ class Stream:
     ranks:      of each hit, its place in the engine's list; int64, ascending.
     leader:     of each hit, the index of its leader; int64. Later hits never change it.
     similarity: of each hit to its leader, 1.0 for leaders; float64.
+    shares:     of each hit that a field put under its leader, its index and that field (group_by, max_per).
+    shown:      what was shown before this search.
+    seen:       of each leader that resembles an item of it: its index, the item, and the similarity.
     fetched:    how many places of the engine's list were fetched.
     exhausted:  whether the engine has no further hits.
     total:      how many documents match according to the engine, None if unknown.
@@ -69,6 +87,9 @@ class Stream:
     ranks: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
     leader: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
     similarity: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    shares: tuple[tuple[int, str], ...] = ()
+    shown: tuple[Shown, ...] = ()
+    seen: tuple[tuple[int, int, float], ...] = ()
     fetched: int = 0
     exhausted: bool = False
     total: int | None = None
@@ -105,14 +126,17 @@ class Stream:
                 ranks.append(rank)
         decoded = reader.sketches(fresh, ranks)
         sketches = tuple(_NONE if isinstance(sketch, Lack) else sketch for sketch in decoded)
-        leader, similarity = self._assign_leaders(fresh, sketches, reader, options)
+        assigned = self._assign_leaders(fresh, sketches, reader, options)
         return Stream(
             hits=(*self.hits, *fresh),
             sketches=(*self.sketches, *sketches),
             lacking=(*self.lacking, *(str(reason) if isinstance(reason, Lack) else "" for reason in decoded)),
             ranks=np.concatenate((self.ranks, np.array(ranks, np.int64))),
-            leader=leader,
-            similarity=similarity,
+            leader=assigned.leader,
+            similarity=assigned.similarity,
+            shares=(*self.shares, *sorted(assigned.shares.items())),
+            shown=self.shown,
+            seen=(*self.seen, *((index, *one) for index, one in sorted(assigned.seen.items()))),
             fetched=self.fetched + len(hits),
             exhausted=len(hits) < asked,
             total=self.total if total is None else total,
@@ -120,32 +144,89 @@ class Stream:
 
     def _assign_leaders(
         self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
-    ) -> tuple[Ranks, npt.NDArray[np.float64]]:
-        """Return the leader of each old and new hit and the similarity to it. New hits may lead later ones."""
+    ) -> _Leaders:
+        """Return the leader of each old and new hit and the similarity to it. New hits may lead later ones.
+
+        Its `shares` and `seen` are those of the new hits.
+        """
+        if self.shown and options.seen_mode != "hide":
+            return self._mark_seen(fresh, sketches, reader, options)
         check_fit(options, reader.recipe)
         decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
-        hits, sketches = (*self.hits, *fresh), (*self.sketches, *sketches)
-        leader, similarity = np.arange(len(hits)), np.ones(len(hits))
-        leader[: len(self.hits)], similarity[: len(self.hits)] = self.leader, self.similarity
+        hits, sketches = [*self.hits, *fresh], [*self.sketches, *sketches]
+        found = _Leaders(np.arange(len(hits)), np.ones(len(hits)))
+        found.leader[: len(self.hits)], found.similarity[: len(self.hits)] = self.leader, self.similarity
+        seen = np.zeros(len(hits), bool)
+        seen[[index for index, _, _ in self.seen]] = True
+        for index, item in self._same_documents(fresh, reader).items():
+            found.seen[index] = item, 1.0
+            seen[index], hits[index], sketches[index] = True, UNKNOWN, _NONE
+        before = len(self.shown)
         start, size = len(self.hits), _BATCH
         by_core = native.core is not None and not reads_hits(options)
         while start < len(hits):
             end = len(hits) if by_core else min(start + size, len(hits))
-            old = np.flatnonzero(leader[:start] == np.arange(start))
+            old = np.flatnonzero((found.leader[:start] == np.arange(start)) & ~seen[:start])
             where = np.concatenate((old, np.arange(start, end)))
             members = where.tolist()
-            page = [sketches[i] for i in members]
-            assigned = leaders_of(page, k, decision, len(old), options.min_shingles) if by_core else None
+            page = [*(one.sketch for one in self.shown), *(sketches[i] for i in members)]
+            leading = before + len(old)
+            assigned = leaders_of(page, k, decision, leading, options.min_shingles) if by_core else None
             if assigned is None and by_core:
                 by_core = False
                 continue
             if assigned is None:
+                among = [*(one.hit for one in self.shown), *(hits[i] for i in members)]
                 rows = rows_of(page, k)
                 pairs = similar_pairs(rows, decision)
-                pairs = pairs.where(pairs.second >= len(old))
-                verdicts = allowed(pairs, rows, [hits[i] for i in members], reader, options)
-                assigned = choose_leaders(len(where), pairs.where(np.logical_and.reduce(list(verdicts.values()))))
+                pairs = pairs.where(pairs.second >= leading)
+                verdicts = allowed(pairs, rows, among, reader, options)
+                pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))
+                if reads_keys(options):
+                    by_keys = LeadersByKeys(among, page, reader.recipe, reader.value, options)
+                    chosen = by_keys.choose(pairs, leading, before)
+                    found.shares.update((members[place - before], name) for place, name in chosen.shares.items())
+                    assigned = chosen.leader, chosen.similarity
+                else:
+                    assigned = choose_leaders(len(page), pairs)
                 size = 2 * size if len(pairs) < _FEW_PAIRS else size
-            leader[start:end], similarity[start:end] = where[assigned[0][len(old) :]], assigned[1][len(old) :]
+            leader, similarity = assigned[0][leading:], assigned[1][leading:]
+            for at in np.flatnonzero(leader < before).tolist():
+                found.seen[start + at] = self.shown[leader[at]].item, float(similarity[at])
+            leads = leader >= before
+            found.leader[start:end][leads] = where[leader[leads] - before]
+            found.similarity[start:end][leads] = similarity[leads]
+            seen[[index for index in found.seen if index < end]] = True
             start = end
-        return leader, similarity
+        return found
+
+    def _mark_seen(
+        self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
+    ) -> _Leaders:
+        """Assign leaders among the hits alone, and mark the new leaders that resemble what was shown."""
+        found = replace(self, shown=(), seen=())._assign_leaders(fresh, sketches, reader, options)
+        first = len(self.hits)
+        new = [at for at in range(len(fresh)) if found.leader[first + at] == first + at]
+        hidden = replace(options, seen_mode="hide")
+        compared = replace(Stream(), shown=self.shown)._assign_leaders(
+            [fresh[at] for at in new], [sketches[at] for at in new], reader, hidden
+        )
+        found.seen.update((first + new[at], one) for at, one in compared.seen.items())
+        return found
+
+    def _same_documents(self, fresh: Sequence[Any], reader: Reader) -> dict[int, int]:
+        """Return the new hits that are themselves among what was shown, with or without a sketch: index -> item."""
+        if not self.shown:
+            return {}
+        shown = {reader.identity(one.hit, -1 - one.item): one.item for one in self.shown if one.hit is not UNKNOWN}
+        first = len(self.hits)
+        keys = ((first + at, reader.identity(hit, self.fetched + at)) for at, hit in enumerate(fresh))
+        return {index: shown[key] for index, key in keys if key in shown}
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaders:
+    leader: Ranks
+    similarity: npt.NDArray[np.float64]
+    shares: dict[int, str] = field(default_factory=dict)
+    seen: dict[int, tuple[int, float]] = field(default_factory=dict)

@@ -10,6 +10,9 @@
     [collapse]                            # CollapseOptions by name
     min_similarity = 0.8
 
+    [indexes."logs*"]                     # other settings by pattern of index names
+    enabled = false
+
 In the environment a setting is called NDD_SERVE_ and its name: NDD_SERVE_UPSTREAM=https://es1:9200,https://es2:9200.
 """
 
@@ -48,6 +51,7 @@ SETTINGS = {
     "upstream": _LIST,
     "sketch": _RULES,
     "collapse": _TABLE,
+    "indexes": _TABLE,
 }
 _OF_THE_SERVER = {field.name for field in fields(ServeSettings)}
 _WORDS = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False}

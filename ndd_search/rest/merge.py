@@ -27,7 +27,8 @@ from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import value_in
-from ndd_search.rest.response import DUPLICATE_OF, INNER, SIMILARITY, block_of, hits_of, total_of
+from ndd_search.rest.fusion import fused_by_group, reciprocal
+from ndd_search.rest.response import DUPLICATE_OF, INNER, SHARES, SIMILARITY, block_of, hits_of, total_of
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.text.numbers import number_signature
@@ -38,7 +39,6 @@ Text = str | Sequence[str] | Callable[[Hit], str | None]
 Response = Mapping[str, Any]
 Origin = str | int
 
-_RANK_CONSTANT = 60  # of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009), and the engines' default
 _ORIGIN = "ndd.origin"
 _NO_SKETCH = "no hit has a sketch: search with docvalue_fields ndd.sketch and ndd.recipe, or pass text="
 
@@ -59,12 +59,13 @@ def merge(
 
     responses: of searches in Elasticsearch or OpenSearch, with sketches among the doc values of hits (see above): a
                list, or a mapping from the name of each cluster to its response or to a list of its responses. Hits of
-               one cluster with the same `_index`, `_id` and `_routing` are one document, whose reciprocal ranks add up.
+               one cluster with the same `_index`, `_id` and `_routing` are one document.
                Each response of a list has an origin of its own, so equal ids there are different documents.
                A hit without a sketch stands alone. A leader that a wrapped client returned with its duplicates is
                merged as if all of them had been separate hits.
     by:        "score" sorts by `_score`, which is comparable only for one kind of query on similar indexes;
-               "reciprocal_rank" by the sum of 1 / (60 + rank) over the responses that have the hit; "round_robin" takes
+               "reciprocal_rank" by the sum of 1 / (60 + rank) over the responses, where rank is the best one of a
+               group: a text that two responses hold under different ids counts like one document. "round_robin" takes
                the first of each response, then the second of each. Ties go to the earlier response.
     size, from_: the page, as positions in the merged list without near-duplicates.
     text:      a field of `_source`, several, or a callable(hit), to sketch hits without a sketch, and for
@@ -85,10 +86,14 @@ def merge(
     reader = _Reader(
         Recipe.of(recipe), None if isinstance(frequency_table, bool) else frequency_table, SketchField(field), text
     )
-    hits = _ranked(list(_placed(answers)), by)
+    placed = _ranked(list(_placed(answers)), by)
+    hits = [one.hit for one in placed]
     if frequency_table is True and chosen.min_similarity == "auto":
         reader = reader.counted(hits)
     stream = Stream().extend(hits, len(hits) + 1, reader, chosen)
+    if by == "reciprocal_rank":
+        ranks = _best_ranks(placed)
+        stream = fused_by_group(stream, [ranks[rank] for rank in stream.ranks.tolist()])
     every = replace(chosen, window=max(len(hits), 1), max_window=max(len(hits), 1))  # all hits are in memory
     page = slice_page(stream, from_, size, reader, every)
     degraded = _NO_SKETCH if hits and set(stream.lacking) == {"missing"} else ""
@@ -173,7 +178,7 @@ class _Reader:
 
     def plain(self, hit: Hit) -> Hit:
         """Return a new dict: the hit without the sketch."""
-        ours = (self.field.sketch, self.field.recipe, self.field.numbers, SIMILARITY, DUPLICATE_OF)
+        ours = (self.field.sketch, self.field.recipe, self.field.numbers, SIMILARITY, DUPLICATE_OF, SHARES)
         fields = {name: value for name, value in (hit.get("fields") or {}).items() if name not in ours}
         rest = {name: value for name, value in hit.items() if name != "fields"}
         return {**rest, **({"fields": fields} if fields else {})}
@@ -224,23 +229,23 @@ def _identity(hit: Hit) -> tuple[Hashable, ...] | None:
     return *(hit.get("fields") or {}).get(_ORIGIN, ()), index, id, hit.get("_routing")
 
 
-def _ranked(placed: list[_Place], by: By) -> list[Hit]:
+def _ranked(placed: list[_Place], by: By) -> list[_Place]:
     """Return all hits in one order. With "reciprocal_rank", a hit of several responses is at the place of its sum."""
     if by == "score":
-        placed.sort(key=lambda one: -_score(one.hit))
-    elif by == "round_robin":
-        placed.sort(key=lambda one: one.rank)
-    else:
-        keys: list[Hashable] = [_identity(one.hit) or number for number, one in enumerate(placed)]
-        best: dict[tuple[Hashable, int], int] = {}  # of each document in each response, which may list it twice
-        for key, one in zip(keys, placed, strict=True):
-            best[key, one.response] = min(one.rank, best.get((key, one.response), one.rank))
-        sums: defaultdict[Hashable, float] = defaultdict(float)
-        for (key, _), rank in best.items():
-            sums[key] += 1 / (_RANK_CONSTANT + rank)
-        order = sorted(range(len(placed)), key=lambda number: -sums[keys[number]])
-        placed = [placed[number] for number in order]
-    return [one.hit for one in placed]
+        return sorted(placed, key=lambda one: -_score(one.hit))
+    if by == "round_robin":
+        return sorted(placed, key=lambda one: one.rank)
+    ranks = _best_ranks(placed)
+    return [placed[number] for number in sorted(range(len(placed)), key=lambda number: -reciprocal(ranks[number]))]
+
+
+def _best_ranks(placed: Sequence[_Place]) -> list[dict[int, int]]:
+    """Return for each hit the best rank of its document in each response, which may list it twice."""
+    keys: list[Hashable] = [_identity(one.hit) or number for number, one in enumerate(placed)]
+    best: defaultdict[Hashable, dict[int, int]] = defaultdict(dict)
+    for key, one in zip(keys, placed, strict=True):
+        best[key][one.response] = min(one.rank, best[key].get(one.response, one.rank))
+    return [best[key] for key in keys]
 
 
 def _score(hit: Hit) -> float:

@@ -1,8 +1,10 @@
 """Writes a page in the response shape that Elasticsearch and OpenSearch share.
 
 The duplicates of a hit are in `inner_hits.near_duplicates`, where code written for `collapse` finds them; each has its
-similarity in `fields["ndd.similarity"]`. A duplicate that is shown itself (modes annotate and demote, max_per_group)
-names its leader in `fields["ndd.duplicate_of"]`. The block `ndd` beside `hits` describes how the page was made.
+similarity in `fields["ndd.similarity"]`; one that a field put there (group_by, max_per) names it in
+`fields["ndd.shares"]`. A duplicate that is shown itself (modes annotate and demote, max_per_group)
+names its leader in `fields["ndd.duplicate_of"]`, one that resembles something seen before names that in
+`fields["ndd.seen"]`. The block `ndd` beside `hits` describes how the page was made.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ndd_search.paging.page import Group, Page
+from ndd_search.paging.page import Duplicate, Group, Page
 
 INNER = "near_duplicates"
 SIMILARITY = "ndd.similarity"
 DUPLICATE_OF = "ndd.duplicate_of"
+SHARES = "ndd.shares"
+SEEN = "ndd.seen"
 
 Hit = dict[str, Any]
 Plain = Callable[[Any], Hit]
@@ -33,6 +37,12 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
     for name in ("members", "explain"):
         if facts[name] is None:
             del facts[name]
+    seen = [
+        {"_id": plain(page.hit_at(rank))["_id"], "item": item, "similarity": round(similarity, 4)}
+        for rank, item, similarity in facts.pop("seen")
+    ]
+    if page.compares_seen:
+        facts["seen"] = seen
     facts["warnings"] = list(facts["warnings"])  # a tuple would keep the page out of the cache
     facts["late"] = [
         {
@@ -67,10 +77,12 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     hit = plain(group.hit)
     if group.duplicate_of is not None:
         leader = plain(page.hit_at(group.duplicate_of))
-        return _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], DUPLICATE_OF: [leader["_id"]]})
+        return _with_fields(hit, {**_relation(group), DUPLICATE_OF: [leader["_id"]]})
+    if group.seen is not None:
+        hit = _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], SEEN: [group.seen]})
     if not group.duplicates:
         return hit
-    copies = [_with_fields(plain(copy.hit), {SIMILARITY: [round(copy.similarity, 4)]}) for copy in group.duplicates]
+    copies = [_with_fields(plain(copy.hit), _relation(copy)) for copy in group.duplicates]
     scores = [copy["_score"] for copy in copies if copy.get("_score") is not None]
     found = {
         "total": {"value": len(copies), "relation": "eq" if group.whole else "gte"},
@@ -79,6 +91,11 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     }
     hit["inner_hits"] = {**hit.get("inner_hits", {}), INNER: {"hits": found}}
     return hit
+
+
+def _relation(hit: Group | Duplicate) -> dict[str, Any]:
+    """Return the fields that say how a hit relates to its leader."""
+    return {SIMILARITY: [round(hit.similarity, 4)], **({SHARES: [hit.shares]} if hit.shares else {})}
 
 
 def _with_fields(hit: Hit, fields: dict[str, Any]) -> Hit:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import unquote
 
+from ndd_search.index_rules import IndexRules
 from ndd_search.recipe import Recipe
 from ndd_search.rest.request import Request
 from ndd_search.writing.add_sketches import Sketcher
@@ -33,17 +34,27 @@ Rules = Mapping[str, Any]
 class SketchedWrites:
     """Which documents get a sketch when they are written.
 
-    rules: patterns of index names, each with its Sketcher; the first pattern that matches is used.
+    rules:   patterns of index names, each with its Sketcher; the first pattern that matches is used.
+    of_rule: by a pattern of these and one of `indexes`: the Sketcher with the recipe and field of that index rule.
     """
 
     rules: tuple[tuple[str, Sketcher], ...] = ()
+    indexes: IndexRules = field(default_factory=lambda: IndexRules({}))
+    of_rule: Mapping[tuple[str, str], Sketcher] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rules: Rules | None, field: str, recipe: Recipe) -> SketchedWrites:
+    def of(cls, rules: Rules | None, field: str, recipe: Recipe, indexes: IndexRules | None = None) -> SketchedWrites:
         """Create from the rules of `ndd_search.wrap`. Raises TypeError or ValueError for invalid ones."""
         if rules is not None and not isinstance(rules, Mapping):
             raise TypeError(f'sketch must map index names to text fields, as in {{"news*": ["body"]}}, got {rules!r}')
-        return cls(tuple((pattern, _sketcher(fields, field, recipe)) for pattern, fields in (rules or {}).items()))
+        given = indexes or IndexRules({})
+        made = tuple((pattern, _sketcher(fields, field, recipe)) for pattern, fields in (rules or {}).items())
+        of_rule = {
+            (pattern, name): _sketcher(fields, rule.field or field, rule.recipe or recipe)
+            for pattern, fields in (rules or {}).items()
+            for name, rule in given.rules.items()
+        }
+        return cls(made, given, of_rule)
 
     def __call__(self, request: Request) -> Request:
         """Return the request with sketches in its documents, the same object if there is nothing to add."""
@@ -86,7 +97,10 @@ class SketchedWrites:
         return body if all(map(_same, after, body)) else after
 
     def _rule(self, index: str) -> Sketcher | None:
-        return next((sketcher for pattern, sketcher in self.rules if fnmatchcase(index, pattern)), None)
+        found = next(((pattern, sketcher) for pattern, sketcher in self.rules if fnmatchcase(index, pattern)), None)
+        if found is None or (rule := self.indexes.pattern_of(index)) is None:
+            return found and found[1]
+        return self.of_rule[found[0], rule]
 
     def sketched(self, document: Any, kind: str, index: str, id: Any) -> Any:
         """Return a document, or the body of an update, with its sketch."""

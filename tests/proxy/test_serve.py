@@ -139,7 +139,17 @@ def test_later_settings_win_and_tables_are_merged(tmp_path: Path) -> None:
 
 def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> None:
     texts = {"listen": "127.0.0.1:1", "recipe": "w3-k64-v1", "certificate": "c", "key": "k", "sketch": "a:b"}
-    skipped = {"collapse", "settings", "upstream", "ca_certs", "client_cert", "client_key", "manage", "field"}
+    skipped = {
+        "collapse",
+        "indexes",
+        "settings",
+        "upstream",
+        "ca_certs",
+        "client_cert",
+        "client_key",
+        "manage",
+        "field",
+    }
     environment = {f"{PREFIX}{name.upper()}": texts.get(name, "1") for name in SETTINGS if name not in skipped}
     settings = read_configuration(None, environment, {"upstream": "http://x"})
     assert settings.application().settings.max_parsed == 1

@@ -1,0 +1,99 @@
+"""Assigns leaders by fields as well as by texts: equal keys are one group, and a value leads only so many groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.collapse_options import CollapseOptions
+from ndd_search.matching.guards import Value, comparable
+from ndd_search.matching.measures import estimate
+from ndd_search.matching.pairs import Pairs
+from ndd_search.matching.rows import Ranks
+from ndd_search.recipe import Recipe
+from ndd_search.sketching.sketches import Sketch
+
+FieldValue = tuple[str, Hashable]  # a field, and one of its values
+
+
+@dataclass(frozen=True, eq=False)
+class Assigned:
+    """The leader of each hit, the similarity to it, and the field for which a hit was joined to it, by place."""
+
+    leader: Ranks
+    similarity: npt.NDArray[np.float64]
+    shares: dict[int, str] = field(default_factory=dict)
+
+
+def reads_keys(options: CollapseOptions) -> bool:
+    """Return whether leaders depend on fields beside the guards."""
+    return bool(options.group_by or options.max_per)
+
+
+def values_of(hit: Any, name: str, value: Value) -> set[Hashable]:
+    """Return the values of a field of a hit. A missing value and an empty text are none."""
+    found = value(hit, name)
+    listed = found if isinstance(found, list | tuple | set) else [found]
+    return {comparable(one) for one in listed if one is not None and one != ""}
+
+
+@dataclass(frozen=True, eq=False)
+class LeadersByKeys:
+    """Assigns leaders in rank order. hits, sketches: those that are leaders already, then the hits to be assigned."""
+
+    hits: Sequence[Any]
+    sketches: Sequence[Sketch]
+    recipe: Recipe
+    value: Value
+    options: CollapseOptions
+
+    def choose(self, pairs: Pairs, old: int, shown: int) -> Assigned:
+        """Assign each hit to the best-ranked leader that it resembles or whose key it has; else it becomes a leader.
+
+        A hit that would become a leader, and has a value that leads as many groups as `max_per` allows, joins the first
+        of these instead. pairs: of near-duplicates, ordered by the first. old: the first hits are leaders. shown: as
+        many of them were shown before this search; their values are not counted.
+        """
+        count = len(self.hits)
+        leader, similarity, shares = np.arange(count), np.ones(count), dict[int, str]()
+        resembled = defaultdict[int, list[tuple[int, float]]](list)
+        for first, second, alike in zip(
+            pairs.first.tolist(), pairs.second.tolist(), pairs.similarity.tolist(), strict=True
+        ):
+            resembled[second].append((first, alike))
+        of_key: dict[FieldValue, int] = {}
+        led: dict[FieldValue, list[int]] = {}  # by value: the groups that count for max_per
+        for place in range(count):
+            keys = self._values(place, self.options.group_by)
+            capped = self._values(place, self.options.max_per)
+            if place >= old:
+                near = next(((first, alike) for first, alike in resembled[place] if leader[first] == first), None)
+                keyed = min(((of_key[key], key[0]) for key in keys if key in of_key), default=None)
+                if keyed is None and near is None:
+                    full = [(led[key][0], key[0]) for key in capped if self._is_full(key, led)]
+                    keyed = min(full, default=None)
+                if keyed is not None and (near is None or keyed[0] < near[0]):
+                    leader[place], shares[place] = keyed
+                    similarity[place] = estimate(self.sketches[keyed[0]], self.sketches[place], self.recipe).value
+                    continue
+                if near is not None:
+                    leader[place], similarity[place] = near
+                    continue
+            for key in keys:
+                of_key.setdefault(key, place)
+            if place >= shown:
+                for key in capped:
+                    led.setdefault(key, []).append(place)
+        return Assigned(leader, similarity, shares)
+
+    def _is_full(self, key: FieldValue, led: dict[FieldValue, list[int]]) -> bool:
+        return len(led.get(key, ())) >= self.options.max_per[key[0]]
+
+    def _values(self, place: int, names: Collection[str]) -> list[FieldValue]:
+        hit = self.hits[place]
+        return [(name, one) for name in names for one in values_of(hit, name, self.value)]

@@ -1,0 +1,140 @@
+"""What was shown before: hits that resemble it in lists, and the memories of what users were shown."""
+
+from __future__ import annotations
+
+import logging
+import random
+import uuid
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndd_search as ndd
+from ndd_search.errors import InvalidSketch
+from ndd_search.plugins.seen_memory import Remembering
+from tests.redis_server import Link
+
+TEXTS = [" ".join(random.Random(number).choices([f"word{n}" for n in range(900)], k=40)) for number in range(5)]
+PLACES = st.lists(st.sampled_from(range(5)), max_size=20)
+CLOCK = [0.0]
+
+
+@given(
+    texts=PLACES,
+    seen=PLACES,
+    mode=st.sampled_from(["group", "drop", "demote", "annotate"]),
+    seen_mode=st.sampled_from(["hide", "demote", "annotate"]),
+    window=st.integers(1, 25),
+    native=st.booleans(),
+)
+def test_hits_that_resemble_what_was_seen_are_hidden_demoted_or_marked(
+    texts: list[int], seen: list[int], mode: Any, seen_mode: Any, window: int, native: bool
+) -> None:
+    """Leaders are those of the list that begins with what was seen; nothing is lost and no page repeats another."""
+    hits = [{"body": TEXTS[text]} for text in texts]
+    items: list[Any] = [TEXTS[one] if place % 2 else ndd.sketch(TEXTS[one]) for place, one in enumerate(seen)]
+    guard: Any = {} if native else {"must_match": ["price"]}  # no hit has one
+    settings: Any = {"text": "body", "window": window, "min_similarity": 0.9, "mode": mode, "seen_mode": seen_mode}
+    settings |= {"seen": items, **guard}
+    page = ndd.collapse(hits, size=30, **settings)
+    first = [rank for rank, text in enumerate(texts) if texts.index(text) == rank]
+    known = [rank for rank, text in enumerate(texts) if text in seen and (seen_mode == "hide" or rank in first)]
+    apart = [] if seen_mode == "annotate" else known
+    leaders = [rank for rank in first if rank not in apart]
+    copies = [rank for rank in range(len(texts)) if rank not in (*first, *apart)]
+    order = {"annotate": sorted([*leaders, *copies]), "demote": [*leaders, *copies]}.get(mode, leaders)
+    assert [group.rank for group in page.groups] == order + (known if seen_mode == "demote" else [])
+    assert [(rank, item) for rank, item, _ in page.info.seen] == [(rank, seen.index(texts[rank])) for rank in known]
+    assert {group.rank: group.seen for group in page.groups if group.seen is not None} == {
+        rank: seen.index(texts[rank]) for rank in known if seen_mode != "hide"
+    }
+    assert page.info.kept == len(page.groups)
+    pages = [ndd.collapse(hits, size=4, from_=start, **settings) for start in range(0, 28, 4)]
+    if "demote" not in (mode, seen_mode):  # else hits move behind those of the window
+        assert [one.rank for part in pages for one in part.groups] == [one.rank for one in page.groups]
+    named = [rank for part in pages for rank, _, _ in part.info.seen]
+    assert sorted(named) == known
+
+
+def test_items_of_a_list_are_texts_hits_or_sketches() -> None:
+    hits = [{"body": text, "price": 3} for text in TEXTS]
+    seen = [{"body": TEXTS[1], "price": 3}, {"title": "no body"}, TEXTS[2], ndd.sketch(TEXTS[3]).tolist()]
+    page = ndd.collapse(hits, text="body", seen=seen)
+    assert [group.rank for group in page.groups] == [0, 4]
+    assert [one[:2] for one in page.info.seen] == [(1, 0), (2, 2), (3, 3)]
+    assert "item 2 of what was seen" in str(page.explain(2))
+    # In doubt a hit is shown: a sketch says nothing about the price, which must match.
+    page = ndd.collapse(hits, text="body", seen=seen, must_match=["price"])
+    assert [group.rank for group in page.groups] == [0, 2, 3, 4]
+    books = [{"body": text, "isbn": "1"} for text in TEXTS[:2]]
+    assert len(ndd.collapse(books[1:], text="body", seen=books[:1], group_by="isbn")) == 0
+    assert len(ndd.collapse(books[1:], text="body", seen=books[:1], max_per={"isbn": 1})) == 1
+    with pytest.raises(InvalidSketch):
+        ndd.collapse(hits, text="body", seen=[[3, 2]])
+
+
+@pytest.fixture(params=["memory", "redis"])
+def memory(request: pytest.FixtureRequest) -> Remembering:
+    """Every kind of memory, of three items for ten seconds of a clock that the tests set."""
+    CLOCK[0] = 1e9
+    settings: Any = {"seconds": 10.0, "most_items": 3, "now": lambda: CLOCK[0]}
+    if request.param == "memory":
+        return ndd.SeenMemory(**settings, most_users=2)
+    url = request.getfixturevalue("redis_url")
+    made: Remembering = ndd.RedisSeenMemory(url, **settings, prefix=uuid.uuid4().hex, budget=20.0)
+    return made
+
+
+def hit(id: str) -> dict[str, Any]:
+    return {"_index": "news", "_id": id, "_score": 1.5, "_source": {"body": "secret"}}
+
+
+def test_a_memory_keeps_the_newest_items_of_each_user_for_a_while(memory: Remembering) -> None:
+    memory.add("ann", {"hits": {"hits": [hit("1"), hit("2")]}})
+    memory.add("bob", [hit("9")])
+    CLOCK[0] += 4
+    memory.add("ann", [hit("3"), hit("1")])
+    assert memory.of("ann") == [{"_index": "news", "_id": id} for id in "231"]
+    CLOCK[0] += 0.5
+    memory.add("ann", [hit("4")])
+    assert memory.of("ann") == [{"_index": "news", "_id": id} for id in "314"]
+    assert memory.of("bob") == [{"_index": "news", "_id": "9"}]
+    CLOCK[0] += 6
+    assert memory.of("bob") == []
+    assert len(memory.of("ann")) == 3
+    memory.forget("ann")
+    assert memory.of("ann") == memory.of("nobody") == []
+
+
+def test_a_memory_keeps_sketches_of_texts(memory: Remembering) -> None:
+    memory.add("ann", [TEXTS[0], ndd.sketch(TEXTS[1])])
+    page = ndd.collapse(TEXTS, seen=memory.of("ann"))
+    assert list(page) == TEXTS[2:]
+    for wrong in ("a text", {"_id": "1"}, [{"id": "1"}], 3):
+        with pytest.raises(TypeError):
+            memory.add("ann", wrong)
+
+
+def test_the_memory_of_a_process_is_bounded_by_users() -> None:
+    memory = ndd.SeenMemory(most_users=2)
+    for user in ("ann", "bob", "cleo"):
+        memory.add(user, [np.array([1, 2, 3])])
+    assert [len(memory.of(user)) for user in ("ann", "bob", "cleo")] == [0, 1, 1]
+    for wrong in ({"seconds": 0}, {"most_items": 0}, {"most_items": 1001}, {"most_users": 0}):
+        with pytest.raises(ValueError, match="must be"):
+            ndd.SeenMemory(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_server_that_fails_hides_nothing_and_raises_nothing(link: Link, caplog: pytest.LogCaptureFixture) -> None:
+    memory = ndd.RedisSeenMemory(link.url, prefix=uuid.uuid4().hex, budget=5.0)
+    memory.add("ann", [hit("1")])
+    assert len(memory.of("ann")) == 1
+    link.cut = True
+    link.close()
+    with caplog.at_level(logging.WARNING, "ndd_search"):
+        memory.add("ann", [hit("2")])
+        assert memory.of("ann") == []
+    assert "may be shown again" in caplog.text

@@ -1,0 +1,83 @@
+"""What was shown before, in searches of real servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.errors import CursorUnusable
+from tests.engines.find import Engine
+from tests.wrapping.conftest import Connect, Library, bulk
+from tests.wrapping.library import documents, mapping, text_of
+from tests.wrapping.test_searches import MATCH
+
+pytestmark = pytest.mark.one_kind_of_client
+
+
+def ids(answer: dict[str, Any]) -> list[str]:
+    return [hit["_id"] for hit in answer["hits"]["hits"]]
+
+
+def test_hits_that_resemble_what_was_seen_are_not_shown_again(library: Library, connect: Connect) -> None:
+    """The ten searches of an agent show ten different pages; what was passed over is listed."""
+    caller, plain = connect(window=50), connect(wrapped=False)
+    body: dict[str, Any] = {"query": MATCH, "size": 5}
+    every = plain.search(index=library.news, body={**body, "size": 500})
+    seen: list[Any] = []
+    stories: list[str] = []
+    for _ in range(4):
+        answer = caller.search(index=library.news, body={**body, "ndd": {"seen": seen}})
+        seen += answer["hits"]["hits"]
+        stories += ids(answer)
+    assert answer["ndd"]["cache"] == "off"
+    assert stories == ids(caller.search(index=library.news, body={**body, "size": 20}))
+    listed = answer["ndd"]["seen"]
+    assert {one["_id"] for one in listed} >= set(stories[:15])
+    assert all(stories[one["item"]].split("-")[0] == one["_id"].split("-")[0] for one in listed)
+    texts = {one["_id"]: text_of(one) for one in documents()}
+    given = {
+        "texts": [texts[id] for id in stories[:5]],
+        "sketches": [ndd.sketch(texts[id]).tolist() for id in stories[:5]],
+        "ids": [{"_id": id} for id in stories[:5]],
+    }
+    for form, items in given.items():
+        assert ids(caller.search(index=library.news, body={**body, "ndd": {"seen": items}})) == stories[5:10], form
+    with ndd.options(seen=given["ids"]):
+        second = caller.search(index=library.news, body={**body, "from": 5})
+        assert ids(second) == stories[10:15]
+        assert ids(caller.msearch(body=[{"index": library.news}, body])["responses"][0]) == stories[5:10]
+    marked = caller.search(index=library.news, body={**body, "ndd": {"seen": given["ids"], "seen_mode": "annotate"}})
+    assert [hit["fields"]["ndd.seen"] for hit in marked["hits"]["hits"]] == [[place] for place in range(5)]
+    assert ids(marked) == stories[:5]
+    demoted = {"seen": given["ids"], "seen_mode": "demote", "mode": "annotate", "window": 500}
+    moved = caller.search(index=library.news, body={**body, "size": 500, "ndd": demoted})
+    assert sorted(ids(moved)) == sorted(ids(every))
+    last = [hit["_id"] for hit in moved["hits"]["hits"] if "ndd.seen" in hit.get("fields", {})]
+    assert ids(moved)[-len(last) :] == last
+    assert set(stories[:5]) <= set(last)
+    with pytest.raises(CursorUnusable, match="cannot be combined"):
+        caller.search(index=library.news, body={**body, "ndd": {"seen": seen, "cursor": True}})
+    for wrong in ("a text", [3], [{"id": "1"}], ["x"] * 1001):
+        with pytest.raises((TypeError, ValueError), match="seen"):
+            caller.search(index=library.news, body={**body, "ndd": {"seen": wrong}})
+
+
+def test_documents_without_a_sketch_are_known_by_their_id_and_missing_ones_hide_nothing(
+    library: Library, connect: Connect, index: str, engine: Engine
+) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        text = "the market opened late on Friday after a fire in the engine room of the ferry"
+        acts = [{"_index": index, "_id": id, "body": f"{text} {id * 3}"} for id in "ab"]
+        sketched = list(ndd.with_sketches([{"_index": index, "_id": "c", "body": "the market closed early"}], ["body"]))
+        bulk(engine, client, [*acts, *sketched])
+    caller = connect(cache=False)
+    search: dict[str, Any] = {"query": MATCH, "size": 5}
+    seen = [{"_index": index, "_id": "a"}, {"_index": index, "_id": "gone"}, {"_index": f"{index}-gone", "_id": "b"}]
+    answer = caller.search(index=index, body={**search, "ndd": {"seen": seen}})
+    assert (sorted(ids(answer)), answer["ndd"]["seen"]) == (["b", "c"], [{"_id": "a", "item": 0, "similarity": 1.0}])
+    refused = caller.search(index=index, body={**search, "ndd": {"seen": [{"_index": "_Wrong", "_id": "a"}]}})
+    assert sorted(ids(refused)) == ["a", "b", "c"]
+    assert "may be shown again" in refused["ndd"]["degraded"]
