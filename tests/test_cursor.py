@@ -277,6 +277,28 @@ def test_a_first_page_that_fails_leaves_no_point_in_time_open() -> None:
     assert not engine.open
 
 
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_hits_without_sort_values_are_an_error_that_says_so(lacking: int) -> None:
+    engine = SmallEngine({"1": (1, 1), "2": (1, 2), "3": (1, 3)})
+
+    def send(request: Request) -> Answer:
+        answer = engine.send(request)
+        if answer.has_hits:
+            answer.body["pit_id"] = None  # and a point in time that is none
+            if lacking:
+                del answer.hits[lacking]["sort"]
+        return answer
+
+    request = Request("POST", "/news/_search", {}, {}, {**SEARCH, "size": 1, "ndd": {"cursor": True}})
+    driver = Driver(settings_of(frequency_table=False))
+    if lacking:
+        with pytest.raises(CursorUnusable, match="no sort values"):
+            driver.handle(request, send)
+    else:
+        token = driver.handle(request, send).body["ndd"]["cursor"]
+        assert cursor_of(token, None).pit == "pit0"
+
+
 SKETCHES = st.sets(st.integers(0, 2**31 - 1), min_size=1, max_size=8).map(lambda one: np.array(sorted(one), np.int32))
 ROWS = st.tuples(
     st.sampled_from(["news", "blogs"]),

@@ -178,8 +178,9 @@ class CursorSearch:
 
     def _continued(self, answer: Answer, pit: str, after: list[Any]) -> tuple[str, list[Any]]:
         """Return the point in time and the sort values with which the next request continues."""
-        pit = answer.body.pop("pit_id", pit)
-        if answer.hits and not isinstance(answer.hits[-1].get("sort"), list):
+        named = answer.body.pop("pit_id", pit)
+        pit = named if isinstance(named, str) else pit
+        if not all(isinstance(hit.get("sort"), list) for hit in answer.hits):
             raise CursorUnusable(self.search.request.path, "the hits have no sort values", "use from and size")
         return pit, answer.hits[-1]["sort"] if answer.hits else after
 

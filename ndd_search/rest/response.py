@@ -68,7 +68,7 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     if not group.duplicates:
         return hit
     copies = [_with_fields(plain(copy.hit), {SIMILARITY: [round(copy.similarity, 4)]}) for copy in group.duplicates]
-    scores = [copy["_score"] for copy in copies if copy.get("_score") is not None]
+    scores = [score for copy in copies if isinstance(score := copy.get("_score"), int | float)]
     found = {
         "total": {"value": len(copies), "relation": "eq"},
         "max_score": max(scores, default=None),
