@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from base64 import urlsafe_b64decode
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.settings import settings_of
@@ -219,6 +220,22 @@ def test_a_cursor_that_is_late_or_belongs_elsewhere_says_so() -> None:
     engine.open.clear()
     with pytest.raises(CursorExpired, match="no longer holds the point in time"):
         page_of(engine, cursor, 10, cursor_key="secret")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaterOptions(CollapseOptions):
+    """The options of a later version, which has one more."""
+
+    added: bool = False
+
+
+def test_a_version_with_more_options_continues_a_cursor() -> None:
+    engine = SmallEngine({str(number): (0, number + 1) for number in range(30)})
+    token = page_of(engine, True, 10)["ndd"]["cursor"]
+    settings = settings_of(frequency_table=False, min_similarity=0.8)
+    later = Driver(replace(settings, options=LaterOptions(**vars(settings.options))))
+    request = Request("POST", "/news/_search", {}, {}, {**SEARCH, "size": 10, "ndd": {"cursor": token}})
+    assert len(later.handle(request, engine.send).body["hits"]["hits"]) == 10
 
 
 @pytest.mark.parametrize(
