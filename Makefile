@@ -48,7 +48,8 @@ test-bare: | $(BARE)/bin/python  ## an installation without extras: every module
 
 sanitize: $(VENV)/dev-installed  ## the tests of the native core under the sanitizers of gcc, with more random pages
 	$(SANITIZED_BUILD)
-	$(SANITIZED) $(VENV)/bin/pytest --import-mode=append $(PARALLEL) $(ARGS) tests/test_native.py tests/corpus/test_search.py
+	CFLAGS="-g $(SANITIZERS)" $(SANITIZED) $(VENV)/bin/pytest --import-mode=append $(PARALLEL) \
+		-k "not file_handles" $(ARGS) tests/test_native.py tests/corpus/test_search.py tests/test_own_faults.py
 
 fuzz: $(VENV)/dev-installed  ## the sanitized core against numpy on random texts and pages for a minute: ARGS="--seconds 3600 --seed 7"
 	$(SANITIZED_BUILD)
