@@ -126,14 +126,9 @@ class CollapseOptions:
     members: Members = "window"
 
     def __post_init__(self) -> None:
-        if isinstance(self.min_similarity, str):
-            check_one_of("min_similarity", self.min_similarity, ("auto", "identical", "high", "moderate"))
-        else:
-            check_share("min_similarity", self.min_similarity)
+        self._check_min_similarity()
         for name, choices in _CHOICES.items():
             check_one_of(name, getattr(self, name), choices)
-        if self.min_similarity == 0:
-            raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
         if self.members == "all" and (self.mode != "group" or self.max_per_group != 1):
             raise ValueError('members="all" lists the copies of a hit under it: set mode="group" and max_per_group=1')
         check_whole("window", self.window, 1)
@@ -146,13 +141,7 @@ class CollapseOptions:
         for name in ("numbers_must_match", "collapse_unranked"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be true or false, got {getattr(self, name)!r}")
-        if isinstance(self.group_by, str):
-            object.__setattr__(self, "group_by", (self.group_by,))
-        for name in ("keep", "must_match", "group_by"):  # lists come from JSON; a frozen value holds tuples
-            given = getattr(self, name)
-            if isinstance(given, str) or not isinstance(given, Collection):
-                raise TypeError(f"{name} must be a list, got {given!r}")
-            object.__setattr__(self, name, tuple(given))
+        self._make_tuples()
         check_names("must_match", *self.must_match)
         check_names("group_by", *self.group_by)
         self._check_max_per()
@@ -163,6 +152,24 @@ class CollapseOptions:
             raise ValueError("set both time_field and max_seconds_apart, or neither")
         if self.max_seconds_apart is not None:
             check_seconds("max_seconds_apart", self.max_seconds_apart)
+
+    def _check_min_similarity(self) -> None:
+        if isinstance(self.min_similarity, str):
+            check_one_of("min_similarity", self.min_similarity, ("auto", "identical", "high", "moderate"))
+        else:
+            check_share("min_similarity", self.min_similarity)
+        if self.min_similarity == 0:
+            raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
+
+    def _make_tuples(self) -> None:
+        """Replace lists, which come from JSON, by tuples, and one name in `group_by` by a tuple of it."""
+        if isinstance(self.group_by, str):
+            object.__setattr__(self, "group_by", (self.group_by,))
+        for name in ("keep", "must_match", "group_by"):
+            given = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, Collection):
+                raise TypeError(f"{name} must be a list, got {given!r}")
+            object.__setattr__(self, name, tuple(given))
 
     def _check_max_per(self) -> None:
         if not isinstance(self.max_per, Mapping):

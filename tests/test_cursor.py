@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from base64 import urlsafe_b64decode
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.settings import settings_of
@@ -221,6 +222,22 @@ def test_a_cursor_that_is_late_or_belongs_elsewhere_says_so() -> None:
         page_of(engine, cursor, 10, cursor_key="secret")
 
 
+@dataclass(frozen=True, kw_only=True)
+class LaterOptions(CollapseOptions):
+    """The options of a later version, which has one more."""
+
+    added: bool = False
+
+
+def test_a_version_with_more_options_continues_a_cursor() -> None:
+    engine = SmallEngine({str(number): (0, number + 1) for number in range(30)})
+    token = page_of(engine, True, 10)["ndd"]["cursor"]
+    settings = settings_of(frequency_table=False, min_similarity=0.8)
+    later = Driver(replace(settings, options=LaterOptions(**vars(settings.options))))
+    request = Request("POST", "/news/_search", {}, {}, {**SEARCH, "size": 10, "ndd": {"cursor": token}})
+    assert len(later.handle(request, engine.send).body["hits"]["hits"]) == 10
+
+
 @pytest.mark.parametrize(
     "row",
     [
@@ -275,6 +292,28 @@ def test_a_first_page_that_fails_leaves_no_point_in_time_open() -> None:
     with pytest.raises(CursorUnusable, match="partial"):
         driver.handle(Request("POST", "/news/_search", {}, {}, {**SEARCH, "ndd": {"cursor": True}}), send)
     assert not engine.open
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_hits_without_sort_values_are_an_error_that_says_so(lacking: int) -> None:
+    engine = SmallEngine({"1": (1, 1), "2": (1, 2), "3": (1, 3)})
+
+    def send(request: Request) -> Answer:
+        answer = engine.send(request)
+        if answer.has_hits:
+            answer.body["pit_id"] = None  # and a point in time that is none
+            if lacking:
+                del answer.hits[lacking]["sort"]
+        return answer
+
+    request = Request("POST", "/news/_search", {}, {}, {**SEARCH, "size": 1, "ndd": {"cursor": True}})
+    driver = Driver(settings_of(frequency_table=False))
+    if lacking:
+        with pytest.raises(CursorUnusable, match="no sort values"):
+            driver.handle(request, send)
+    else:
+        token = driver.handle(request, send).body["ndd"]["cursor"]
+        assert cursor_of(token, None).pit == "pit0"
 
 
 SKETCHES = st.sets(st.integers(0, 2**31 - 1), min_size=1, max_size=8).map(lambda one: np.array(sorted(one), np.int32))

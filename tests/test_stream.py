@@ -1,4 +1,4 @@
-"""Properties of the stream and its pages, on generated result lists."""
+"""Properties of streams and pages of generated result lists. `test_prove` compares whole pages with an oracle."""
 
 import tracemalloc
 from collections.abc import Sequence
@@ -82,13 +82,6 @@ def option_sets(draw: st.DrawFn, **fixed: Any) -> CollapseOptions:
     return CollapseOptions(**{**chosen, **fixed})
 
 
-def all_pages(engine: Engine, size: int, options: CollapseOptions) -> list[Page]:
-    pages: list[Page] = []
-    while page := engine.page(len(pages) * size, size, options):
-        pages.append(page)
-    return pages
-
-
 def counts(hit: dict[str, Any], other: dict[str, Any], options: CollapseOptions) -> bool:
     """Whether two hits are near-duplicates, by definition."""
     a, b = hit["sketch"], other["sketch"]
@@ -114,110 +107,6 @@ def bar_of(a: list[int], b: list[int], sizes: list[float], options: CollapseOpti
     shorter, longer, *rare = (np.array([float(number)]) for number in (min(sizes), max(sizes), *numbers))
     pair = Overlaps(shared, left, right, shorter, longer, rare[0], rare[1], rare[2])
     return float(decision.bars(pair)[0]) - 1e-9
-
-
-@given(engines(), option_sets(), st.integers(1, 7))
-def test_every_hit_is_shown_once_or_listed_under_one_leader_that_it_resembles(
-    engine: Engine, options: CollapseOptions, size: int
-) -> None:
-    pages = all_pages(engine, size, options)
-    shown = [hit["id"] for page in pages for hit in page.hits]
-    listed = [(copy.hit, group.hit) for page in pages for group in page.groups for copy in group.duplicates]
-    late = [(engine.hits[rank], engine.hits[leader]) for page in pages for rank, leader, _ in page.info.late]
-    everything = shown + [copy["id"] for copy, _ in listed + late]
-    examined = max((page.info.examined for page in pages), default=0)
-    assert sorted(everything) == list(range(examined))
-    assert all(copy["id"] > leader["id"] and counts(leader, copy, options) for copy, leader in listed + late)
-
-
-@given(engines(), option_sets())
-def test_no_two_leaders_are_near_duplicates(engine: Engine, options: CollapseOptions) -> None:
-    hits = engine.page(0, 1000, options).hits
-    assert not any(counts(a, b, options) for i, a in enumerate(hits) for b in hits[:i])
-
-
-@given(engines(), option_sets(), st.integers(1, 7))
-def test_pages_are_full_while_the_engine_has_groups_and_are_slices_of_one_stream(
-    engine: Engine, options: CollapseOptions, size: int
-) -> None:
-    pages = all_pages(engine, size, options)
-    whole = engine.page(0, 1000, options)
-    assert [hit["id"] for page in pages for hit in page.hits] == [hit["id"] for hit in whole.hits]
-    assert all(len(page) == size for page in pages[:-1])
-    for page in pages:
-        assert len(page) == size or page.info.exhausted or page.info.capped
-        assert page.info.kept + page.info.hidden == page.info.examined
-        assert page.info.capped <= (page.info.examined == options.max_window)
-
-
-@given(engines(), option_sets(mode="group"), st.integers(0, 20), st.integers(1, 7), st.data())
-def test_a_page_does_not_depend_on_what_was_asked_before(
-    engine: Engine, options: CollapseOptions, start: int, size: int, data: st.DataObject
-) -> None:
-    stream = Stream()
-    for _ in range(data.draw(st.integers(0, 3))):
-        stream = run(fetch_until_full(stream, data.draw(st.integers(0, 30)), 5, engine, options), engine.fetch)
-    later, first = engine.page(start, size, options, stream), engine.page(start, size, options)
-    assert later.groups == first.groups
-    assert (later.info.examined, later.info.late) == (first.info.examined, first.info.late)
-
-
-@given(engines(), option_sets())
-def test_a_longer_window_changes_no_earlier_leader(engine: Engine, options: CollapseOptions) -> None:
-    short = run(fetch_until_full(Stream(), 0, 1, engine, options), engine.fetch)
-    full = run(fetch_until_full(short, 0, 1000, engine, options), engine.fetch)
-    assert full.leader[: len(short.leader)].tolist() == short.leader.tolist()
-
-
-@given(engines(), option_sets(), st.integers(0, 20), st.integers(0, 7))
-def test_modes_differ_only_as_documented(engine: Engine, options: CollapseOptions, start: int, size: int) -> None:
-    def ids(mode: str, start: int = 0, size: int = 1000) -> list[int]:
-        chosen = CollapseOptions(**{**options.__dict__, "mode": mode})
-        return [hit["id"] for hit in engine.page(start, size, chosen).hits]
-
-    group, demote, annotate = ids("group"), ids("demote"), ids("annotate")
-    assert ids("drop") == group
-    assert annotate == list(range(min(len(engine.hits), options.max_window)))
-    assert demote[: len(group)] == group
-    assert demote[len(group) :] == sorted(set(annotate) - set(group))
-    for mode, everything in (("group", group), ("demote", demote), ("annotate", annotate)):
-        assert ids(mode, start, size) == everything[start : start + size]
-
-
-@given(engines(), option_sets(keep=("newest:time",)), st.sampled_from([1, 2, 3]))
-def test_keep_and_max_per_group_choose_within_the_group_and_leave_its_rank(
-    engine: Engine, options: CollapseOptions, most: int
-) -> None:
-    chosen = CollapseOptions(**{**options.__dict__, "max_per_group": most})
-    best = CollapseOptions(**{**options.__dict__, "keep": ("score",)})
-    windows = [min(options.window * 2**power, options.max_window) for power in range(8)]
-    shown: dict[int, int] = {}
-    for group in engine.page(0, 1000, best).groups:
-        members = sorted([group.hit["id"], *(copy.hit["id"] for copy in group.duplicates)])
-        for place in members[:most]:
-            known = next(window for window in windows if window > place)
-            shown[place] = max(id for id in members if id < known and id not in shown.values())
-    assert [hit["id"] for hit in engine.page(0, 1000, chosen).hits] == [shown[place] for place in sorted(shown)]
-
-
-@given(engines(), option_sets(keep=("newest:time",)), st.sampled_from([1, 2, 3]), st.integers(1, 7), st.data())
-def test_what_keep_chose_for_one_page_no_other_page_shows_and_nothing_is_lost(
-    engine: Engine, options: CollapseOptions, most: int, size: int, data: st.DataObject
-) -> None:
-    mode = data.draw(st.sampled_from(["group", "demote"]))
-    chosen = CollapseOptions(**{**options.__dict__, "max_per_group": most, "mode": mode})
-    pages = all_pages(engine, size, chosen)
-    whole = engine.page(0, 1000, chosen)
-    shown = [hit["id"] for page in pages for hit in page.hits]
-    assert shown == [hit["id"] for hit in whole.hits]
-    assert len(shown) == len(set(shown))
-    listed = {copy.hit["id"] for group in whole.groups for copy in group.duplicates}
-    assert set(shown) | listed == set(range(whole.info.examined))
-    assert not listed & set(shown)
-    if mode == "group" and pages:  # page by page as well, where what is found late is told
-        told = [copy.hit["id"] for page in pages for group in page.groups for copy in group.duplicates]
-        told += [rank for page in pages for rank, _, _ in page.info.late]
-        assert sorted(shown + told) == list(range(max(page.info.examined for page in pages)))
 
 
 @given(engines(), option_sets(), st.integers(0, 59))

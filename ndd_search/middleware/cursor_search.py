@@ -11,7 +11,7 @@ that one window over all hits would give.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,9 @@ from ndd_search.rest.answers import Answer
 from ndd_search.rest.point_in_time import closed, id_in, in_pit, opened, within
 from ndd_search.rest.request import Request, Search, is_search, read_search
 
+# Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
+_OF_A_PAGE = ("window", "max_window", "strategy", "keep")
+_DEFAULT = CollapseOptions()
 _ONE_BY_ONE = ("collapse", "rescore", "terminate_after", "knn", "retriever", "sub_searches")
 
 
@@ -201,8 +204,9 @@ class CursorSearch:
 
     def _continued(self, answer: Answer, pit: str, after: list[Any]) -> tuple[str, list[Any]]:
         """Return the point in time and the sort values with which the next request continues."""
-        pit = answer.body.pop("pit_id", pit)
-        if answer.hits and not isinstance(answer.hits[-1].get("sort"), list):
+        named = answer.body.pop("pit_id", pit)
+        pit = named if isinstance(named, str) else pit
+        if not all(isinstance(hit.get("sort"), list) for hit in answer.hits):
             raise CursorUnusable(self.search.request.path, "the hits have no sort values", "use from and size")
         return pit, answer.hits[-1]["sort"] if answer.hits else after
 
@@ -230,10 +234,17 @@ def obstacle(search: Search, options: CollapseOptions) -> str:
 
 
 def hash_of(search: Search, options: CollapseOptions, settings: Settings) -> str:
-    """Return the hash of a search, equal for all its pages in every process."""
+    """Return the hash of a search, equal for all its pages in every process.
+
+    Options with their default value are left out, so that a version with more options continues the cursor.
+    """
     body = {name: value for name, value in search.body.items() if name not in ("from", "size")}
     params = {name: value for name, value in search.request.params.items() if name not in ("from", "size")}
     keep = tuple("a callable" if callable(one) else one for one in options.keep)
-    of_stream = repr(replace(options, window=1, max_window=1, strategy="auto", keep=("score",))), keep
+    of_stream = {
+        one.name: repr(value)
+        for one in fields(options)
+        if one.name not in _OF_A_PAGE and (value := getattr(options, one.name)) != getattr(_DEFAULT, one.name)
+    }
     recipe = settings.recipe.id, settings.sketch_field.name
-    return cache_key("cursor", search.request.path, params, body, of_stream, recipe).hex()
+    return cache_key("cursor", search.request.path, params, body, of_stream, keep, recipe).hex()

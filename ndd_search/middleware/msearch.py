@@ -80,7 +80,7 @@ class MultiConversation:
             else:
                 responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
                 if _are_responses(responses, len(lines) // 2):
-                    took += answer.body.get("took") or 0
+                    took += answer.took or 0
                     results.clear()
                     results.update(_answers_of(requests, responses, positions))
                 elif raw is None:

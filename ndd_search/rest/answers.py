@@ -149,7 +149,8 @@ def after(envelope: dict[str, Any], answers: Sequence[Answer]) -> dict[str, Any]
     `took` is added up, and `timed_out` is true if it is in any answer.
     """
     took = [one.took for one in answers if one.took is not None]
-    joined = {**envelope, **({"took": envelope["took"] + max(took)} if took and "took" in envelope else {})}
+    before = envelope.get("took")
+    joined = {**envelope, **({"took": before + max(took)} if took and isinstance(before, int) else {})}
     if any(one.body.get("timed_out") for one in answers):
         joined["timed_out"] = True
     return joined

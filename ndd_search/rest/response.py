@@ -83,7 +83,7 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     if not group.duplicates:
         return hit
     copies = [_with_fields(plain(copy.hit), _relation(copy)) for copy in group.duplicates]
-    scores = [copy["_score"] for copy in copies if copy.get("_score") is not None]
+    scores = [score for copy in copies if isinstance(score := copy.get("_score"), int | float)]
     found = {
         "total": {"value": len(copies), "relation": "eq" if group.whole else "gte"},
         "max_score": max(scores, default=None),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import http.client
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -29,12 +29,18 @@ class Passed:
 
 @dataclass(frozen=True)
 class Harm:
-    """What becomes of a request: seconds of delay, then its answer, another answer, or a cut connection."""
+    """What becomes of a request: seconds of delay, then its answer, another answer, half of one, or a cut connection.
+
+    before: called before the request is passed on.
+    """
 
     delay: float = 0.0
     status: int | None = None
     body: bytes = b"{}"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    half: bool = False
     cut: bool = False
+    before: Callable[[], object] = lambda: None
 
 
 class Proxy:
@@ -65,17 +71,19 @@ class Proxy:
         """The searches that have passed for the table that clients share."""
         return [one for one in self.passed if one.target.startswith(f"/{TABLES}") and "_search" in one.target]
 
-    def forward(self, request: Passed) -> tuple[int, dict[str, str], bytes] | None:
-        """The answer to a request; None when the connection is to be cut."""
+    def forward(self, request: Passed) -> tuple[int, dict[str, str], bytes, bool] | None:
+        """The answer to a request, and whether to send only half of its body; None when the connection is to be cut."""
         with self._lock:
             number = len(self.passed)
             self.passed.append(request)
         harm = self.harm(number, request) or Harm()
         time.sleep(harm.delay)
+        harm.before()
         if harm.cut:
             return None
         if harm.status is not None:
-            return harm.status, {"content-type": "application/json", "x-elastic-product": "Elasticsearch"}, harm.body
+            usual = {"content-type": "application/json", "x-elastic-product": "Elasticsearch"}
+            return harm.status, {**usual, **harm.headers}, harm.body, harm.half
         request = self.rewrite(request)
         connection = http.client.HTTPConnection(self._upstream, timeout=60)
         try:
@@ -84,7 +92,7 @@ class Proxy:
             answer = connection.getresponse()
             body = answer.read()
             kept = {name: value for name, value in answer.getheaders() if name.lower() not in _HOP_BY_HOP}
-            return answer.status, kept, body
+            return answer.status, kept, body, harm.half
         finally:
             connection.close()
 
@@ -118,14 +126,16 @@ class _Handler(BaseHTTPRequestHandler):
         if answer is None:
             self.close_connection = True
             return
-        status, headers, body = answer
+        status, headers, body, half = answer
         self.send_response_only(status)
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            with suppress(OSError):  # the caller's timeout is over
+                self.wfile.write(body[: len(body) // 2] if half else body)
+        self.close_connection = self.close_connection or half
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _handle  # noqa: N815 - the names http.server looks for
 

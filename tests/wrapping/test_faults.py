@@ -32,6 +32,10 @@ LATER: dict[str, Any] = {
     "no search result": Harm(status=200, body=NO_RESULT),
     "failed shards": Harm(status=200, body=SHARDS_FAILED),
     "not found": Harm(status=404, body=b'{"error": "gone", "status": 404}'),
+    "half an answer": Harm(half=True),
+    "redirect": Harm(status=302, headers={"location": "http://127.0.0.1:1/"}),
+    "page of a gateway": Harm(status=502, body=b"<html>Bad Gateway</html>", headers={"content-type": "text/html"}),
+    "status of nobody": Harm(status=418, body=b'{"error": "teapot", "status": 418}'),
     "not allowed": Harm(status=403, body=b'{"error": "no", "status": 403}'),
 }
 
@@ -163,6 +167,24 @@ def test_a_refusal_of_the_first_request_passes_untouched(
     plain = outcome(connect(proxy.url, wrapped=False, client={"max_retries": 0}), library.news, LONG)
     assert outcome(connect(proxy.url, client={"max_retries": 0}), library.news, LONG) == plain
     assert len(proxy.searches) == 2
+
+
+FIRST = ("half an answer", "redirect", "page of a gateway", "status of nobody", "cut", "garbage")
+
+
+@pytest.mark.one_kind_of_client
+def test_a_first_request_that_fails_is_the_clients_own_error(library: Library, connect: Connect, proxy: Proxy) -> None:
+    """Within the caller's timeout, and without a request more."""
+    timeout = "request_timeout" if library.engine.family == "elasticsearch" else "timeout"
+    settings = {"max_retries": 0, timeout: 1.0}
+    plain, wrapped = (connect(proxy.url, wrapped=one, client=settings) for one in (False, True))
+    for name, harm in {**{name: LATER[name] for name in FIRST}, "slow": Harm(delay=1.5)}.items():
+        proxy.reset(lambda _, __, harm=harm: harm)  # type: ignore[misc]
+        began = time.perf_counter()
+        (kind, _), (plain_kind, _) = outcome(wrapped, library.news, LONG), outcome(plain, library.news, LONG)
+        assert kind is plain_kind, name
+        assert len(proxy.searches) == 2, name
+        assert time.perf_counter() - began < 5
 
 
 def test_a_server_that_is_down_is_the_clients_own_error(connect: Connect) -> None:

@@ -14,9 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
+import pytest
+
 import ndd_search as ndd
 from ndd_search.indexing.ingest import sketch_fields
 from tests.engines.find import Engine
+from tests.soak import soak
 from tests.wrapping.conftest import body_of
 from tests.wrapping.library import BAR, RECIPE, documents, mapping
 
@@ -216,3 +219,9 @@ def test_tasks_that_write_and_search_lose_nothing(engine: Engine, index: str) ->
 
     asyncio.run(soak())
     compare(engine, index, ledger)
+
+
+def test_a_second_of_the_long_soak_finds_no_error(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    """`make soak` runs it for minutes."""
+    assert soak(engine, minutes=1 / 60, every=0.5, threads=2, tasks=4), capsys.readouterr().out
+    assert " searches" in capsys.readouterr().out

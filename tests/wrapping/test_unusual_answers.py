@@ -76,6 +76,19 @@ def test_inner_hits_in_another_shape_raise_no_error(pair: Pair) -> None:
     assert found["hits"]["hits"][0]["inner_hits"] == {"x": 5, "y": {"hits": 5}, "z": {"hits": {"hits": [5]}}}
 
 
+def test_times_and_scores_that_are_no_numbers_raise_no_error(pair: Pair) -> None:
+    """They come back as they are; none of ours is added to them, and `max_score` of duplicates leaves them out."""
+    hits = [{**SKETCHED, "_id": str(number), "_score": score} for number, score in enumerate((1.0, [2], 0.5))]
+    pair.at.reply = saying(holding(*hits, took={"ms": 1}))
+    found = pair.run(lambda: pair.wrapped.search(index="idx", body={"query": MATCH}))
+    duplicates = found["hits"]["hits"][0]["inner_hits"]["near_duplicates"]["hits"]
+    assert (found["took"], duplicates["max_score"]) == ({"ms": 1}, 0.5)
+    assert [copy["_score"] for copy in duplicates["hits"]] == [[2], 0.5]
+    pair.at.reply = lambda request: (200, {**saying(holding(*hits))(request)[1], "took": []})
+    lines: list[Any] = [{"index": "idx"}, {"query": MATCH}]
+    assert pair.run(lambda: pair.wrapped.msearch(body=lines))["took"] == 0
+
+
 def test_a_page_that_comes_as_the_engine_gave_it_does_not_show_sketches(pair: Pair) -> None:
     """Where the wider request is refused, and the user's own is sent, documents come without the sketch as ever."""
     stored = {"body": "x", "ndd": {"sketch": [1, 2], "recipe": "w3-k64-v1"}}

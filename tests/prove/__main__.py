@@ -1,0 +1,67 @@
+"""Prove promises on generated cases: python -m tests.prove [PROGRAM ...] [--cases N] [--seed N]
+
+    lists     pages of lists in memory, against an oracle of sets
+    pages     searches of a changing index by from and size, in an msearch, by cursors, against the same oracle
+    answers   searches of which one answer is changed: no error of ours, no lost hit
+
+A run that was stopped continues with the same command. A case that fails is made smaller and kept in a file, which
+`--replay FILE` runs again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.prove import answers, lists, pages
+from tests.prove.cases import Failure, Program, Progress, error_of, prove
+
+PROGRAMS = {
+    module.__name__.rpartition(".")[2]: Program(module.draw, module.check) for module in (lists, pages, answers)
+}
+FOLDER = Path("build/prove")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.prove", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"one of {', '.join(PROGRAMS)} (default: all)")
+    parser.add_argument("--cases", type=int, default=100_000, help="of each program (default: 100,000)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=f"of the progress and of failed cases ({FOLDER})")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="run one failed case again")
+    chosen = parser.parse_args(arguments)
+    if unknown := set(chosen.programs) - set(PROGRAMS):
+        parser.error(f"unknown program {', '.join(sorted(unknown))}: choose of {', '.join(PROGRAMS)}")
+    logging.disable(logging.WARNING)  # the library warns of each changed answer
+    if chosen.replay:
+        return _replay(chosen.replay)
+    progress = Progress(chosen.folder / "progress.json")
+    for name in chosen.programs or PROGRAMS:
+        try:
+            prove(name, PROGRAMS[name], chosen.seed, chosen.cases, chosen.processes, progress)
+        except Failure as failure:
+            file = chosen.folder / f"{name}-{failure.seed}-{failure.number}.json"
+            file.write_text(json.dumps({"program": name, "case": json.loads(failure.case)}, indent=1))
+            print(f"{name}, seed {failure.seed}: case {failure.number} fails, python -m tests.prove --replay {file}")
+            return _replay(file)
+    return 0
+
+
+def _replay(file: Path) -> int:
+    kept = json.loads(file.read_text())
+    error = error_of(kept["case"], PROGRAMS[kept["program"]].check)
+    print("this case holds now" if error is None else "".join(traceback.format_exception(error)))
+    return 0 if error is None else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""A search engine of one index in memory, in the shapes of Elasticsearch: search, msearch, points in time, writes.
+
+It has a companion index beside it, with the frequency tables that clients store there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ndd_search.rest.answers import Answer
+from ndd_search.rest.request import Request
+
+INDEX = "news"
+MISSING: dict[str, Any] = {"error": {"type": "search_context_missing_exception"}, "status": 404}
+
+
+class Engine:
+    """Documents by id, as in `oracle`, with a "score" and a "text". One that is written again keeps its place.
+
+    before: called with the number of each request that is no write to the index, before it is answered.
+    """
+
+    def __init__(self, recipe: str) -> None:
+        self.recipe = recipe
+        self.documents: dict[str, dict[str, Any]] = {}
+        self.tables: dict[str, Any] = {}
+        self.points: dict[str, list[dict[str, Any]]] = {}
+        self.answered = 0
+        self.before: Callable[[int], None] = lambda number: None
+        self._opened = 0
+
+    def ranked(self) -> list[dict[str, Any]]:
+        """The documents as every search finds them: by score, then by age."""
+        return sorted(self.documents.values(), key=lambda one: -one["score"])
+
+    def write(self, document: dict[str, Any]) -> None:
+        self.documents[document["id"]] = document
+
+    def delete(self, id: str) -> None:
+        self.documents.pop(id, None)
+
+    def send(self, request: Request) -> Answer:
+        """Answer a request."""
+        name = request.path.rpartition("/")[2]
+        if request.path.startswith(f"/{INDEX}/_doc/"):
+            return self._written(request)
+        self.before(self.answered)
+        self.answered += 1
+        if request.method == "PUT":
+            if "/_doc/" in request.path:
+                self.tables[name] = request.body
+            return Answer({"acknowledged": True, "result": "created"})
+        if name == "_pit":
+            return self._point(request)
+        if name == "_msearch":
+            searches = request.body[1::2]
+            parts = [self._search(request.path, one) for one in searches]
+            return Answer({"took": 1, "responses": [{**one.body, "status": one.status} for one in parts]})
+        return self._search(request.path, request.body)
+
+    def _written(self, request: Request) -> Answer:
+        id = request.path.rpartition("/")[2]
+        if request.method == "DELETE":
+            self.delete(id)
+        else:
+            self.write(request.body)
+        return Answer({"_index": INDEX, "_id": id, "result": "updated"})
+
+    def _point(self, request: Request) -> Answer:
+        if request.method == "DELETE":
+            return Answer({"succeeded": self.points.pop(request.body["id"], None) is not None})
+        self._opened += 1
+        self.points[f"point{self._opened}"] = self.ranked()
+        return Answer({"id": f"point{self._opened}"})
+
+    def _search(self, path: str, body: dict[str, Any]) -> Answer:
+        if not path.startswith(f"/{INDEX}/") and "pit" not in body:
+            return Answer(self._stored_tables(body["query"]["ids"]["values"]))
+        point = body["pit"]["id"] if "pit" in body else None
+        if point is not None and point not in self.points:
+            return Answer(MISSING, 404)
+        found = self.ranked() if point is None else self.points[point]
+        rows = list(enumerate(found))
+        if "function_score" in body.get("query", {}):  # a random sample
+            rows = sorted((row for row in rows if row[1]["lack"] == ""), key=lambda row: str(row[1]["id"])[::-1])
+        elif "exists" in body.get("query", {}):
+            rows = [row for row in rows if row[1]["values"]]
+        total = {"value": len(rows), "relation": "eq"}
+        if "search_after" in body:
+            after = tuple(body["search_after"])
+            rows = [row for row in rows if (-row[1]["score"], row[0]) > (-after[0], after[1])]
+        start, size = body.get("from", 0), body.get("size", 10)
+        hits = [self._hit(place, one, body) for place, one in rows[start : start + size]]
+        answer = {"took": 1, "timed_out": False, "_shards": {"total": 1, "successful": 1, "failed": 0}}
+        counted = {} if body.get("track_total_hits") is False else {"total": total}
+        if point is not None:
+            answer["pit_id"] = point
+        return Answer({**answer, "hits": {**counted, "max_score": hits[0]["_score"] if hits else None, "hits": hits}})
+
+    def _stored_tables(self, ids: list[str]) -> dict[str, Any]:
+        found = [{"_index": "ndd-tables", "_id": id, "_source": self.tables[id]} for id in ids if id in self.tables]
+        hits = [{**one, "_seq_no": 3, "_primary_term": 1} for one in found]
+        shards = {"total": 1 if self.tables else 0, "failed": 0}
+        return {"took": 1, "_shards": shards, "hits": {"total": {"value": len(hits), "relation": "eq"}, "hits": hits}}
+
+    def _hit(self, place: int, document: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+        stored = stored_of(document, self.recipe)
+        hit: dict[str, Any] = {"_index": INDEX, "_score": document["score"]}
+        if body.get("stored_fields") != "_none_":
+            hit["_id"] = document["id"]
+        if body.get("_source") is not False:
+            hit["_source"] = source = source_of(document)
+            if stored:
+                excluded = isinstance(body.get("_source"), dict)
+                source["ndd"] = {name: value for name, value in stored.items() if not (excluded and name == "sketch")}
+        fields: dict[str, Any] = {}
+        for path in body.get("docvalue_fields", ()):
+            value = stored.get(path.rpartition(".")[2]) if path.startswith("ndd.") else None
+            if value is not None and value != []:
+                fields[path] = list(value) if isinstance(value, list) else [value]
+        for name in body.get("fields", ()):
+            if document.get(name) is not None:
+                fields[name] = [document[name]]
+        if fields:
+            hit["fields"] = fields
+        if "pit" in body:
+            hit["sort"] = [document["score"], place]
+        return hit
+
+
+def source_of(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document as its owner wrote it, without the sketch."""
+    fields = {name: document[name] for name in ("price", "time") if document[name] is not None}
+    return {"text": document["text"], **fields}
+
+
+def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
+    """Return the object with the sketch that is stored in a document, empty if there is none."""
+    numbers = {} if document["numbers"] is None else {"numbers": document["numbers"]}
+    match document["lack"]:
+        case "missing":
+            return {}
+        case "empty":
+            return {"sketch": [], "recipe": recipe, **numbers}
+        case "foreign":
+            return {"sketch": [1, 2, 3], "recipe": "w9-k64-v1", **numbers}
+        case "malformed":
+            return {"sketch": [-5, 2, 3], "recipe": recipe, **numbers}
+    return {"sketch": list(document["values"]), "recipe": recipe, **numbers}

@@ -1,0 +1,324 @@
+"""Pages by `from` and `size`, and pages of cursors, while the index changes: compared with the oracle, hit by hit.
+
+A case is a list of documents, options, settings of the client, and steps: a page, several pages in one `_msearch`, all
+pages of a cursor, or a change of the index. Changes are made through the same client, by somebody else between two
+searches, or between two requests of one search.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.middleware.driver import Driver
+from ndd_search.middleware.settings import settings_of
+from ndd_search.recipe import Recipe
+from ndd_search.rest.request import Request
+from tests.prove.engine import INDEX, Engine, source_of
+from tests.prove.oracle import Oracle, Page, Table, Undecided
+
+Case = dict[str, Any]
+Body = dict[str, Any]
+
+KS = [2, 6, 12]
+RANGE = [35_791_394 * number + 17 for number in range(60)]  # values of all sketches, over the whole range
+SEARCH: Body = {"query": {"match": {"body": "market"}}}
+LACKS = ["missing", "missing", "foreign", "empty", "malformed"]
+OPTIONS: dict[str, list[Any]] = {
+    "min_similarity": ["auto", "auto", 0.2, "moderate", 0.8, "identical"],
+    "mode": ["group", "group", "drop", "demote", "annotate"],
+    "window": [1, 2, 3, 5, 8, 20, 100],
+    "max_window": [20, 40, 10_000],
+    "max_per_group": [1, 1, 2, 3],
+    "keep": [["score"], ["newest:time"], ["preferred:price=2"], ["longest", "newest:time"]],
+    "min_shingles": [0, 4, 6],
+    "min_length_ratio": [0.5],
+    "must_match": [["price"], ["price", "time"]],
+    "numbers_must_match": [True],
+    "max_seconds_apart": [150.0],
+    "strategy": ["one_phase", "one_trip"],
+    "total": ["groups"],
+}
+DOCUMENTS = 40  # counted in a frequency table
+
+
+@dataclass(frozen=True)
+class World:
+    """Draws documents. k: of the recipe. values: of all sketches. bases: texts that documents are edited copies of."""
+
+    rng: random.Random
+    k: int
+    values: list[int]
+    bases: list[list[int]]
+
+    @classmethod
+    def of(cls, rng: random.Random) -> World:
+        """Draw a world. Full sketches of small values are those of long texts."""
+        values = RANGE if rng.random() < 0.7 else [value // 400 for value in RANGE]
+        bases = [rng.sample(values, rng.randint(1, 14)) for _ in range(rng.randint(1, 6))]
+        return cls(rng, rng.choice(KS), values, bases)
+
+    def document(self, id: str) -> dict[str, Any]:
+        """Draw a document."""
+        rng = self.rng
+        values = set(rng.choice(self.bases)) ^ set(rng.sample(self.values, rng.choice([0, 0, 1, 1, 2, 3])))
+        lack = rng.choice(LACKS) if rng.random() < 0.1 or not values else ""
+        return {
+            "id": id, "values": None if lack else sorted(values)[: self.k], "lack": lack,
+            "score": rng.choice([1.0, 1.5, 2.0]), "price": rng.choice([None, 1, 2, 2]),
+            "time": rng.choice([None, 0, 100, 200, 300]), "numbers": rng.choice([None, 7, 7, 8]),
+            "text": f"{id} {rng.randrange(10**6)}",
+        }  # fmt: skip
+
+    def documents(self, most: int) -> list[dict[str, Any]]:
+        """Draw fewer than `most` documents, few more often than many."""
+        return [self.document(f"d{number}") for number in range(int(self.rng.random() ** 2 * most))]
+
+    def table(self) -> dict[str, int] | None:
+        """Draw the counts of a frequency table, as JSON holds them."""
+        rng = self.rng
+        if rng.random() < 0.5:
+            return None
+        return {str(value): rng.randint(4, DOCUMENTS) for value in sorted(rng.sample(self.values, rng.randint(0, 30)))}
+
+    def options(self, *without: str) -> dict[str, Any]:
+        """Draw some options."""
+        names = [name for name in OPTIONS if name not in without]
+        return {name: self.rng.choice(OPTIONS[name]) for name in names if self.rng.random() < 0.35}
+
+
+def draw(rng: random.Random) -> Case:
+    """Draw a case: texts with edited copies, some of them without a sketch, and what is done with them."""
+    world = World.of(rng)
+    with_cursor = rng.random() < 0.25
+    options = world.options(*(("total", "keep", "max_window", "mode") if with_cursor else ()))
+    if with_cursor:
+        options["mode"] = rng.choice(["group", "drop", "annotate"])
+    steps: list[Any] = []
+    for _ in range(rng.randint(1, 4)):
+        kind, size, change = rng.random(), rng.choice([2, 3, 5, 10, 10]), world.document(f"d{rng.randrange(60)}")
+        between = change if rng.random() < 0.1 else None
+        if steps and kind < 0.35:
+            steps.append([rng.choice(["own", "foreign"]), change if rng.random() < 0.6 else change["id"]])
+        elif with_cursor:
+            steps.append(["cursor", size, between])
+        elif kind > 0.85:
+            steps.append(["msearch", [[rng.choice([0, 0, 3, 10]), rng.choice([1, 4, 10])] for _ in range(2)]])
+        else:
+            steps.append(["page", rng.choice([0, 0, size, 2 * size, rng.randrange(40)]), size, between])
+    return {
+        "documents": world.documents(45), "options": options, "k": world.k, "table": world.table(), "steps": steps,
+        "cache": rng.random() < 0.5, "counts": rng.random() < 0.1,
+    }  # fmt: skip
+
+
+def check(case: Case) -> Counter[str]:
+    """Play a case and compare every answer with the oracle. Returns what was compared. Raises AssertionError."""
+    return _Play(case).play()
+
+
+@lru_cache
+def recipe_of(k: int) -> Recipe:
+    """Return the recipe of sketches of k values."""
+    return Recipe.words(k=k)
+
+
+def options_of(case: Case) -> dict[str, Any]:
+    """Return the options of a case, as the library takes them."""
+    options = dict(case["options"])
+    if "max_seconds_apart" in options:
+        options["time_field"] = "time"
+    if options.get("window", 100) > options.get("max_window", 10_000):
+        options["window"] = options["max_window"]
+    return options
+
+
+def tables_of(case: Case, recipe: Recipe) -> tuple[Table | None, FrequencyTable | bool]:
+    """Return the frequency table of a case for the oracle and for the library."""
+    if case["table"] is None:
+        return None, False
+    counts = {int(value): float(count) for value, count in case["table"].items()}
+    columns = np.array(list(counts), np.int32), np.array(list(counts.values()))
+    return Table(DOCUMENTS, counts), FrequencyTable(DOCUMENTS, *columns, recipe.id)
+
+
+class _Play:
+    def __init__(self, case: Case) -> None:
+        self.case, self.counts = case, Counter[str]()
+        self.recipe = recipe_of(case["k"])
+        self.engine = Engine(self.recipe.id)
+        for one in case["documents"]:
+            self.engine.write(one)
+        self.options = options_of(case)
+        self.table, table = tables_of(case, self.recipe)
+        if case["counts"]:
+            self.table, table = None, True
+        settings = settings_of(
+            recipe=self.recipe, cache=case["cache"], bypass_seconds=0.0, frequency_table=table, **self.options
+        )
+        self.driver = Driver(settings)
+        self.versions: dict[str, list[dict[str, Any]]] = {}  # of each id, every document that was ever there
+        self.stale = False  # whether somebody else has changed the index after a search may have been cached
+        for one in case["documents"]:
+            self.versions.setdefault(one["id"], []).append(one)
+
+    def play(self) -> Counter[str]:
+        for step in self.case["steps"]:
+            match step:
+                case ["own" | "foreign" as who, change]:
+                    self._change(change, who == "own")
+                case ["page", start, size, change]:
+                    self._page(start, size, change)
+                case ["msearch", pages]:
+                    self._msearch(pages)
+                case ["cursor", size, change]:
+                    self._cursor(size, change)
+        return self.counts
+
+    def _change(self, change: Any, is_own: bool) -> None:
+        id = change if isinstance(change, str) else change["id"]
+        if not isinstance(change, str):
+            self.versions.setdefault(id, []).append(change)
+        if is_own:
+            method, body = ("DELETE", None) if isinstance(change, str) else ("PUT", change)
+            self.driver.handle(Request(method, f"/{INDEX}/_doc/{id}", {}, {}, body), self.engine.send)
+        elif isinstance(change, str):
+            self.engine.delete(id)
+        else:
+            self.engine.write(change)
+        self.stale = (self.stale and not is_own) or (not is_own and self.case["cache"])
+
+    def _ask(self, path: str, body: Any) -> Body:
+        answer: Body = self.driver.handle(Request("POST", f"/{INDEX}/{path}", {}, {}, body), self.engine.send).body
+        return answer
+
+    def _page(self, start: int, size: int, change: Any) -> None:
+        is_open = self.stale
+        if change is not None:
+            asked = self.engine.answered
+            self.engine.before = lambda number: self._change(change, is_own=False) if number == asked + 1 else None
+            is_open = True
+        body = self._ask("_search", {**SEARCH, "from": start, "size": size})
+        self.engine.before = lambda number: None
+        if change is not None:
+            self.stale = bool(self.case["cache"])
+        self._compare(body, start, size, is_open)
+
+    def _msearch(self, pages: list[list[int]]) -> None:
+        lines = [line for start, size in pages for line in ({"index": INDEX}, {**SEARCH, "from": start, "size": size})]
+        for body, (start, size) in zip(self._ask("_msearch", lines)["responses"], pages, strict=True):
+            assert body["status"] == 200
+            self._compare(body, start, size, self.stale)
+
+    def _compare(self, body: Body, start: int, size: int, is_open: bool) -> None:
+        hits = body["hits"]["hits"]
+        self._are_whole(hits)
+        assert len(hits) <= size
+        ids = [hit["_id"] for hit in hits]
+        named = ids + [copy["_id"] for hit in hits for copy in listed(hit)]
+        assert len(named) == len(set(named)), "a document is twice on a page"
+        self.counts["pages"] += 1
+        if is_open or self._is_counted():
+            return
+        try:
+            page = self._oracle().page(start, size)
+        except Undecided:
+            return
+        self.counts["pages compared"] += 1
+        assert ids == page.shown, f"shown {ids}, expected {page.shown}"
+        assert {hit["_id"]: [copy["_id"] for copy in listed(hit)] for hit in hits if listed(hit)} == {
+            id: copies for id, copies in page.listed.items() if copies
+        }
+        fields = {hit["_id"]: hit["fields"]["ndd.duplicate_of"][0] for hit in hits if "fields" in hit}
+        assert fields == page.leader_of
+        self._facts(body, page)
+
+    def _is_counted(self) -> bool:
+        return bool(self.case["counts"]) and self.options.get("min_similarity", "auto") == "auto"
+
+    def _oracle(self) -> Oracle:
+        return Oracle(self.engine.ranked(), self.options, self.recipe.k, self.recipe.size, self.table)
+
+    def _facts(self, body: Body, page: Page) -> None:
+        """Compare the numbers of an answer. An engine's own page, of hits without sketches, has no block `ndd`."""
+        count = len(self.engine.documents)
+        if "ndd" not in body:
+            assert not page.sketched
+            assert body["hits"]["total"] == {"value": count, "relation": "eq"}
+            return
+        block = body["ndd"]
+        assert (block["examined"], block["kept"], block["hidden"]) == (
+            page.examined,
+            page.kept,
+            page.examined - page.kept,
+        )
+        assert page.everything in (None, block["exhausted"])
+        assert block["capped"] <= (page.examined == self.options.get("max_window"))
+        assert [(one["_id"], one["duplicate_of"]) for one in block["late"]] == page.late
+        expected: Any = {"value": count, "relation": "eq"}
+        if block["exhausted"] or self.options.get("total") == "groups":
+            expected = {"value": page.kept, "relation": "eq" if block["exhausted"] else "gte"}
+        assert body["hits"]["total"] == expected
+        for hit in body["hits"]["hits"]:
+            for copy in listed(hit):
+                name = hit["_id"] if copy["_id"] not in page.similarity else copy["_id"]
+                alike = page.similarity[name] if page.similarity[name] < 1 else page.similarity[copy["_id"]]
+                told = copy["fields"]["ndd.similarity"][0]
+                assert abs(told - alike) < 1e-4 or abs(told - page.similarity[hit["_id"]]) < 1e-4
+        unknown = bool(block["degraded"])
+        assert not unknown or self.options.get("numbers_must_match"), block["degraded"]
+
+    def _are_whole(self, hits: list[Body]) -> None:
+        """Every hit is a document as it was written at some time, and nothing of ours is left in it."""
+        for hit in hits:
+            for one in (hit, *listed(hit)):
+                versions = [source_of(each) for each in self.versions[one["_id"]]]
+                assert one["_source"] in versions, f"{one['_id']} was never like this: {one['_source']}"
+                assert set(one) <= {"_index", "_id", "_score", "_source", "fields", "inner_hits"}, set(one)
+                assert set(one.get("fields", ())) <= {"ndd.similarity", "ndd.duplicate_of"}, one["fields"]
+
+    def _cursor(self, size: int, change: Any) -> None:
+        """All pages of a cursor show the index as it was when the first page was asked for, each hit once."""
+        ranked, changes = self.engine.ranked(), iter([change] if change else [])
+        cursor: Any = True
+        shown: list[str] = []
+        named: list[str] = []
+        while cursor:
+            body = self._ask("_search", {**SEARCH, "size": size, "ndd": {"cursor": cursor}})
+            hits = body["hits"]["hits"]
+            self._are_whole(hits)
+            shown += [hit["_id"] for hit in hits]
+            named += [copy["_id"] for hit in hits for copy in listed(hit)]
+            named += [one["_id"] for one in body["ndd"]["late"]]
+            cursor = body["ndd"]["cursor"]
+            assert len(hits) == size or cursor is None
+            assert len(shown) <= len(ranked), "a cursor does not end"
+            self.counts["pages of cursors"] += 1
+            for one in changes:
+                self._change(one, is_own=False)
+        assert len(self.engine.points) <= 1
+        self.engine.points.clear()
+        if self.options["mode"] != "drop" and not self._is_counted():
+            everything = shown if self.options["mode"] == "annotate" else shown + named
+            assert sorted(everything) == sorted(one["id"] for one in ranked)
+        if self._is_counted():
+            return
+        try:
+            whole = {**self.options, "window": 1000, "max_window": 10_000}
+            page = Oracle(ranked, whole, self.recipe.k, self.recipe.size, self.table).page(0, 1000)
+        except Undecided:
+            return
+        self.counts["cursors compared"] += 1
+        assert shown == page.shown, f"shown {shown}, expected {page.shown}"
+
+
+def listed(hit: Body) -> list[Body]:
+    """The hits that are listed under a hit."""
+    found: list[Body] = hit["inner_hits"]["near_duplicates"]["hits"]["hits"] if "inner_hits" in hit else []
+    return found

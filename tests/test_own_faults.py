@@ -1,0 +1,215 @@
+"""Faults of the process and of what is around it: no memory for the core, no file handles, false clocks and caches."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import random
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndd_search as ndd
+from benchmarks.page_kinds import sketches_of
+from ndd_search import native
+from ndd_search.corpus.search import Search
+from ndd_search.matching.decision import Decision
+from ndd_search.matching.groups import assign_leaders
+from ndd_search.matching.pairs import resembling_pairs
+from ndd_search.matching.rows import rows_of
+from ndd_search.middleware.driver import Driver
+from ndd_search.middleware.settings import settings_of
+from ndd_search.paging.cache import MemoryCache
+from ndd_search.rest.request import Request
+from ndd_search.sketching.sketches import sketch, sketch_many
+from tests.prove.engine import INDEX, Engine
+from tests.test_native import in_frames
+from tests.wrapping.recorder import recorder
+
+HEADER = Path(__file__).parent / "failing_allocations.h"
+SOURCE = Path(native.__file__).parent / "core" / "module.c"
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int, int], int]]:
+    """The core, compiled so that an allocation of it fails on demand: see failing_allocations.h."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if native.core is None or compiler is None or not SOURCE.exists():
+        pytest.skip("the native core is not used, or cannot be built here")
+    library = tmp_path_factory.mktemp("core") / "_native.so"
+    includes = ["-DPy_LIMITED_API=0x030B0000", f"-I{sysconfig.get_path('include')}", "-include", str(HEADER)]
+    flags = ["-O1", "-fPIC", "-shared", *os.environ.get("CFLAGS", "").split()]  # `make sanitize` sets CFLAGS
+    command = [compiler, *flags, *includes, str(SOURCE), "-o", str(library), "-lm"]
+    subprocess.run(command, check=True, capture_output=True)
+    spec = importlib.util.spec_from_file_location("_native", library)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    before, native.core = native.core, module
+    yield ctypes.CDLL(str(library)).fail_allocation
+    native.core = before
+
+
+def plain(value: Any) -> Any:
+    """Arrays as lists, in any structure."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def work() -> dict[str, Callable[[], Any]]:
+    """Calls that use every function of the core, and what is compared of them."""
+    page, table = in_frames(np.random.default_rng(3), 40, 300)
+    sketches, recipe = sketches_of(page, 64), ndd.Recipe()
+    texts = ["plain words of a text", "Ünï\u0301 ở e\u0323\u0301 " * 40, "漢字かな " * 30, ""]
+    words = np.random.default_rng(5).choice([f"w{number}" for number in range(90)], (40, 30))
+    collection = ndd.sketch_many([" ".join(words[number // 2 * 2]) + f" {number}" for number in range(40)], recipe)
+    search = Search(recipe=recipe, decision=Decision(0.5, 3))
+
+    def led() -> Any:
+        found = search.leaders(collection)
+        return found.leader, found.similarity
+
+    def paired() -> Any:
+        found = search.pairs(collection)
+        return found.pairs.first, found.pairs.second, found.pairs.similarity, found.same
+
+    return {
+        "a page": lambda: assign_leaders(sketches, 64, Decision(None, 3, replace(table))),
+        "pairs": lambda: list(
+            vars(resembling_pairs(rows_of(sketches, 64), Decision(None, 3, replace(table)))).values()
+        ),
+        "a text": lambda: [sketch(text, recipe) for text in texts],
+        "texts": lambda: [one.tolist() for one in sketch_many(texts, recipe)],
+        "leaders of a collection": led,
+        "pairs of a collection": paired,
+    }
+
+
+@pytest.mark.parametrize("later", [0, 1], ids=["one allocation", "it and all later ones"])
+def test_the_core_without_memory_gives_the_same_results(failing: Callable[[int, int], int], later: int) -> None:
+    """Each allocation fails in turn; numpy then does the work of the core."""
+    for name, call in work().items():
+        expected = plain(call())
+        failing(-1, 0)
+        assert plain(call()) == expected
+        count = failing(-1, 0)
+        assert count > 0, name
+        for nth in range(count):
+            failing(nth, later)
+            assert plain(call()) == expected, (name, nth)
+        failing(-1, 0)
+
+
+class LyingCache(MemoryCache):
+    """A cache that returns what was never stored under a key: values of others, damaged ones, other types, or fails."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.rng, self.values = random.Random(seed), [b"", b"ndd\x01"]
+
+    def get(self, key: bytes) -> Any:
+        return self._lie(super().get(key))
+
+    def get_many(self, keys: Sequence[bytes]) -> Any:
+        found = [self._lie(one) for one in super().get_many(keys)]
+        return found[: self.rng.choice([0, 1, len(found)])] if self.rng.random() < 0.1 else found
+
+    def put(self, key: bytes, value: bytes, seconds: float | None = None) -> None:
+        self.values.append(value)
+        if self.rng.random() < 0.9:
+            super().put(key, value, seconds)
+
+    def _lie(self, value: bytes | None) -> Any:
+        if (kind := self.rng.random()) < 0.4:
+            return value
+        if kind < 0.5:
+            raise OSError("the cache is away")
+        other = self.rng.choice(self.values)
+        place = self.rng.randrange(len(other) + 1)
+        lies: list[Any] = [None, other, other[:place], other[:place] + b"x" + other[place + 1 :], "text", 5, [], {}]
+        return self.rng.choice(lies)
+
+
+def engine() -> Engine:
+    """An engine with twenty texts, every other one a copy."""
+    made = Engine(ndd.Recipe().id)
+    for number in range(20):
+        document = {
+            "id": f"d{number}",
+            "values": sorted(random.Random(number // 2).sample(range(2**31), 30)),
+            "lack": "",
+        }
+        fields = {"score": 30.0 - number, "price": None, "time": None, "numbers": None, "text": f"text {number}"}
+        made.write({**document, **fields})
+    return made
+
+
+def page_of(at: Engine, driver: Driver, start: int = 0) -> Any:
+    body = {"query": {"match": {"body": "market"}}, "from": start, "size": 4}
+    return driver.handle(Request("POST", f"/{INDEX}/_search", {}, {}, body), at.send).body
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_cache_that_lies_changes_no_page(seed: int) -> None:
+    at = engine()
+    drivers = [Driver(settings_of(window=6, frequency_table=False, cache=one)) for one in (LyingCache(seed), False)]
+    for start in [0, 4, 8, 0, 4, 8, 0, 0, 4]:
+        lied, honest = (page_of(at, driver, start) for driver in drivers)
+        assert lied["hits"]["hits"] == honest["hits"]["hits"]
+        assert not lied["ndd"]["degraded"]
+
+
+@pytest.mark.parametrize("now", [0.0, -1e9, 4e10, float("inf")])
+def test_a_clock_of_the_day_that_jumps_changes_no_page(now: float) -> None:
+    """It only says how old a stored frequency table is; everything else is measured by a monotonic clock."""
+    at = engine()
+    expected = page_of(at, Driver(settings_of(write_tables=True)))["hits"]
+    assert at.tables
+    for other in (now, 1.7e9, now):
+        settings = settings_of(write_tables=True, cache=False)
+        settings.now = lambda other=other: other  # type: ignore[misc]
+        assert page_of(at, Driver(settings))["hits"] == expected
+
+
+NO_HANDLES = """
+import resource, sys, warnings
+warnings.simplefilter("ignore")
+from {module} import {name}
+import ndd_search
+
+def outcome(client):
+    try:
+        client.search(index="idx", body={{"query": {{"match": {{"body": "x"}}}}}})
+    except Exception as error:
+        return type(error).__name__
+
+clients = [{name}(sys.argv[1], max_retries=0), ndd_search.wrap({name}(sys.argv[1], max_retries=0))]
+most = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, most[1]))
+refused = [outcome(client) for client in clients]
+resource.setrlimit(resource.RLIMIT_NOFILE, most)
+print(*refused, *map(outcome, clients))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+@pytest.mark.parametrize(("module", "name"), [("elasticsearch", "Elasticsearch"), ("opensearchpy", "OpenSearch")])
+def test_out_of_file_handles_is_the_clients_own_error_and_passes(module: str, name: str) -> None:
+    pytest.importorskip(module)
+    with recorder() as at:
+        command = [sys.executable, "-c", NO_HANDLES.format(module=module, name=name), at.url]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    plain_one, wrapped_one, *later = done.stdout.split()
+    assert plain_one == wrapped_one == "ConnectionError"
+    assert later == ["None", "None"]

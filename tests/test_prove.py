@@ -1,0 +1,63 @@
+"""A sample of the cases that `make prove` checks by the million, and what it does with a case that fails."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.prove import lists
+from tests.prove.__main__ import PROGRAMS, main
+from tests.prove.cases import Failure, Program, Progress, prove
+
+LARGE = os.environ.get("NDD_TEST_EXAMPLES") == "large"
+PARTS = 4  # parts of a sample, which run in any process
+SAMPLE = {"lists": 2_500, "pages": 250, "answers": 250} if LARGE else {"lists": 250, "pages": 40, "answers": 100}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("name", SAMPLE)
+def test_what_is_promised_holds_for_generated_cases(name: str, part: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Pages are those of the oracle, whatever changes meanwhile; a malformed answer raises nothing and loses no hit."""
+    caplog.set_level(logging.ERROR)
+    numbers = range(part * SAMPLE[name], (part + 1) * SAMPLE[name])
+    try:
+        counts = PROGRAMS[name].run(2026, numbers)
+    except Failure as failure:
+        pytest.fail(f"case {failure.number} of {name}, made smaller: {failure.case}")
+    assert counts["cases"] == SAMPLE[name]
+    assert counts["pages"] > len(numbers) / 4 or counts["changed answers"] > len(numbers) / 4
+
+
+def wrong(case: dict[str, Any]) -> Counter[str]:
+    """What a library with a fault would do: it fails for two documents that are alike in price."""
+    prices = [one["price"] for one in case["documents"]]
+    assert prices.count(2) < 2
+    return Counter(pages=1)
+
+
+def test_a_case_that_fails_is_made_smaller_and_can_be_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(PROGRAMS, "lists", Program(lists.draw, wrong))
+    assert main(["lists", "--cases", "200", "--processes", "1", "--folder", str(tmp_path)]) == 1
+    (file,) = tmp_path.glob("lists-1-*.json")
+    assert str(file) in capsys.readouterr().out
+    case = json.loads(file.read_text())["case"]
+    assert [one["price"] for one in case["documents"]] == [2, 2]
+    assert main(["--replay", str(file)]) == 1
+    monkeypatch.setitem(PROGRAMS, "lists", Program(lists.draw, lambda case: Counter()))
+    assert main(["--replay", str(file)]) == 0
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "progress.json"
+    program = Program(lists.draw, lambda case: Counter(pages=1))
+    assert prove("lists", program, 7, 400, 1, Progress(file)) == Counter(pages=400, cases=400)
+    assert prove("lists", program, 7, 1000, 1, Progress(file)) == Counter(pages=1000, cases=1000)
+    assert json.loads(file.read_text())["lists 7"]["chunks"] == 5
