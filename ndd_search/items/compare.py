@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, pairwise
+from functools import cached_property
+from itertools import chain, combinations, pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,6 +31,9 @@ with importing("rapidfuzz", "comparing records", "rapidfuzz", "items"):
 Places = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _SYNONYM, _INITIAL, _LEAST = 0.97, 0.85, 0.8  # similarity of words; below _LEAST two words have nothing in common
+_WHOLE, _AS_ONE = 0.85, 0.97  # least similarity of names as one word, and what it counts
+_OVERLAP = _WHOLE / (2 - _WHOLE)  # least length of the shorter of two such names, as a share of the longer one
+_WIDTHS = np.array([1, 2, 3, 4, 6, 8, 12, 16])  # names are compared together with others of about as many words
 _FAR = 3  # times the usual distance, up to which two places surely share a token
 _NO_DIGIT = re.compile(r"\D")
 _PREFIX = 4  # letters of a longer word that are a token of their own
@@ -58,12 +62,28 @@ class Ragged(NamedTuple):
         counts: Places = self.offsets[which + 1] - self.offsets[which]
         return counts
 
+    def padded(self, which: Places, width: int) -> Places:
+        """Return some lists of at most `width` items as rows, filled with -1."""
+        within = np.arange(width)
+        inside = within < self.lengths(which)[:, None]
+        rows: Places = np.where(inside, self.items[np.where(inside, self.offsets[which][:, None] + within, 0)], -1)
+        return rows
+
     def taken(self, which: Places) -> tuple[Places, Places]:
         """Return the items of some lists, and for each the place in `which` of its list."""
         counts = self.lengths(which)
         owner = np.repeat(np.arange(len(which)), counts)
         within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
         return self.items[np.repeat(self.offsets[which], counts) + within], owner
+
+
+def distinct(keys: Places, bound: int) -> tuple[Places, Places]:
+    """Return the distinct keys, ascending, and for each key its place among them. bound: above all keys."""
+    if bound > 4 * len(keys) + 20_000:
+        return np.unique(keys, return_inverse=True)
+    present = np.zeros(bound, np.bool_)
+    present[keys] = True
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]
 
 
 class Rareness(NamedTuple):
@@ -104,16 +124,20 @@ class Names:
         self._synonyms = synonyms
         ids: dict[str, int] = {}
         self._words = Ragged.of([[ids.setdefault(word, len(ids)) for word in value] for value in values])
-        self._vocabulary = list(ids)
-        special = (len(word) == 1 or word.isdigit() or word in self._synonyms for word in self._vocabulary)
-        self._special = np.fromiter(special, np.bool_, len(self._vocabulary))
-        self._share = rareness.of(self._vocabulary)
-        self._weight = -np.log(np.minimum(self._share, 0.9))
-        digits: dict[str, int] = {}
-        self._digits = np.array(
-            [digits.setdefault(_NO_DIGIT.sub("", " ".join(value)), len(digits)) for value in values]
-        )
-        self._joined = ["".join(synonyms.get(word, (word,))[0] for word in value) for value in values]
+        self._vocabulary = words = list(ids)
+        self._lengths = np.fromiter(map(len, words), np.int64, len(words))
+        self._initial = np.fromiter((ord(word[0]) for word in words), np.int64, len(words))
+        self._is_number = np.fromiter(map(str.isdigit, words), np.bool_, len(words))
+        has_synonyms = np.fromiter((word in synonyms for word in words), np.bool_, len(words))
+        self._special = (self._lengths == 1) | self._is_number | has_synonyms
+        # The last weight is that of padding.
+        self._share = np.append(rareness.of(words), 1.0)
+        self._weight = np.append(-np.log(np.minimum(self._share[:-1], 0.9)), 0.0)
+        written = {word: synonyms[word][0] for word in words if word in synonyms}
+        self._joined = ["".join([written.get(word, word) for word in value]) for value in values]
+        self._length = np.fromiter(map(len, self._joined), np.int64, len(values))
+        digits: dict[str, int] = {"": 0}
+        self._digits = np.array([digits.setdefault(_digits_of(value), len(digits)) for value in values], np.int64)
 
     def tokens(self) -> list[Iterable[Any]]:
         return [
@@ -126,67 +150,89 @@ class Names:
         return frozenset((word, *self._synonyms.get(word, ())))
 
     def compare(self, first: Places, second: Places) -> Compared:
-        a, b = self._words.lengths(first), self._words.lengths(second)
-        owner = np.repeat(np.arange(len(first)), a * b)
-        within = np.arange(len(owner)) - np.repeat(np.cumsum(a * b) - a * b, a * b)
-        of_b = b[owner]
-        left = self._words.offsets[first][owner] + within // of_b
-        right = self._words.offsets[second][owner] + within % of_b
-        one, other = self._words.items[left], self._words.items[right]
-        alike = self._words_alike(one, other)
-        met = np.zeros(len(first))
-        total = np.zeros(len(first))
-        for names, side in ((first, left), (second, right)):
-            starts = np.concatenate(([0], np.cumsum(self._words.lengths(names))))
-            base = starts[owner] + side - self._words.offsets[names][owner]
-            best = np.zeros(starts[-1])
-            np.maximum.at(best, base, alike)
-            words, of = self._words.taken(names)
-            weight = self._weight[words]
-            met += np.bincount(of, best * weight, len(names))
-            total += np.bincount(of, weight, len(names))
-        share = np.ones(len(first))
-        shared = alike >= _INITIAL
-        common = np.maximum(self._share[one], self._share[other])
-        np.minimum.at(share, owner[shared], common[shared])
-        similarity = met / np.maximum(total, 1e-12)
-        whole = self._joined_alike(first, second)
-        return Compared(np.clip(np.maximum(similarity, whole), 0.0, 1.0), share)
+        similarity, share = np.zeros(len(first)), np.ones(len(first))
+        longest = np.maximum(self._words.lengths(first), self._words.lengths(second))
+        for width in np.unique(np.searchsorted(_WIDTHS, longest)).tolist():
+            some = np.flatnonzero(np.searchsorted(_WIDTHS, longest) == width)
+            most = int(_WIDTHS[width]) if width < len(_WIDTHS) else int(longest.max())
+            similarity[some], share[some] = self._words_met(first[some], second[some], most)
+        return Compared(np.clip(self._as_one_word(first, second, similarity), 0.0, 1.0), share)
 
-    def _joined_alike(self, first: Places, second: Places) -> Floats:
-        """Return the similarity of names as one word, 0 where it is below 0.85 or their digits differ."""
-        texts = self._joined
-        ratio = cpdist(
-            [texts[i] for i in first.tolist()],
-            [texts[i] for i in second.tolist()],
-            scorer=Indel.normalized_similarity,
-            score_cutoff=0.85,
-            dtype=np.float32,
-        )
-        return ratio * np.where(self._digits[first] == self._digits[second], 0.97, 0.0)
+    def _words_met(self, first: Places, second: Places, width: int) -> tuple[Floats, Floats]:
+        """Return the weight of the words that meet as a share of all words, and the share of the rarest that meets.
+
+        width: the most words in a name.
+        """
+        left, right = self._words.padded(first, width), self._words.padded(second, width)
+        one, other = np.broadcast_arrays(left[:, :, None], right[:, None, :])
+        alike = self._words_alike(one.ravel(), other.ravel()).reshape(one.shape)
+        of_left, of_right = self._weight[left], self._weight[right]
+        met = (alike.max(axis=2) * of_left).sum(axis=1) + (alike.max(axis=1) * of_right).sum(axis=1)
+        total = of_left.sum(axis=1) + of_right.sum(axis=1)
+        common = np.where(alike >= _INITIAL, np.maximum(self._share[one], self._share[other]), 1.0)
+        return met / np.maximum(total, 1e-12), common.min(axis=(1, 2))
+
+    def _as_one_word(self, first: Places, second: Places, otherwise: Floats) -> Floats:
+        """Return the similarity of names as one word where it is higher than that of their words.
+
+        Names below 0.85, or whose digits differ, are not alike as one word.
+        """
+        shorter, longer = np.sort(np.stack((self._length[first], self._length[second])), axis=0)
+        open_ = (self._digits[first] == self._digits[second]) & (otherwise < _AS_ONE) & (shorter >= _OVERLAP * longer)
+        places, texts = np.flatnonzero(open_), self._joined
+        one, other = [texts[i] for i in first[places].tolist()], [texts[i] for i in second[places].tolist()]
+        ratio = cpdist(one, other, scorer=Indel.normalized_similarity, score_cutoff=_WHOLE, dtype=np.float32)
+        similarity = otherwise.copy()
+        similarity[places] = np.maximum(similarity[places], ratio * _AS_ONE)
+        return similarity
 
     def _words_alike(self, one: Places, other: Places) -> Floats:
-        """Return the similarity of words, each pair compared once."""
+        """Return the similarity of words, 0 for padding."""
+        alike = np.where((one == other) & (one >= 0), 1.0, 0.0)
+        differ = np.flatnonzero((one != other) & (one >= 0) & (other >= 0))
         size, words = len(self._vocabulary), self._vocabulary
-        keys, which = np.unique(np.minimum(one, other) * size + np.maximum(one, other), return_inverse=True)
+        keys, which = distinct(
+            np.minimum(one[differ], other[differ]) * size + np.maximum(one[differ], other[differ]), size**2
+        )
         low, high = keys // size, keys % size
         first, second = [words[i] for i in low.tolist()], [words[i] for i in high.tolist()]
-        alike = cpdist(first, second, scorer=JaroWinkler.similarity, score_cutoff=_LEAST, dtype=np.float32)
-        alike = np.minimum(alike.astype(np.float64), 0.99)
-        for place in np.flatnonzero(self._special[low] | self._special[high]).tolist():
-            alike[place] = self._special_alike(first[place], second[place], float(alike[place]))
-        alike[low == high] = 1.0
-        return alike[which]
+        found = cpdist(first, second, scorer=JaroWinkler.similarity, score_cutoff=_LEAST, dtype=np.float32)
+        found = np.minimum(found.astype(np.float64), 0.99)
+        special = np.flatnonzero(self._special[low] | self._special[high])
+        if len(special):
+            found[special] = self._special_alike(low[special], high[special], found[special])
+        alike[differ] = found[which]
+        return alike
 
-    def _special_alike(self, a: str, b: str, otherwise: float) -> float:
-        """Compare two different words, one of which is a letter, a number or has synonyms."""
-        if self._readings(a) & self._readings(b):
-            return _SYNONYM
-        if a.isdigit() or b.isdigit():
-            return _LEAST if min(len(a), len(b)) > 2 and OSA.distance(a, b, score_cutoff=1) < 2 else 0.0
-        if len(a) == 1 or len(b) == 1:
-            return _INITIAL if a[0] == b[0] else 0.0
-        return otherwise
+    def _special_alike(self, low: Places, high: Places, otherwise: Floats) -> Floats:
+        """Compare different words, one of which is a letter, a number or has synonyms."""
+        words, size = self._vocabulary, len(self._vocabulary)
+        single = self._lengths[low] == 1, self._lengths[high] == 1
+        same_letter = self._initial[low] == self._initial[high]
+        alike = np.where(single[0] | single[1], np.where(same_letter, _INITIAL, 0.0), otherwise)
+        numbers = np.flatnonzero(self._is_number[low] | self._is_number[high])
+        one, other = ([words[i] for i in of[numbers].tolist()] for of in (low, high))
+        near = cpdist(one, other, scorer=OSA.distance, score_cutoff=1, dtype=np.int32) < 2
+        near &= np.minimum(self._lengths[low], self._lengths[high])[numbers] > 2
+        alike[numbers] = np.where(near, _LEAST, 0.0)
+        alike[np.isin(low * size + high, self._synonymous)] = _SYNONYM
+        return alike
+
+    @cached_property
+    def _synonymous(self) -> Places:
+        """The pairs of different words that have a reading in common, as low * size + high."""
+        ids = {word: place for place, word in enumerate(self._vocabulary)}
+        of: dict[str, list[int]] = {}
+        for word, place in ids.items():
+            for reading in self._synonyms.get(word, ()):
+                of.setdefault(reading, [ids[reading]] if reading in ids else []).append(place)
+        pairs = {pair for places in of.values() for pair in combinations(sorted({*places}), 2)}
+        return np.array(sorted(low * len(ids) + high for low, high in pairs), np.int64)
+
+
+def _digits_of(name: tuple[str, ...]) -> str:
+    text = "".join(name)
+    return "" if text.isalpha() else _NO_DIGIT.sub("", text)
 
 
 def _prefix(word: str) -> tuple[str, ...]:

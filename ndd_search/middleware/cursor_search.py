@@ -53,7 +53,7 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor")}
     around = {name: value for name, value in changes.items() if name != "cache"}
     options = collapse_options(settings.options, **{**around, **named})
-    if reason := _obstacle(search, options):
+    if reason := "a comparison by items" if settings.items is not None else _obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
     cursor = None if given is True else cursor_of(given, settings.cursor_key)
     if cursor is not None and cursor.search != _hash(search, options, settings):

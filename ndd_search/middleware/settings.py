@@ -17,6 +17,7 @@ from ndd_search.middleware.observer import Observer
 from ndd_search.middleware.page_memory import Memory
 from ndd_search.middleware.stored_table import TABLES
 from ndd_search.paging.cache import Cache, MemoryCache
+from ndd_search.paging.records import RecordSchema, check_fits_records
 from ndd_search.recipe import Recipe
 from ndd_search.rest.point_in_time import Family
 from ndd_search.settings_file import StoredSettings, read_settings
@@ -45,6 +46,7 @@ class Settings:
     clock:       a monotonic clock, in seconds. now: seconds since 1970.
     cursor_key:  signs the cursors of searches, None for a checksum. cursor_keep_alive: how long the engine keeps the
                  point in time of a cursor after each page, as in "5m".
+    items:       the schema by which hits are compared, None to compare their sketches.
     """
 
     options: CollapseOptions = field(default_factory=CollapseOptions)
@@ -62,8 +64,11 @@ class Settings:
     now: Callable[[], float] = time
     cursor_key: bytes | None = field(default=None, repr=False)
     cursor_keep_alive: str = "5m"
+    items: RecordSchema | None = None
 
     def __post_init__(self) -> None:
+        if self.items is not None:
+            check_fits_records(self.options)
         self.known = Learned()
         self._said = Said()
         self.memory = Memory(self.cache)
@@ -77,6 +82,8 @@ class Settings:
     @property
     def key(self) -> tuple[str, ...]:
         """The parts of a cache key that depend on these settings, without the options."""
+        if self.items is not None:
+            return self.memory.caller, self.items.id
         table = str(self.frequency_table) if isinstance(self.frequency_table, bool) else self.frequency_table.digest
         return self.memory.caller, self.recipe.id, self.sketch_field.name, table
 
@@ -107,6 +114,7 @@ class WrapSettings(CollapseChanges, total=False):
     sketch: Mapping[str, Any] | None
     cursor_key: str | bytes | None
     cursor_keep_alive: str
+    items: RecordSchema | None
     settings: str | os.PathLike[str] | None
     options: CollapseOptions | None
 
@@ -127,6 +135,7 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     options: CollapseOptions | None = None,
     cursor_key: str | bytes | None = None,
     cursor_keep_alive: str = "5m",
+    items: RecordSchema | None = None,
     **changes: Any,
 ) -> Settings:
     """Return the settings of `ndd_search.wrap`, as described there. Raises TypeError or ValueError for invalid ones."""
@@ -155,4 +164,5 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         writes=SketchedWrites.of(sketch, field, recipe),
         cursor_key=cursor_key.encode() if isinstance(cursor_key, str) else cursor_key,
         cursor_keep_alive=cursor_keep_alive,
+        items=items,
     )

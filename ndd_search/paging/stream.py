@@ -15,10 +15,11 @@ from ndd_search.matching.decision import Decision
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.guards import Reader as FieldReader
-from ndd_search.matching.guards import allowed, reads_hits
+from ndd_search.matching.guards import allowed, allowed_by_fields, reads_hits
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import leaders_of
 from ndd_search.matching.rows import Ranks, rows_of
+from ndd_search.paging.records import RecordSchema, bar_of, check_fits_records, record_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Lack, Sketch
 
@@ -37,6 +38,10 @@ class Reader(FieldReader, Protocol):
     @property
     def frequency_table(self) -> FrequencyTable | None:
         """The document frequencies of sketch values, None without a table."""
+
+    @property
+    def items(self) -> RecordSchema | None:
+        """The schema by which hits are compared, None to compare their sketches."""
 
     def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Sketch | Lack]:
         """Return the sketch of each hit, or why it has none: "missing", "empty", "foreign" or "malformed".
@@ -122,12 +127,18 @@ class Stream:
         self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
     ) -> tuple[Ranks, npt.NDArray[np.float64]]:
         """Return the leader of each old and new hit and the similarity to it. New hits may lead later ones."""
-        check_fit(options, reader.recipe)
-        decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
         hits, sketches = (*self.hits, *fresh), (*self.sketches, *sketches)
         leader, similarity = np.arange(len(hits)), np.ones(len(hits))
         leader[: len(self.hits)], similarity[: len(self.hits)] = self.leader, self.similarity
         start, size = len(self.hits), _BATCH
+        if reader.items is not None:
+            old = np.flatnonzero(self.leader == np.arange(start))
+            where = np.concatenate((old, np.arange(start, len(hits))))
+            found = _leaders_by_fields([hits[i] for i in where.tolist()], len(old), reader.items, reader, options)
+            leader[start:], similarity[start:] = where[found[0][len(old) :]], found[1][len(old) :]
+            return leader, similarity
+        check_fit(options, reader.recipe)
+        decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
         by_core = native.core is not None and not reads_hits(options)
         while start < len(hits):
             end = len(hits) if by_core else min(start + size, len(hits))
@@ -149,3 +160,16 @@ class Stream:
             leader[start:end], similarity[start:end] = where[assigned[0][len(old) :]], assigned[1][len(old) :]
             start = end
         return leader, similarity
+
+
+def _leaders_by_fields(
+    hits: Sequence[Any], old: int, items: RecordSchema, reader: Reader, options: CollapseOptions
+) -> tuple[Ranks, npt.NDArray[np.float64]]:
+    """Return the leader of each hit by its fields, and the probability that both are one thing.
+
+    old: how many of the first hits are leaders already.
+    """
+    check_fits_records(options)
+    pairs = items.same_pairs([record_of(hit, reader, items) for hit in hits], old, bar_of(options))
+    verdicts = list(allowed_by_fields(pairs, hits, reader, options).values())
+    return choose_leaders(len(hits), pairs.where(np.logical_and.reduce(verdicts)) if verdicts else pairs)

@@ -61,10 +61,10 @@ def test_two_records_of_one_cathedral_match_and_two_cathedrals_of_one_name_do_no
     )
     assert [hit["_id"] for hit in page] == ["0", "1", "3"]
     assert [one.rank for one in page.groups[0].duplicates] == [2]
-    found = page.explain(2)
-    assert found is not None
-    assert found.is_match
-    assert page.explain(0) is None
+    assert "is shown under hit 0: " in str(page.explain(2))
+    assert "the nearest leader is hit 1: " in page.explain(3).rule
+    assert page.info.recipe == PLACES.id
+    assert page.info.min_similarity == PLACES.min_probability
 
 
 def test_without_a_location_the_name_needs_the_summary() -> None:
