@@ -33,8 +33,10 @@ Floats = npt.NDArray[np.float64]
 _SYNONYM, _INITIAL, _LEAST = 0.97, 0.85, 0.8  # similarity of words; below _LEAST two words have nothing in common
 _WHOLE, _AS_ONE = 0.85, 0.97  # least similarity of names as one word, and what it counts
 _OVERLAP = _WHOLE / (2 - _WHOLE)  # least length of the shorter of two such names, as a share of the longer one
-_WIDTHS = np.array([1, 2, 3, 4, 6, 8, 12, 16])  # names are compared together with others of about as many words
+_WIDTHS = np.array([1, 2, 3, 4, 6, 8, 12, 16])  # names of about as many words are compared together
+_FEW = 20_000  # pairs of words up to which all names are compared together
 _FAR = 3  # times the usual distance, up to which two places surely share a token
+_OF_DATES = np.array([0.0, 0.2, 0.4, 0.5, 0.6, 0.75, 0.8, 0.9, 0.95, 1.0])  # see Dates.compare
 _NO_DIGIT = re.compile(r"\D")
 _PREFIX = 4  # letters of a longer word that are a token of their own
 
@@ -152,17 +154,26 @@ class Names:
     def compare(self, first: Places, second: Places) -> Compared:
         similarity, share = np.zeros(len(first)), np.ones(len(first))
         longest = np.maximum(self._words.lengths(first), self._words.lengths(second))
-        for width in np.unique(np.searchsorted(_WIDTHS, longest)).tolist():
-            some = np.flatnonzero(np.searchsorted(_WIDTHS, longest) == width)
-            most = int(_WIDTHS[width]) if width < len(_WIDTHS) else int(longest.max())
-            similarity[some], share[some] = self._words_met(first[some], second[some], most)
-        return Compared(np.clip(self._as_one_word(first, second, similarity), 0.0, 1.0), share)
+        most = int(longest.max(initial=1))
+        if len(first) * most**2 <= _FEW:
+            similarity, share = self._words_met(first, second, most)
+        else:
+            width = np.searchsorted(_WIDTHS, longest)
+            for some in [np.flatnonzero(width == place) for place in np.unique(width).tolist()]:
+                most = int(longest[some].max())
+                similarity[some], share[some] = self._words_met(first[some], second[some], most)
+        self._compare_as_one_word(first, second, similarity)
+        return Compared(np.clip(similarity, 0.0, 1.0), share)
 
     def _words_met(self, first: Places, second: Places, width: int) -> tuple[Floats, Floats]:
         """Return the weight of the words that meet as a share of all words, and the share of the rarest that meets.
 
         width: the most words in a name.
         """
+        if width == 1:
+            one, other = self._words.items[self._words.offsets[first]], self._words.items[self._words.offsets[second]]
+            alike = self._words_alike(one, other)
+            return alike, np.where(alike >= _INITIAL, np.maximum(self._share[one], self._share[other]), 1.0)
         left, right = self._words.padded(first, width), self._words.padded(second, width)
         one, other = np.broadcast_arrays(left[:, :, None], right[:, None, :])
         alike = self._words_alike(one.ravel(), other.ravel()).reshape(one.shape)
@@ -172,19 +183,21 @@ class Names:
         common = np.where(alike >= _INITIAL, np.maximum(self._share[one], self._share[other]), 1.0)
         return met / np.maximum(total, 1e-12), common.min(axis=(1, 2))
 
-    def _as_one_word(self, first: Places, second: Places, otherwise: Floats) -> Floats:
-        """Return the similarity of names as one word where it is higher than that of their words.
+    def _compare_as_one_word(self, first: Places, second: Places, similarity: Floats) -> None:
+        """Raise the similarity, in place, of names that are divided into words in different ways.
 
         Names below 0.85, or whose digits differ, are not alike as one word.
         """
-        shorter, longer = np.sort(np.stack((self._length[first], self._length[second])), axis=0)
-        open_ = (self._digits[first] == self._digits[second]) & (otherwise < _AS_ONE) & (shorter >= _OVERLAP * longer)
-        places, texts = np.flatnonzero(open_), self._joined
-        one, other = [texts[i] for i in first[places].tolist()], [texts[i] for i in second[places].tolist()]
-        ratio = cpdist(one, other, scorer=Indel.normalized_similarity, score_cutoff=_WHOLE, dtype=np.float32)
-        similarity = otherwise.copy()
-        similarity[places] = np.maximum(similarity[places], ratio * _AS_ONE)
-        return similarity
+        one, other = self._length[first], self._length[second]
+        lengths = np.minimum(one, other) >= _OVERLAP * np.maximum(one, other)
+        several = (self._words.lengths(first) > 1) | (self._words.lengths(second) > 1)
+        same_digits = self._digits[first] == self._digits[second]
+        places = np.flatnonzero(several & same_digits & lengths & (similarity < _AS_ONE))
+        if len(places):
+            texts = self._joined
+            left, right = [texts[i] for i in first[places].tolist()], [texts[i] for i in second[places].tolist()]
+            ratio = cpdist(left, right, scorer=Indel.normalized_similarity, score_cutoff=_WHOLE, dtype=np.float32)
+            similarity[places] = np.maximum(similarity[places], ratio * _AS_ONE)
 
     def _words_alike(self, one: Places, other: Places) -> Floats:
         """Return the similarity of words, 0 for padding."""
@@ -210,12 +223,16 @@ class Names:
         single = self._lengths[low] == 1, self._lengths[high] == 1
         same_letter = self._initial[low] == self._initial[high]
         alike = np.where(single[0] | single[1], np.where(same_letter, _INITIAL, 0.0), otherwise)
-        numbers = np.flatnonzero(self._is_number[low] | self._is_number[high])
-        one, other = ([words[i] for i in of[numbers].tolist()] for of in (low, high))
-        near = cpdist(one, other, scorer=OSA.distance, score_cutoff=1, dtype=np.int32) < 2
-        near &= np.minimum(self._lengths[low], self._lengths[high])[numbers] > 2
-        alike[numbers] = np.where(near, _LEAST, 0.0)
-        alike[np.isin(low * size + high, self._synonymous)] = _SYNONYM
+        of_numbers = self._is_number[low] | self._is_number[high]
+        alike[of_numbers] = 0.0
+        longer = np.minimum(self._lengths[low], self._lengths[high]) > 2  # of shorter numbers each digit counts
+        near = np.abs(self._lengths[low] - self._lengths[high]) < 2
+        if len(numbers := np.flatnonzero(of_numbers & longer & near)):
+            one, other = ([words[i] for i in of[numbers].tolist()] for of in (low, high))
+            apart = cpdist(one, other, scorer=OSA.distance, score_cutoff=1, dtype=np.int32)
+            alike[numbers[apart < 2]] = _LEAST
+        if len(self._synonymous):
+            alike[np.isin(low * size + high, self._synonymous)] = _SYNONYM
         return alike
 
     @cached_property
@@ -292,6 +309,11 @@ class Dates:
 
     def __init__(self, values: Sequence[Date]) -> None:
         self._dates = np.array(values, np.int64).reshape(-1, 3)
+        self._parts = tuple(np.ascontiguousarray(part) for part in self._dates.T)
+        self._known = tuple(part > 0 for part in self._parts)
+        # Two digits at the same place differ in one position only: the decimal digits of dates are compared.
+        place = np.array([1000, 100, 10, 1, 10, 1, 10, 1])
+        self._digits = (self._dates[:, [0, 0, 0, 0, 1, 1, 2, 2]] // place % 10).astype(np.int8)
 
     def tokens(self) -> list[Iterable[Any]]:
         return [
@@ -303,28 +325,24 @@ class Dates:
         """1 equal; 0.9 day and month swapped; 0.8 one digit differs; 0.75 two parts equal; 0.6 only the year is known
         and equal; 0.5 day and month equal, the year is not; 0.4 the year equal; 0.2 a year apart; else 0.
         """
-        a, b = self._dates[first], self._dates[second]
-        both = (a > 0) & (b > 0)
-        same = (a == b) & both
-        differ = both & ~same
-        similarity = np.zeros(len(a))
-        similarity[np.abs(a[:, 0] - b[:, 0]) == 1] = 0.2
-        similarity[same[:, 0]] = 0.4
-        similarity[same[:, 1] & same[:, 2]] = 0.5
-        similarity[same[:, 0] & ~both[:, 1]] = 0.6
-        similarity[same[:, 0] & (same[:, 1] | same[:, 2])] = 0.75
-        # Two digits at the same place differ in one position only: their decimal digits are compared one by one.
-        digits = np.array([1000, 100, 10, 1])
-        wrong = np.zeros(len(a), np.int64)
-        for part in range(3):
-            unlike = (a[:, part, None] // digits % 10 != b[:, part, None] // digits % 10).sum(1)
-            wrong += np.where(both[:, part], unlike, 0)
-        similarity[(wrong == 1) & both.all(1)] = 0.8
-        swapped = same[:, 0] & (a[:, 1] == b[:, 2]) & (a[:, 2] == b[:, 1]) & both.all(1)
-        similarity[swapped] = 0.9
-        similarity[same[:, 0] & ~differ.any(1) & both[:, 1]] = 0.95
-        similarity[(a == b).all(1)] = 1.0
-        return _plain(similarity)
+        step = np.zeros(len(first), np.int64)
+        year, month, day = (of[first] == of[second] for of in self._parts)
+        has_year, has_month, has_day = (has[first] & has[second] for has in self._known)
+        days = np.abs(self._parts[0][first] - self._parts[0][second])
+        step[days == 1] = 1
+        same_year, same_month, same_day = year & has_year, month & has_month, day & has_day
+        step[same_year] = 2
+        step[same_month & same_day] = 3
+        step[same_year & ~has_month] = 4
+        step[same_year & (same_month | same_day)] = 5
+        whole = np.flatnonzero(has_year & has_month & has_day)
+        one, other = first[whole], second[whole]
+        step[whole[(self._digits[one] != self._digits[other]).sum(axis=1) == 1]] = 6
+        swapped = (self._parts[1][one] == self._parts[2][other]) & (self._parts[2][one] == self._parts[1][other])
+        step[whole[swapped & year[whole]]] = 7
+        step[same_year & same_month & (day | ~has_day)] = 8
+        step[year & month & day] = 9
+        return _plain(_OF_DATES[step])
 
 
 class Sets:

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ndd_search.items.candidates import Bounds, find_candidates
 from ndd_search.items.compare import Floats, Places
 from ndd_search.items.grades import MISSING, Comparison, Graded, compare_values
-from ndd_search.items.model import log_odds_of, probabilities
+from ndd_search.items.model import Grades, log_odds_of, probabilities
 from ndd_search.items.table import UNKNOWN, Table, read_table
 from ndd_search.matching.pairs import Pairs
 
@@ -50,21 +51,24 @@ def same_pairs(schema: Items, records: Sequence[Any], old: int, min_probability:
 def _screened(schema: Items, table: Table, first: Places, second: Places, bar: float) -> tuple[Places, Places, Graded]:
     """Return the pairs that may reach the bar, compared."""
     model, names = schema.model, list(schema.fields)
-    similarity = np.full((len(names), len(first)), np.nan, np.float32)
-    grades = np.full((len(names), len(first)), MISSING, np.int16)
+    columns: dict[int, tuple[npt.NDArray[np.float32], Grades]] = {}
     against = model.first_against(len(first))
     for place, rest in model.stages:
-        name = names[place]
-        a, b = (table.columns[name].codes[of] for of in (first, second))
+        values, codes = table.columns[names[place]].values, table.columns[names[place]].codes
+        similarity, grades = np.full(len(first), np.nan, np.float32), np.full(len(first), MISSING, np.int16)
+        a, b = codes[first], codes[second]
         both = np.flatnonzero((a >= 0) & (b >= 0))
-        found = _compared(schema, name, table.columns[name].values, a[both], b[both])
-        similarity[place, both], grades[place, both] = found
-        against += model.against(place, grades[place])
+        if len(both):
+            similarity[both], grades[both] = _compared(schema, names[place], values, a[both], b[both])
+        columns[place] = similarity, grades
+        against += model.against(place, grades)
         left = np.flatnonzero(~model.ruled_out(against, rest, bar))
         if len(left) < len(first):
-            first, second = first[left], second[left]
-            similarity, grades, against = similarity[:, left], grades[:, left], against[:, left]
-    return first, second, Graded(similarity.T, grades.T)
+            first, second, against = first[left], second[left], against[:, left]
+            columns = {done: (alike[left], grade[left]) for done, (alike, grade) in columns.items()}
+    ordered = [columns[place] for place in range(len(names))]
+    graded = Graded(np.stack([one for one, _ in ordered], axis=1), np.stack([one for _, one in ordered], axis=1))
+    return first, second, graded
 
 
 def _compared(schema: Items, name: str, values: Sequence[Any], a: Places, b: Places) -> tuple[Floats, Places]:
