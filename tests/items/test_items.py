@@ -175,6 +175,24 @@ def test_people_with_nicknames_gaps_and_errors_are_found_without_labels(made: Ma
     assert quality(learnt.groups(unseen.records), unseen)[2] > 0.95
 
 
+def test_a_corpus_is_grouped_by_fields_and_merged(made: Made, learnt: ndd.Items, tmp_path: Path) -> None:
+    source = tmp_path / "people.jsonl"
+    source.write_text("".join(json.dumps(record) + "\n" for record in made.records[:200]))
+    corpus = ndd.Corpus.read(source)
+    groups = corpus.groups(items=learnt)
+    assert groups.leader.tolist() == learnt.groups(made.records[:200]).leader.tolist()
+    assert groups.merged(tmp_path / "merged.jsonl") == len(groups) < len(corpus) == 200
+    connected = corpus.groups(items=learnt, method="connected")
+    assert len(connected) <= len(groups)
+    for wrong, sentence in (
+        (lambda: corpus.groups(), "read without text: name its fields"),
+        (lambda: corpus.groups(min_similarity=0.5, items=learnt), "settings of the schema"),
+        (lambda: ndd.Corpus.read(iter(made.records)).groups(items=learnt), "an iterator can be read only once"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            wrong()
+
+
 def test_labels_choose_the_bar_and_are_learnt_from(made: Made) -> None:
     pairs = PEOPLE.candidates(made.records)
     some = range(0, len(pairs), 20)
