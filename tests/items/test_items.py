@@ -185,8 +185,8 @@ def test_a_corpus_is_grouped_by_fields_and_merged(made: Made, learnt: ndd.Items,
     connected = corpus.groups(items=learnt, method="connected")
     assert len(connected) <= len(groups)
     for wrong, sentence in (
-        (lambda: corpus.groups(), "read without text: name its fields"),
-        (lambda: corpus.groups(min_similarity=0.5, items=learnt), "settings of the schema"),
+        (corpus.groups, "read without text: name its fields"),
+        (lambda: corpus.groups(0.5, items=learnt), "settings of the schema"),  # type: ignore[call-overload]
         (lambda: ndd.Corpus.read(iter(made.records)).groups(items=learnt), "an iterator can be read only once"),
     ):
         with pytest.raises(ValueError, match=sentence):
