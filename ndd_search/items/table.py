@@ -88,31 +88,24 @@ def _column(of: Field, name: str, records: Sequence[Any], parsed: dict[Any, Any]
 
     parsed: what earlier tables have read, by raw value, with a BadValue for one that cannot be read.
     """
-    codes: list[int] = []
+    raws = list(_raw(records, of.paths(name)))
+    keys = [raw if type(raw) is str else _key(raw) for raw in raws]
     values: dict[Any, int] = {}
-    known: dict[Any, int] = {}
-    bad = 0
+    code_of: dict[Any, int] = {}
     examples: list[str] = []
-    for raw in _raw(records, of.paths(name)):
-        key = raw if type(raw) is str else _key(raw)
-        code = known.get(key)
-        if code is None:
-            value = _NEW if parsed is None else parsed.get(key, _NEW)
-            if value is _NEW:
-                value = _parsed(of, name, raw)
-                if parsed is not None and key is not None:
-                    parsed[key] = value
-            if isinstance(value, BadValue):
-                code = _BAD
-                if len(examples) < _EXAMPLES:
-                    examples.append(str(value))
-            else:
-                code = -1 if value is None else values.setdefault(value, len(values))
-            if key is not None:
-                known[key] = code
-        bad += code == _BAD
-        codes.append(code)
-    return Column(np.maximum(np.array(codes, np.int64), -1), list(values), bad, examples)
+    for key, raw in dict(zip(keys, raws, strict=True)).items():
+        value = _NEW if parsed is None else parsed.get(key, _NEW)
+        if value is _NEW:
+            value = _parsed(of, name, raw)
+            if parsed is not None and not _is_single(key):
+                parsed[key] = value
+        if isinstance(value, BadValue):
+            code_of[key] = _BAD
+            examples += [str(value)] * (len(examples) < _EXAMPLES)
+        else:
+            code_of[key] = -1 if value is None else values.setdefault(value, len(values))
+    codes = np.fromiter(map(code_of.__getitem__, keys), np.int64, len(keys))
+    return Column(np.maximum(codes, -1), list(values), int((codes == _BAD).sum()), examples)
 
 
 def _raw(records: Sequence[Any], paths: Sequence[str]) -> Iterable[Any]:
@@ -124,11 +117,15 @@ def _raw(records: Sequence[Any], paths: Sequence[str]) -> Iterable[Any]:
 
 
 def _key(raw: Any) -> Any:
-    """Return a key that is equal for equal values of equal types only, None if there is none."""
+    """Return a key that is equal for equal values of equal types only; an object of its own for a list or a mapping."""
     if isinstance(raw, tuple):
-        keys = tuple(one if type(one) is str else _key(one) for one in raw)
-        return None if None in keys else keys
-    return (type(raw), raw) if raw is None or isinstance(raw, str | int | float) else None
+        return tuple(one if type(one) is str else _key(one) for one in raw)
+    return (type(raw), raw) if raw is None or isinstance(raw, str | int | float) else object()
+
+
+def _is_single(key: Any) -> bool:
+    """Return whether a key is equal to no other."""
+    return type(key) is object or (isinstance(key, tuple) and any(map(_is_single, key)))
 
 
 def _parsed(of: Field, name: str, raw: Any) -> Any:
