@@ -43,7 +43,7 @@ def text_of(document: Any, paths: Sequence[str]) -> str | None:
 
 
 def _member(document: Any, name: str) -> Any:
-    if isinstance(document, Mapping):
+    if type(document) is dict or isinstance(document, Mapping):
         return document.get(name, _ABSENT)
     return getattr(document, name, _ABSENT)
 

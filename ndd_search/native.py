@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 9  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 10  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -92,6 +92,16 @@ class Core(Protocol):
         """Return first and second of each pair (int64), similarity (float64), the first of each document's equals.
 
         limits: budget, and the most pairs of one document with earlier ones.
+        """
+
+    def meetings(
+        self, token: object, record: object, information: object, records: int, most: int, /
+    ) -> tuple[bytes, int, int] | None:
+        """Return pairs of records (int64, first and second in turns) that share tokens, some pairs twice.
+
+        token, record: of each entry. information: of each token, 0..2**31-2; all int64.
+        most: pairs of a record that are kept, those that share most information, then those with the lower record.
+        Also returns how often two records met at a token, and how many pairs of records did.
         """
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:

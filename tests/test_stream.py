@@ -32,6 +32,7 @@ class Engine:
     fetches: list[Fetch] = field(default_factory=list)
     recipe: Recipe = RECIPE
     frequency_table: FrequencyTable | None = None
+    items: None = None
 
     def fetch(self, wish: Fetch) -> Fetched:
         self.fetches.append(wish)

@@ -41,6 +41,9 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
                  different settings is left alone.
     cursor_key:  a secret that signs the cursors of searches, equal in all processes that continue them; None for a
                  checksum. cursor_keep_alive: how long the engine keeps a cursor's point in time after a page ("5m").
+    items:       an Items schema: hits are compared by their fields in place of sketches, which the index need not hold.
+                 The fields are fetched beside those of the search. min_similarity is then a probability above 0 and
+                 below 1, "auto" that of the schema.
     others:      CollapseOptions by name: window=100, mode="group", min_similarity="auto", ...
     A search may set its own options in its body, "ndd": {"mode": "annotate"}, or "ndd": false to be left alone.
     `with ndd_search.options(...)` does the same for every search inside it. A search that does not rank its hits

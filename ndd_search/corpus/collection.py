@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions, Keep, collapse_options
 from ndd_search.corpus import store
 from ndd_search.corpus.communities import communities, connected
-from ndd_search.corpus.groups import Groups
+from ndd_search.corpus.groups import Groups, sources_of
 from ndd_search.corpus.guards import NUMBERS, Guards
 from ndd_search.corpus.hosts import Hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
@@ -36,6 +36,16 @@ log = logging.getLogger("ndd_search")
 
 Method = Literal["leaders", "connected", "communities"]
 _EACH = 100  # pairs of one document with earlier ones that "connected" and "communities" ask for: a chain needs few
+
+
+Grouped_co = TypeVar("Grouped_co", covariant=True)
+
+
+class RecordGrouper(Protocol[Grouped_co]):
+    """Groups records by their fields: `ndd_search.Items`."""
+
+    def groups(self, *sources: Any, method: Any = ..., id: str | None = None) -> Grouped_co:
+        """Return the groups of the records in some sources."""
 
 
 class Settings(TypedDict, total=False):
@@ -80,7 +90,7 @@ class Corpus:
     def read(
         cls,
         *sources: object,
-        text: str | Sequence[str],
+        text: str | Sequence[str] = (),
         id: str | None = None,
         recipe: Recipe | str | None = None,
         fields: Sequence[str] = (),
@@ -94,7 +104,7 @@ class Corpus:
         sources:  paths or patterns of paths (.parquet, .jsonl, .csv and the like, also with .gz, or a folder of texts),
                   tables of pyarrow, polars, pandas or DuckDB, an IndexSource, or iterables of mappings.
         text:     the field with a document's text, or several. A document without text gets an empty sketch, which is
-                  nobody's duplicate.
+                  nobody's duplicate. Without any, the collection can only be grouped by fields, `groups(items=...)`.
         id:       the field with a document's id; by default "_id" or "id", and the document's place where it has none.
                   A document without an id in that field, or with the id of an earlier one, is reported and left out.
         recipe:   or its id.
@@ -134,14 +144,27 @@ class Corpus:
         """The frequency table of the collection itself, which min_similarity="auto" asks."""
         return frequency_table(self.sketches, self.recipe)
 
+    @overload
     def groups(
         self,
         min_similarity: Setting = "auto",
         method: Method = "leaders",
         *,
         keep: Sequence[Keep] = ("score",),
+        items: None = None,
         **settings: Unpack[Settings],
-    ) -> Groups:
+    ) -> Groups: ...
+    @overload
+    def groups(self, *, items: RecordGrouper[Grouped_co], method: str | None = None) -> Grouped_co: ...
+    def groups(
+        self,
+        min_similarity: Setting = "auto",
+        method: str | None = None,
+        *,
+        keep: Sequence[Keep] = ("score",),
+        items: RecordGrouper[Any] | None = None,
+        **settings: Unpack[Settings],
+    ) -> Any:
         """The groups of near-duplicates.
 
         min_similarity: as in a search; "auto" counts common values in the collection itself.
@@ -150,8 +173,15 @@ class Corpus:
                 "communities": chains, but parts of a chain that only a few pairs join stay apart; needs networkx.
         keep:   which document of a group leads it, as in a search; "score" is the order of reading. The fields that it
                 names must have been kept by `read(fields=...)`.
+        items:  an Items schema: the documents are read again and grouped by their fields, by a method of
+                `Items.groups` ("correlation"), into what that returns. It takes none of the other settings.
         settings: see Settings.
         """
+        if items is not None:
+            if min_similarity != "auto" or tuple(keep) != ("score",) or settings:
+                raise ValueError("with items, min_similarity, keep and guards are settings of the schema or of merging")
+            return items.groups(*sources_of(self).pieces, id=self.id_field, **({"method": method} if method else {}))
+        method = method or "leaders"
         if method not in ("leaders", "connected", "communities"):
             raise ValueError(f'method is one of "leaders", "connected" and "communities", got {method!r}')
         search = self._search(min_similarity, settings)
@@ -212,6 +242,8 @@ class Corpus:
         return hosts_of(self.groups(min_similarity, **settings), urls, min_share)
 
     def _search(self, min_similarity: Setting, settings: Settings) -> Search:
+        if self.pieces is not None and not self.text:
+            raise ValueError("this collection was read without text: name its fields, Corpus.read(..., text=FIELD)")
         weighs = min_similarity == "auto" and self.recipe.measure == "kmv"
         guarded: dict[str, Any] = {
             name: value for name, value in settings.items() if name not in ("budget", "progress")
@@ -295,7 +327,7 @@ class _Reading:
                 kept.add(parts[-1], (*position, place))
                 waiting = []
         told.end()
-        if seen and not any_text:
+        if seen and self.text and not any_text:
             what = f"none of them has text in {', '.join(self.text)}"
             raise InvalidDocument(f"{len(seen):,} documents", what, "name the fields that hold text")
         if waiting:

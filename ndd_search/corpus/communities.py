@@ -22,9 +22,12 @@ def connected(count: int, pairs: Pairs, same: Ranks) -> Ranks:
     return _components(count, pairs)[same]
 
 
-def communities(count: int, pairs: Pairs, same: Ranks) -> Ranks:
-    """Of each document the first one of its community. Shape (count,). Raises MissingExtra without networkx."""
-    with importing("networkx", "communities", "networkx", "corpus"):
+def communities(count: int, pairs: Pairs, same: Ranks, extra: str = "corpus") -> Ranks:
+    """Of each document the first one of its community. Shape (count,).
+
+    extra: that MissingExtra names if networkx is missing.
+    """
+    with importing("networkx", "communities", "networkx", extra):
         import networkx as nx
     first = np.arange(count)
     component = _components(count, pairs)[pairs.first]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ndd_search.corpus.outputs import check_kind, write
 from ndd_search.corpus.search import Effort
-from ndd_search.corpus.sources import Document, id_of
+from ndd_search.corpus.sources import Document, Pieces, id_of
 from ndd_search.errors import InvalidDocument, importing
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.frequency_table import Shares
@@ -123,14 +123,19 @@ class Groups:
         Path(path).write_text(report_of(self), encoding="utf-8")
 
 
-def documents_of(corpus: Corpus, wanted: Set[str]) -> Iterator[Document]:
-    """The documents of a collection that have some ids, in its order, read again."""
+def sources_of(corpus: Corpus) -> Pieces:
+    """The sources of a collection, to read them again. Raises ValueError if that is impossible."""
     if corpus.pieces is None:
         raise ValueError("a collection that was loaded knows no documents: read it from its sources")
     if corpus.pieces.read_once:
         raise ValueError("an iterator can be read only once: read the collection from a path, a list or a table")
+    return corpus.pieces
+
+
+def documents_of(corpus: Corpus, wanted: Set[str]) -> Iterator[Document]:
+    """The documents of a collection that have some ids, in its order, read again."""
     left, place = set(wanted), 0
-    for _, batch in corpus.pieces.read(_silently):
+    for _, batch in sources_of(corpus).read(_silently):
         for document in batch:
             name = id_of(document, corpus.id_field, place)
             place += 1

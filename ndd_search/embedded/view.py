@@ -45,6 +45,7 @@ class View:
     sort: Sort | None = None
     _sorted: list[tuple[float, tantivy.DocAddress]] | None = None
     _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    items: None = None  # hits are compared by their sketches
 
     def fetch(self, request: Fetch) -> Fetched:
         began = perf_counter()

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.items.compare import Floats, Places, Ragged
+from ndd_search import native
+from ndd_search.items.compare import Places, Ragged, ascending
 from ndd_search.items.grades import Comparison
 
 _AT_ONCE = 1 << 22  # meetings in memory at a time
-_FINE = 1 << 20  # steps of information that are told apart
+_FINE = 1 << 12  # steps of information, per natural unit: whole numbers add up to the same sum in any order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,14 +140,22 @@ def _super_tokens(entries: _Entries, holders: Places, tokens: int, bounds: Bound
 
 
 def _meetings(token: Places, record: Places, count: int, bounds: Bounds) -> tuple[Places, Places, int, int]:
-    """Return the pairs of records that share a token, the most informative ones of each record."""
+    """Return the pairs of records that share a token, the most informative ones of each record.
+
+    Also returns how often two records met at a token, and how many pairs were dropped.
+    """
+    held = np.bincount(token)
+    information = np.rint(np.log(count / np.maximum(held, 1)) * _FINE).astype(np.int64)
+    by_core = native.core and native.core.meetings(token, record, np.maximum(information, 0), count, bounds.most)
+    if by_core:
+        ends = np.frombuffer(by_core[0], np.int64).reshape(-1, 2)
+        keys = ascending(ends[:, 0] * np.int64(count) + ends[:, 1])
+        return keys // max(count, 1), keys % max(count, 1), by_core[1], by_core[2] - len(keys)
     order = np.argsort(token * np.int64(count) + record, kind="stable")
     token, record = token[order], record[order]
     place = np.arange(len(token)) - np.searchsorted(token, token)  # records with the same token before each
-    held = np.searchsorted(token, token, "right") - np.searchsorted(token, token)
-    information = np.log(count / held)
     ends = np.cumsum(place)
-    keys, weights = np.empty(0, np.int64), np.empty(0)
+    keys, weights = np.empty(0, np.int64), np.empty(0, np.int64)
     start, met = 0, 0
     while start < len(token):
         stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _AT_ONCE)), start + 1)
@@ -155,19 +164,20 @@ def _meetings(token: Places, record: Places, count: int, bounds: Bounds) -> tupl
         first = second - 1 - (np.arange(len(second)) - np.repeat(np.cumsum(times) - times, times))
         met += len(second)
         keys = np.concatenate((keys, record[first] * np.int64(count) + record[second]))
-        weights = np.concatenate((weights, information[second]))
+        weights = np.concatenate((weights, information[token[second]]))
         keys, which = np.unique(keys, return_inverse=True)
-        weights = np.bincount(which, weights, len(keys)).astype(np.float64)
+        weights = np.bincount(which, weights, len(keys)).astype(np.int64)
         start = stop
     kept = _most_informative(keys // max(count, 1), keys % max(count, 1), weights, bounds.most)
     return keys[kept] // max(count, 1), keys[kept] % max(count, 1), met, len(keys) - len(kept)
 
 
-def _most_informative(first: Places, second: Places, weights: Floats, most: int) -> Places:
-    """Return the pairs that are among the `most` best of either of their records."""
-    ends = np.concatenate((first, second))
-    ranks = (weights / max(float(weights.max(initial=0)), 1e-9) * _FINE).astype(np.int64)
-    order = np.argsort(ends * (_FINE + 1) + _FINE - np.concatenate((ranks, ranks)), kind="stable")
+def _most_informative(first: Places, second: Places, weights: Places, most: int) -> Places:
+    """Return the pairs that are among the `most` best of either of their records; of equal ones those with the first
+    other records.
+    """
+    ends, others = np.concatenate((first, second)), np.concatenate((second, first))
+    order = np.lexsort((others, -np.concatenate((weights, weights)), ends))
     ends = ends[order]
     within = np.arange(len(ends)) - np.searchsorted(ends, ends)
     chosen = np.zeros(len(first), np.bool_)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ndd_search.checks import check_names
-from ndd_search.documents import text_of, value_of
+from ndd_search.documents import text_of
 from ndd_search.items import compare
 from ndd_search.items.compare import Comparer, Rareness
 from ndd_search.items.places import checked, place_of
 from ndd_search.items.synonyms import synonyms_of
-from ndd_search.items.values import ABSENT, code_of, date_of, folded, is_absent, number_of, url_of, words_of
+from ndd_search.items.values import ABSENT, code_of, date_of, folded, number_of, url_of, words_of
 from ndd_search.recipe import Recipe
 from ndd_search.text.markup import strip_markup
 
@@ -64,10 +64,6 @@ class Field:
     def paths(self, name: str) -> tuple[str, ...]:
         """Return the fields of a record that are read. name: of this field in the schema."""
         return (name,) if self.source is None else (self.source,) if isinstance(self.source, str) else self.source
-
-    def raw(self, record: Any, name: str) -> list[Any]:
-        """Return the values of a record as they are, without empty ones. name: of this field in the schema."""
-        return [value for path in self.paths(name) if not is_absent(value := value_of(record, path))]
 
     def parse(self, raw: list[Any], name: str) -> Any:
         """Return what is compared, None if it is missing. Raises BadValue."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.items.compare import Comparer, Floats, Places, Rareness
+from ndd_search.items.compare import Comparer, Floats, Places, Rareness, distinct
 from ndd_search.items.fields import COMMON, Field
 from ndd_search.items.table import UNKNOWN, Table
 
@@ -73,18 +73,20 @@ class Comparison:
                 a, b = codes[first[some]], codes[second[some]]
                 both = np.flatnonzero((a >= 0) & (b >= 0))
                 if len(both):
-                    alike, share = self._distinct(name, a[both], b[both])
+                    comparer, count = self.comparers[name], len(self.table.columns[name].values)
+                    alike, grade = compare_values(field, comparer, count, a[both], b[both])
                     similarity[start + both, place] = alike
-                    grades[start + both, place] = grade_of(field, alike, share)
+                    grades[start + both, place] = grade
         return Graded(similarity, grades)
 
-    def _distinct(self, name: str, a: Places, b: Places) -> tuple[Floats, Floats]:
-        """Compare pairs of values, each of them once."""
-        count = len(self.table.columns[name].values)
-        keys, which = np.unique(np.minimum(a, b) * count + np.maximum(a, b), return_inverse=True)
-        found = self.comparers[name].compare(keys // count, keys % count)
-        similarity = np.where(keys // count == keys % count, 1.0, np.minimum(found.similarity, 1.0))
-        return similarity[which], found.share[which]
+
+def compare_values(field: Field, comparer: Comparer, count: int, a: Places, b: Places) -> tuple[Floats, Places]:
+    """Return the similarity and the grade of pairs of values, each of them compared once. count: of values."""
+    keys, which = distinct(np.minimum(a, b) * count + np.maximum(a, b), count**2)
+    low, high = keys // count, keys % count
+    found = comparer.compare(low, high)
+    similarity = np.where(low == high, 1.0, np.minimum(found.similarity, 1.0))
+    return similarity[which], grade_of(field, similarity, found.share)[which]
 
 
 def patterns(grades: npt.NDArray[np.int16]) -> tuple[npt.NDArray[np.int16], Places]:

@@ -135,8 +135,10 @@ def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str |
         leader = first[same]
     elif method == "leaders":
         leader = choose_leaders(len(records), found)[0][same]
+    elif method == "connected":
+        leader = connected(len(records), found, same)
     else:
-        leader = (connected if method == "connected" else communities)(len(records), found, same)
+        leader = communities(len(records), found, same, extra="items")
     copies = np.flatnonzero(same != np.arange(len(records)))
     every = Pairs(
         np.concatenate((found.first, same[copies])),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from ndd_search.items.grades import default_evidence, grade_count
 
 Grades = npt.NDArray[np.int16]
 
+_COST: dict[str, float] = {"name": 3.0, "text": 2.0, "url": 3.0}  # of comparing two values
+_ROUNDING = 1e-6
 PRIOR = -3.0  # log odds of a candidate pair before anything is learnt
 
 
@@ -57,12 +60,45 @@ class Model:
         self._fields = list(fields)
         weights = [field.weight for field in self._fields]
         self._prior = np.log(odds.prior) - np.log1p(-odds.prior)
+        self._u = odds.u
         self._shares = np.log(np.maximum(np.array(odds.shares), 1e-12))
         # Of each field and kind of other pairs: log(u / m) of each grade, and 0 at the end, for a missing value.
         self._against = [
             np.array([_against(field, odds.m[f], kind[f]) for kind in odds.u]) * weight
             for f, (field, weight) in enumerate(zip(self._fields, weights, strict=True))
         ]
+
+    @cached_property
+    def stages(self) -> list[tuple[int, Floats]]:
+        """The fields, those first that tell most pairs of different things apart for their cost.
+
+        Of each, a lower bound of what all later fields add to log(u / m), for each kind of other pairs.
+        """
+        order = sorted(range(len(self._fields)), key=lambda f: -self._telling(f) / _COST.get(self._fields[f].kind, 1.0))
+        least = np.array([self._against[f].min(axis=1) for f in order])
+        return [(f, least[place + 1 :].sum(axis=0)) for place, f in enumerate(order)]
+
+    def _telling(self, place: int) -> float:
+        """Return the mean of log(u / m) among pairs of different things."""
+        shares = np.exp(self._shares)[:, None] * np.array([kind[place] for kind in self._u])
+        return float((shares * self._against[place][:, :-1]).sum())
+
+    def ruled_out(self, against: Floats, rest: Floats, bar: float) -> npt.NDArray[np.bool_]:
+        """Return which pairs stay below a bar whatever the fields that are left say.
+
+        against: log(u / m) of the fields so far, with the share of each kind; shape (kinds, n). rest: see `stages`.
+        """
+        out: npt.NDArray[np.bool_] = self._prior - (against + rest[:, None]).max(axis=0) < bar - _ROUNDING
+        return out
+
+    def first_against(self, count: int) -> Floats:
+        """Return the share of each kind of so many pairs, shape (kinds, count)."""
+        return np.repeat(self._shares[:, None], count, axis=1)
+
+    def against(self, place: int, grades: npt.NDArray[np.int16]) -> Floats:
+        """Return log(u / m) of grades of a field, shape (kinds, n)."""
+        table: Floats = self._against[place][:, grades]
+        return table
 
     def log_odds(self, grades: Grades, *, without: int | None = None, vetoes: bool = True) -> Floats:
         """Return the log odds that pairs are one thing; shape (n,).
@@ -94,6 +130,11 @@ def _against(field: Field, m: Sequence[float], u: Sequence[float]) -> Floats:
     ratio[:each] = np.minimum(ratio[:each], 0)
     ratio[-each:] = np.maximum(ratio[-each:], 0)
     return np.concatenate((ratio, [0.0]))
+
+
+def log_odds_of(probability: float) -> float:
+    """Return a probability above 0 and below 1 as log odds."""
+    return float(np.log(probability) - np.log1p(-probability))
 
 
 def probabilities(log_odds: Floats) -> Floats:

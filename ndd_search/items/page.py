@@ -1,101 +1,82 @@
-"""Pages of ranked records: each thing once.
+"""The pairs of a page that are one thing.
 
-`ndd.collapse` compares one sketch for each hit, and a cached stream holds sketches. Items compare several values of
-several kinds, so they have a function of their own, with the same groups: each hit joins the best-ranked leader that it
-is one thing with, else it becomes a leader. A longer list never changes an earlier leader.
+A page has few records, and its pairs are nearly all different things. So all pairs are compared, field by field, and a
+pair is dropped as soon as no agreement of the remaining fields could lift it over the bar.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ndd_search.checks import check_page
 from ndd_search.items.candidates import Bounds, find_candidates
-from ndd_search.items.compare import Places
-from ndd_search.items.model import probabilities
-from ndd_search.items.similarity import Similarity
-from ndd_search.items.table import read_table
-from ndd_search.matching.groups import choose_leaders
+from ndd_search.items.compare import Floats, Places
+from ndd_search.items.grades import MISSING, Comparison, Graded, compare_values
+from ndd_search.items.model import Grades, log_odds_of, probabilities
+from ndd_search.items.table import UNKNOWN, Table, read_table
 from ndd_search.matching.pairs import Pairs
-from ndd_search.paging.page import Duplicate, Group
 
 if TYPE_CHECKING:
     from ndd_search.items.schema import Items
 
-_EVERY_PAIR = 400  # hits of a list up to which all pairs are compared
+_EVERY_PAIR = 200_000  # pairs of a list up to which all are compared
+_REMEMBERED = 10_000  # parsed values of a field
 
 
-@dataclass(frozen=True, eq=False)
-class ItemPage:
-    """A slice of a list without repeated things.
-
-    groups: shown hits with their duplicates; `similarity` of a duplicate is its probability to be one thing with it.
-    kept:   how many different things the whole list holds.
-    bad:    how many values of each field could not be read; they count as missing.
-    """
-
-    groups: tuple[Group, ...]
-    kept: int
-    bad: Mapping[str, int]
-    _schema: Items
-    _hits: tuple[Any, ...]
-    _leader: Places
-
-    @property
-    def hits(self) -> list[Any]:
-        """The hits to show, in order, as they were given."""
-        return [group.hit for group in self.groups]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.hits)
-
-    def __len__(self) -> int:
-        return len(self.groups)
-
-    def explain(self, rank: int) -> Similarity | None:
-        """Compare the hit at a rank with its leader; None for a leader. Raises IndexError."""
-        leader = int(self._leader[rank])
-        return (
-            None
-            if leader == rank
-            else self._schema.similarity(_fields_of(self._hits[leader]), _fields_of(self._hits[rank]))
-        )
-
-
-def collapse_items(schema: Items, hits: Iterable[Any], size: int, from_: int) -> ItemPage:
-    """Return one page of a ranked list of records.
-
-    hits: best first: mappings or objects, or hits of an engine, whose `_source` is read.
-    """
-    check_page(size, from_)
-    if isinstance(hits, str | bytes | Mapping):
-        raise TypeError(f"hits must be a list of records, got one {type(hits).__name__}")
-    ranked = tuple(hits)
-    table = read_table(schema.fields, map(_fields_of, ranked))
-    comparison = schema.comparison(table)
-    if len(ranked) <= _EVERY_PAIR:
-        first, second = np.triu_indices(len(ranked), 1)
+def same_pairs(schema: Items, records: Sequence[Any], old: int, min_probability: float | None) -> Pairs:
+    """Return the pairs of records that are one thing, with their probability. See paging.records.RecordSchema."""
+    bar = schema.bar if min_probability is None else log_odds_of(min_probability)
+    for name, values in schema.parsed.items():
+        if len(values) > _REMEMBERED:
+            schema.parsed[name] = {}
+    table = read_table(schema.fields, records, schema.parsed)
+    count = len(records)
+    if count * (count - 1) - old * (old - 1) <= 2 * _EVERY_PAIR:
+        first, second = np.triu_indices(count, 1)
     else:
-        found = find_candidates(comparison, Bounds())
+        found = find_candidates(Comparison(schema.fields, table, schema.common), Bounds())
         first, second = found.first, found.second
-    odds = schema.log_odds(comparison.graded(first, second))
-    yes = odds >= schema.bar
-    leader, similarity = choose_leaders(len(ranked), Pairs(first[yes], second[yes], probabilities(odds[yes])))
-    members: dict[int, list[int]] = {}
-    for rank, of in enumerate(leader.tolist()):
-        members.setdefault(of, []).append(rank)
-    groups = tuple(
-        Group(ranked[of], of, tuple(Duplicate(ranked[i], i, float(similarity[i])) for i in every if i != of))
-        for of, every in list(members.items())[from_ : from_ + size]
-    )
-    return ItemPage(groups, len(members), table.bad, schema, ranked, leader)
+    if old:
+        later = second >= old
+        first, second = first[later], second[later]
+    first, second, graded = _screened(schema, table, first, second, bar)
+    odds = schema.log_odds(graded)
+    same = odds >= bar
+    return Pairs(first[same], second[same], probabilities(odds[same]))
 
 
-def _fields_of(hit: Any) -> Any:
-    """Return the record in a hit of an engine, or the hit itself."""
-    source = hit.get("_source") if isinstance(hit, Mapping) else None
-    return source if isinstance(source, Mapping) else hit
+def _screened(schema: Items, table: Table, first: Places, second: Places, bar: float) -> tuple[Places, Places, Graded]:
+    """Return the pairs that may reach the bar, compared."""
+    model, names = schema.model, list(schema.fields)
+    columns: dict[int, tuple[npt.NDArray[np.float32], Grades]] = {}
+    against = model.first_against(len(first))
+    for place, rest in model.stages:
+        values, codes = table.columns[names[place]].values, table.columns[names[place]].codes
+        similarity, grades = np.full(len(first), np.nan, np.float32), np.full(len(first), MISSING, np.int16)
+        a, b = codes[first], codes[second]
+        both = np.flatnonzero((a >= 0) & (b >= 0))
+        if len(both):
+            similarity[both], grades[both] = _compared(schema, names[place], values, a[both], b[both])
+        columns[place] = similarity, grades
+        against += model.against(place, grades)
+        left = np.flatnonzero(~model.ruled_out(against, rest, bar))
+        if len(left) < len(first):
+            first, second, against = first[left], second[left], against[:, left]
+            columns = {done: (alike[left], grade[left]) for done, (alike, grade) in columns.items()}
+    ordered = [columns[place] for place in range(len(names))]
+    graded = Graded(np.stack([one for one, _ in ordered], axis=1), np.stack([one for _, one in ordered], axis=1))
+    return first, second, graded
+
+
+def _compared(schema: Items, name: str, values: Sequence[Any], a: Places, b: Places) -> tuple[Floats, Places]:
+    """Return similarity and grade of pairs of values of a field. Only values in a pair are prepared."""
+    used = np.zeros(len(values), np.bool_)
+    used[a] = used[b] = True
+    place = np.cumsum(used) - 1
+    chosen = [values[i] for i in np.flatnonzero(used).tolist()]
+    field = schema.fields[name]
+    comparer = field.comparer(chosen, schema.common.get(name, UNKNOWN))
+    return compare_values(field, comparer, len(chosen), place[a], place[b])

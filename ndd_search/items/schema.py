@@ -15,12 +15,13 @@ from dataclasses import fields as settings_of
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from ndd_search.checks import check_share
+from ndd_search.collapse_options import CollapseChanges
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
 from ndd_search.items.compare import Floats, Rareness
@@ -28,14 +29,17 @@ from ndd_search.items.fields import KINDS, Field
 from ndd_search.items.grades import Comparison, Graded
 from ndd_search.items.guess import guess_fields
 from ndd_search.items.learning import learn_odds
-from ndd_search.items.model import Model, Odds, default_odds, probabilities
+from ndd_search.items.model import Model, Odds, default_odds, log_odds_of, probabilities
+from ndd_search.items.page import same_pairs
 from ndd_search.items.similarity import Similarity, explained
 from ndd_search.items.table import Table, read_table
+from ndd_search.matching.pairs import Pairs
+from ndd_search.paging.collapse import collapse
+from ndd_search.paging.page import Page
 from ndd_search.settings_file import parse_file, replace_file, to_toml
 
 if TYPE_CHECKING:
     from ndd_search.items.groups import ItemGroups, Method
-    from ndd_search.items.page import ItemPage
 
 VERSION = 1
 COUNTED = 1_000  # records that are enough to know which values are common
@@ -168,7 +172,7 @@ class Items:
     def _compared(self, pairs: Iterable[tuple[Any, Any]]) -> Graded:
         table = read_table(self.fields, (record for pair in pairs for record in pair))
         places = np.arange(0, table.records, 2)
-        return Comparison(self.fields, table, self.learnt.common if self.learnt else {}).graded(places, places + 1)
+        return Comparison(self.fields, table, self.common).graded(places, places + 1)
 
     def _best_bar(self, labelled: Graded, labels: Sequence[bool]) -> float:
         """Return the min_probability with most right answers (F1) that is nearest to the present one."""
@@ -191,7 +195,22 @@ class Items:
         """
         if table.records >= COUNTED:
             return Comparison(self.fields, table, table.rareness(self.fields))
-        return Comparison(self.fields, table, self.learnt.common if self.learnt else {})
+        return Comparison(self.fields, table, self.common)
+
+    @property
+    def common(self) -> Mapping[str, Rareness]:
+        """How many records hold the most common values, by field, as learnt."""
+        return self.learnt.common if self.learnt else {}
+
+    @cached_property
+    def parsed(self) -> dict[str, dict[Any, Any]]:
+        """The values of earlier pages, parsed, by field and raw value."""
+        return {name: {} for name in self.fields}
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """The fields of a record that are read."""
+        return tuple(dict.fromkeys(path for name, field in self.fields.items() for path in field.paths(name)))
 
     @cached_property
     def model(self) -> Model:
@@ -201,7 +220,7 @@ class Items:
     @property
     def bar(self) -> float:
         """min_probability as log odds."""
-        return float(np.log(self.min_probability) - np.log1p(-self.min_probability))
+        return log_odds_of(self.min_probability)
 
     def log_odds(self, graded: Graded) -> Floats:
         """Return the log odds that pairs are one thing, -inf where a veto holds or no combination of `needs` meets."""
@@ -261,11 +280,15 @@ class Items:
 
         return group_items(self, sources, method, id, bounds or Bounds())
 
-    def collapse(self, hits: Iterable[Any], *, size: int = 10, from_: int = 0) -> ItemPage:
-        """Show each thing once in a ranked list of records: see ndd_search.items.page."""
-        from ndd_search.items.page import collapse_items
+    def same_pairs(self, records: Sequence[Any], old: int = 0, min_probability: float | None = None) -> Pairs:
+        """Return the pairs of a page that are one thing: see paging.records.RecordSchema."""
+        return same_pairs(self, records, old, min_probability)
 
-        return collapse_items(self, hits, size, from_)
+    def collapse(
+        self, hits: Iterable[Any], *, size: int = 10, from_: int = 0, **changes: Unpack[CollapseChanges]
+    ) -> Page:
+        """Show each thing once in a ranked list of records or hits: see ndd_search.collapse, with items=self."""
+        return collapse(hits, size=size, from_=from_, items=self, **changes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the schema as names and plain values, as in a file."""

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.documents import value_of
 from ndd_search.items.compare import Rareness
 from ndd_search.items.fields import BadValue, Field
+from ndd_search.items.values import is_absent
 
 Places = npt.NDArray[np.int64]
 
@@ -20,6 +22,7 @@ _LISTED = 1_000  # most common values of a field whose shares are kept
 _ASSUMED = 200  # records that the assumption about unknown values counts for: three records tell nothing about shares
 _EXAMPLES = 5
 _BAD = -2  # the code of a value that cannot be read, while reading
+_NEW = object()
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,50 +74,63 @@ class Table:
         return {name: column.bad for name, column in self.columns.items() if column.bad}
 
 
-class _Reading:
-    """Reads one field of record after record. Equal texts are parsed once."""
-
-    def __init__(self, of: Field, name: str) -> None:
-        self.codes: list[int] = []
-        self.values: dict[Any, int] = {}
-        self.bad = 0
-        self.examples: list[str] = []
-        self._of, self._name = of, name
-        self._known: dict[tuple[Any, ...], int] = {}
-
-    def add(self, record: Any) -> None:
-        raw = self._of.raw(record, self._name)
-        simple = all(isinstance(value, str | int | float) for value in raw)
-        key = tuple((type(value), value) for value in raw) if simple else None
-        code = self._known.get(key) if key is not None else None
-        if code is None:
-            code = self._parsed(raw)
-            if key is not None:
-                self._known[key] = code
-        if code == _BAD:
-            self.bad += 1
-        self.codes.append(max(code, -1))
-
-    def _parsed(self, raw: list[Any]) -> int:
-        try:
-            value = self._of.parse(raw, self._name)
-        except BadValue as error:
-            if len(self.examples) < _EXAMPLES:
-                self.examples.append(str(error))
-            return _BAD
-        return -1 if value is None else self.values.setdefault(value, len(self.values))
+def read_table(
+    fields: Mapping[str, Field], records: Iterable[Any], parsed: Mapping[str, dict[Any, Any]] | None = None
+) -> Table:
+    """Read the fields of records. parsed: what earlier tables have read, by field; it is added to."""
+    held = records if isinstance(records, Sequence) else list(records)
+    columns = {name: _column(of, name, held, None if parsed is None else parsed[name]) for name, of in fields.items()}
+    return Table(columns, len(held))
 
 
-def read_table(fields: Mapping[str, Field], records: Iterable[Any]) -> Table:
-    """Read the fields of records, which may be an iterator."""
-    readings = {name: _Reading(of, name) for name, of in fields.items()}
-    count = 0
-    for record in records:
-        count += 1
-        for reading in readings.values():
-            reading.add(record)
-    columns = {
-        name: Column(np.array(one.codes, np.int64), list(one.values), one.bad, one.examples)
-        for name, one in readings.items()
-    }
-    return Table(columns, count)
+def _column(of: Field, name: str, records: Sequence[Any], parsed: dict[Any, Any] | None) -> Column:
+    """Read one field of all records. Equal values are parsed once.
+
+    parsed: what earlier tables have read, by raw value, with a BadValue for one that cannot be read.
+    """
+    raws = list(_raw(records, of.paths(name)))
+    keys = [raw if type(raw) is str else _key(raw) for raw in raws]
+    values: dict[Any, int] = {}
+    code_of: dict[Any, int] = {}
+    examples: list[str] = []
+    for key, raw in dict(zip(keys, raws, strict=True)).items():
+        value = _NEW if parsed is None else parsed.get(key, _NEW)
+        if value is _NEW:
+            value = _parsed(of, name, raw)
+            if parsed is not None and not _is_single(key):
+                parsed[key] = value
+        if isinstance(value, BadValue):
+            code_of[key] = _BAD
+            examples += [str(value)] * (len(examples) < _EXAMPLES)
+        else:
+            code_of[key] = -1 if value is None else values.setdefault(value, len(values))
+    codes = np.fromiter(map(code_of.__getitem__, keys), np.int64, len(keys))
+    return Column(np.maximum(codes, -1), list(values), int((codes == _BAD).sum()), examples)
+
+
+def _raw(records: Sequence[Any], paths: Sequence[str]) -> Iterable[Any]:
+    """Return of each record the value in a field, or a tuple of the values in several."""
+    if len(paths) > 1:
+        return zip(*(_raw(records, [path]) for path in paths), strict=True)
+    path = paths[0]
+    return [record[path] if type(record) is dict and path in record else value_of(record, path) for record in records]
+
+
+def _key(raw: Any) -> Any:
+    """Return a key that is equal for equal values of equal types only; an object of its own for a list or a mapping."""
+    if isinstance(raw, tuple):
+        return tuple(one if type(one) is str else _key(one) for one in raw)
+    return (type(raw), raw) if raw is None or isinstance(raw, str | int | float) else object()
+
+
+def _is_single(key: Any) -> bool:
+    """Return whether a key is equal to no other."""
+    return type(key) is object or (isinstance(key, tuple) and any(map(_is_single, key)))
+
+
+def _parsed(of: Field, name: str, raw: Any) -> Any:
+    values = raw if isinstance(raw, tuple) and len(of.paths(name)) > 1 else (raw,)
+    try:
+        return of.parse([value for value in values if not is_absent(value)], name)
+    except BadValue as error:
+        return error.with_traceback(None)

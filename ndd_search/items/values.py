@@ -19,6 +19,7 @@ _QUOTES = re.compile("['’‘`´ʼ]")
 _WORDS = re.compile(r"[^\W_]+|&")
 _NUMBER = re.compile(r"[-+−]?\d[\d.,'’\s]*(?:e[-+]?\d+)?", re.IGNORECASE)
 _HOST = re.compile(r"(?:[\w-]+\.)+[^\W\d_]{2,}|(?:\d+\.){3}\d+")
+_ISO = re.compile(r"(?!00)(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 _DIGITS = re.compile(r"\d+")
 _MONTH = re.compile(r"\b(?:(jan)|(feb)|(mar)|(apr)|(may)|(jun)|(jul)|(aug)|(sep)|(oct)|(nov)|(dec))")
 
@@ -80,6 +81,8 @@ def date_of(value: Any) -> Date:
     """
     if isinstance(value, datetime.date):
         return value.year, value.month, value.day
+    if isinstance(value, str) and (plain := _ISO.fullmatch(value)):
+        return _checked(int(plain[1]), int(plain[2]), int(plain[3]), value)
     text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip().casefold()
     if re.fullmatch(r"\d{8}", text):
         return _checked(int(text[:4]), int(text[4:6]), int(text[6:]), value)

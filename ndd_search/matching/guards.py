@@ -43,7 +43,16 @@ def allowed(
         sizes = estimated_shingles(rows.lengths, rows.largest, rows.k)
         ratio = np.minimum(sizes[first], sizes[second]) / np.maximum(sizes[first], sizes[second])
         verdicts["min_length_ratio"] = ratio >= options.min_length_ratio
-    if not len(pairs):  # the guards below would read fields of all hits
+    return verdicts | allowed_by_fields(pairs, hits, reader, options)
+
+
+def allowed_by_fields(
+    pairs: Pairs, hits: Sequence[Any], reader: Reader, options: CollapseOptions
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return the same for the guards that read hits, and not their sketches."""
+    verdicts: dict[str, npt.NDArray[np.bool_]] = {}
+    first, second = pairs.first, pairs.second
+    if not len(pairs):  # the guards would read fields of all hits
         return verdicts
     for field in options.must_match:
         codes: dict[str, int] = {}

@@ -35,6 +35,7 @@ from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import slice_page
+from ndd_search.paging.records import SEEN_WITH_ITEMS
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request, Search, read_search
 from ndd_search.rest.source_filter import SketchFilter
@@ -71,6 +72,8 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
         doublings = max(0, (wanted - 1) // options.window).bit_length()
         most = min(most, options.window << doublings)
         options = replace(options, window=most, max_window=most)
+    if seen is not None and settings.items is not None:
+        raise ValueError(SEEN_WITH_ITEMS)
     shown = SeenItems.of(seen, settings.recipe) if seen is not None else None
     return Conversation(search, narrowed(options, most), settings, remember, ids, shown)
 

@@ -11,7 +11,7 @@ that one window over all hits would give.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -63,7 +63,7 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     named = {name: value for name, value in search.changes.items() if name not in (*NOT_OPTIONS, "cursor")}
     around = {name: value for name, value in changes.items() if name not in NOT_OPTIONS}
     options = collapse_options(settings.options, **{**around, **named})
-    if reason := obstacle(search, options):
+    if reason := "a comparison by items" if settings.items is not None else obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
     cursor = None if given is True else cursor_of(given, settings.cursor_key)
     if cursor is not None and cursor.search != hash_of(search, options, settings):

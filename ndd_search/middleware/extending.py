@@ -12,6 +12,7 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import counted_in_list
 from ndd_search.paging.fetching import Fetch
+from ndd_search.paging.records import presence
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import Answer, Hit, HitReader, after, drop_fields, envelope_of
 from ndd_search.sketching.sketches import Lack, Sketch
@@ -23,11 +24,14 @@ _NO_NUMBERS = (
 
 def reader_of(state: State, settings: Settings, found: Sequence[Sketch | Lack] = ()) -> HitReader:
     """Return a reader of the engine's hits. found: sketches of the hits after those of the state's stream."""
-    return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, state.stream.fetched)
+    start = state.stream.fetched
+    return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, start, settings.items)
 
 
 def sketches_of(hits: Sequence[Hit], settings: Settings) -> list[Sketch | Lack]:
-    """Return the sketch of each hit, or why it has none."""
+    """Return the sketch of each hit, or why it has none. With items an empty sketch says that a hit is compared."""
+    if settings.items is not None:
+        return presence(hits, reader_of(State(), settings), settings.items)
     return settings.sketch_field.decode([hit.get("fields") or {} for hit in hits], settings.recipe)
 
 

@@ -77,6 +77,8 @@ class HitFetcher:
         if sketched and weighs(plan, settings) and settings.counts_document_frequency:
             yield from sample_frequency_table(search, settings, plan.sketch_reading, self.round_trips)
         state = extended(new_state(plan, settings), plan, settings, answers, fetch)
+        if settings.items is not None:
+            return state
         if {"missing"}.issuperset(state.stream.lacking):
             return (yield from without_sketches(plan, settings, self.round_trips, state))
         saw_a_sketch(search, settings)

@@ -109,6 +109,9 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
     numbers = [field.numbers] if options.numbers_must_match else []
     values = fields_of(options)
     sketches = sketch_reading(field, text=now < learned.text_until, sketched=learned.sketched)
+    if settings.items is not None:
+        sketches, may_split = Reading(()), False  # the fields of items are read from documents
+        values = tuple(dict.fromkeys((*values, *settings.items.paths)))
     reading = sketches.and_of(numbers, values)
     hidden = [name for name in {*field.paths, *values} if not asked_for(search, field, name)]
     strategy: Strategy = "one_phase"

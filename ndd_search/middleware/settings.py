@@ -19,6 +19,7 @@ from ndd_search.middleware.observer import Observer
 from ndd_search.middleware.page_memory import Memory
 from ndd_search.middleware.stored_table import TABLES
 from ndd_search.paging.cache import Cache, MemoryCache
+from ndd_search.paging.records import RecordSchema, check_fits_records
 from ndd_search.recipe import Recipe
 from ndd_search.rest.point_in_time import Family
 from ndd_search.rest.request import Search
@@ -53,6 +54,7 @@ class Settings:
     cursor_key:  signs the cursors of searches, None for a checksum. cursor_keep_alive: how long the engine keeps the
                  point in time of a cursor after each page, as in "5m".
     indexes:     other settings for the indexes of a pattern.
+    items:       the schema by which hits are compared, None to compare their sketches.
     """
 
     options: CollapseOptions = field(default_factory=CollapseOptions)
@@ -71,8 +73,11 @@ class Settings:
     cursor_key: bytes | None = field(default=None, repr=False)
     cursor_keep_alive: str = "5m"
     indexes: IndexRules = field(default_factory=lambda: IndexRules({}))
+    items: RecordSchema | None = None
 
     def __post_init__(self) -> None:
+        if self.items is not None:
+            check_fits_records(self.options)
         self.known = Learned()
         self._said = Said()
         self.memory = Memory(self.cache)
@@ -115,6 +120,8 @@ class Settings:
     @property
     def key(self) -> tuple[str, ...]:
         """The parts of a cache key that depend on these settings, without the options."""
+        if self.items is not None:
+            return self.memory.caller, self.items.id
         table = str(self.frequency_table) if isinstance(self.frequency_table, bool) else self.frequency_table.digest
         return self.memory.caller, self.recipe.id, self.sketch_field.name, table
 
@@ -146,6 +153,7 @@ class WrapSettings(CollapseChanges, total=False):
     indexes: Mapping[str, Mapping[str, Any]] | None
     cursor_key: str | bytes | None
     cursor_keep_alive: str
+    items: RecordSchema | None
     settings: str | os.PathLike[str] | None
     options: CollapseOptions | None
 
@@ -167,6 +175,7 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     options: CollapseOptions | None = None,
     cursor_key: str | bytes | None = None,
     cursor_keep_alive: str = "5m",
+    items: RecordSchema | None = None,
     **changes: Any,
 ) -> Settings:
     """Return the settings of `ndd_search.wrap`, as described there. Raises TypeError or ValueError for invalid ones."""
@@ -198,4 +207,5 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         cursor_key=cursor_key.encode() if isinstance(cursor_key, str) else cursor_key,
         cursor_keep_alive=cursor_keep_alive,
         indexes=rules,
+        items=items,
     )

@@ -51,7 +51,8 @@ def new_state(plan: Plan, settings: Settings) -> State:
 
 def weighs(plan: Plan, settings: Settings) -> bool:
     """Return whether the search compares hits by how rare their sketch values are."""
-    return plan.options.min_similarity == "auto" and settings.recipe.measure == "kmv"
+    of_sketches = settings.items is None and settings.recipe.measure == "kmv"
+    return of_sketches and plan.options.min_similarity == "auto"
 
 
 def counted_in_list(stream: Stream, found: Sequence[Sketch | Lack], plan: Plan, settings: Settings) -> FrequencyTable:

@@ -18,6 +18,7 @@ from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.fetching import Fetch, Fetched, fetch_until_full, run
 from ndd_search.paging.page import Page, slice_page
+from ndd_search.paging.records import SEEN_WITH_ITEMS, RecordSchema, presence, record_of
 from ndd_search.paging.stream import UNKNOWN, Shown, Stream
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import checked_sketch
@@ -27,7 +28,7 @@ from ndd_search.text.numbers import number_signature
 Text = str | Sequence[str] | Callable[[Any], str | None]
 
 
-def collapse(  # noqa: PLR0913 - one call for everything about a list
+def collapse(  # noqa: PLR0913 - all settings of a page in one call
     hits: Iterable[Any],
     *,
     size: int = 10,
@@ -37,6 +38,7 @@ def collapse(  # noqa: PLR0913 - one call for everything about a list
     recipe: Recipe | str | None = None,
     frequency_table: FrequencyTable | bool = True,
     seen: Iterable[Any] = (),
+    items: RecordSchema | None = None,
     options: CollapseOptions | None = None,
     **changes: Unpack[CollapseChanges],
 ) -> Page:
@@ -52,6 +54,8 @@ def collapse(  # noqa: PLR0913 - one call for everything about a list
               one in at most `window` hits, evenly spaced in the list; False uses no table.
     seen:     what was shown before: hits in the form of `hits`, texts, or sketches. Hits that resemble one of them are
               listed in `info.seen` (see seen_mode). An item without text is not compared.
+    items:    an Items schema: hits are compared by their fields, and not by a text. Hits are then mappings, objects, or
+              hits of an engine, whose `_source` is read. min_similarity is a probability, "auto" that of the schema.
     options, changes: CollapseOptions, or single options by name (min_similarity=0.8).
     Raises InvalidDocument if no hit has a text, ValueError or TypeError for an invalid setting.
     """
@@ -59,19 +63,22 @@ def collapse(  # noqa: PLR0913 - one call for everything about a list
     if isinstance(hits, str | bytes | Mapping):
         raise TypeError(f"hits must be a list of hits, got one {type(hits).__name__}")
     check_page(size, from_)
-    ranked, options = list(hits), collapse_options(options, **changes)
+    ranked, options, seen = list(hits), collapse_options(options, **changes), list(seen)
+    if items is not None and seen:
+        raise ValueError(SEEN_WITH_ITEMS)
     options = replace(options, max_window=max(options.max_window, len(ranked)))  # the whole list is in memory
     if sketches is not None and len(sketches) != len(ranked):
         raise ValueError(f"{len(ranked)} hits came with {len(sketches)} sketches: give one for each hit, in order")
     reader = _ListReader(
-        Recipe.of(recipe), text, sketches, None if isinstance(frequency_table, bool) else frequency_table
+        Recipe.of(recipe), text, sketches, None if isinstance(frequency_table, bool) else frequency_table, items
     )
 
     def fetch(request: Fetch) -> Fetched:
         return Fetched(ranked[request.start : request.start + request.size], len(ranked))
 
     try:
-        if frequency_table is True and options.min_similarity == "auto" and reader.recipe.measure == "kmv":
+        weighs = options.min_similarity == "auto" and reader.recipe.measure == "kmv" and items is None
+        if frequency_table is True and weighs:
             reader = reader.counted(ranked, options.window)
         stream = run(fetch_until_full(Stream(shown=reader.shown(seen)), from_, size, reader, options), fetch)
         stream = replace(stream, exhausted=stream.fetched == len(ranked))
@@ -79,6 +86,9 @@ def collapse(  # noqa: PLR0913 - one call for everything about a list
         _check(() if sketches is None else sketches, reader.recipe.k)
         raise
     if set(stream.lacking) == {"missing"} and not any(map(reader.has_text, ranked[len(stream.hits) :])):
+        if items is not None:
+            missing = f"no field of {', '.join(items.paths)}"
+            raise InvalidDocument(f"none of {len(ranked)} hits", missing, "name the fields of hits in the schema")
         raise InvalidDocument(
             f"none of {len(ranked)} hits", f"no text under {text!r}", "pass text='FIELD' or a callable"
         )
@@ -98,6 +108,7 @@ class _ListReader:
     text: Text | None
     given: Sequence[npt.ArrayLike] | None
     frequency_table: FrequencyTable | None
+    items: RecordSchema | None = None
     known: Mapping[int, Sketch | Lack] = field(default_factory=dict)  # rank -> sketch, computed earlier
 
     def counted(self, hits: Sequence[Any], most: int) -> _ListReader:
@@ -123,6 +134,8 @@ class _ListReader:
         return tuple(shown)
 
     def _compute(self, hits: Sequence[Any], ranks: Sequence[int]) -> list[Sketch | Lack]:
+        if self.items is not None:
+            return presence(hits, self, self.items)
         if self.given is not None:
             return [_or_empty(np.asarray(self.given[rank])) for rank in ranks]
         texts = [self._text(hit) for hit in hits]
@@ -133,6 +146,8 @@ class _ListReader:
         return rank  # equal values at two places of the list are two hits
 
     def value(self, hit: Any, field: str) -> Any:
+        if self.items is not None and isinstance(hit, dict) and isinstance(source := hit.get("_source"), dict):
+            hit = source
         return None if isinstance(hit, str) else value_of(hit, field)
 
     def numbers(self, hit: Any) -> int | None:
@@ -140,7 +155,9 @@ class _ListReader:
         return None if text is None else number_signature(text, self.recipe)
 
     def has_text(self, hit: Any) -> bool:
-        """Return whether the hit has a text."""
+        """Return whether the hit has a text, or with items a field that they read."""
+        if self.items is not None:
+            return bool(record_of(hit, self, self.items))
         return self._text(hit) is not None
 
     def _text(self, hit: Any) -> str | None:

@@ -9,9 +9,11 @@ import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import Decision
-from ndd_search.matching.guards import allowed
+from ndd_search.matching.guards import allowed, allowed_by_fields
 from ndd_search.matching.measures import estimate, judged_pairs
+from ndd_search.matching.pairs import Pairs
 from ndd_search.matching.rows import rows_of
+from ndd_search.paging.records import RecordSchema, bar_of, record_of
 from ndd_search.paging.stream import Reader, Stream
 
 
@@ -66,6 +68,8 @@ def explain(
     if shared := dict(stream.shares).get(index):
         similarity, of = float(stream.similarity[index]), int(stream.ranks[leader])
         return Explanation(rank, of, of, similarity, 0.0, f"both have the same {shared}")
+    if reader.items is not None:
+        return _explain_by_fields(stream, index, reader, reader.items, options)
     if stream.lacking[index]:
         return Explanation(rank, rank, None, 0.0, 0.0, f"its sketch is {stream.lacking[index]}, so it stands alone")
     above = [i for i in range(index) if stream.leader[i] == i and len(stream.sketches[i])]
@@ -98,6 +102,28 @@ def explain(
         shared=len(np.intersect1d(stream.sketches[nearest], stream.sketches[index], assume_unique=True)),
         guards=guards,
     )
+
+
+def _explain_by_fields(
+    stream: Stream, index: int, reader: Reader, items: RecordSchema, options: CollapseOptions
+) -> Explanation:
+    """Explain a hit that is compared by its fields."""
+    rank, leader = int(stream.ranks[index]), int(stream.leader[index])
+    if stream.lacking[index]:
+        return Explanation(rank, rank, None, 0.0, 0.0, "it has none of the fields of items, so it stands alone")
+    above = [i for i in range(index) if stream.leader[i] == i] if leader == index else [leader]
+    record = record_of(stream.hits[index], reader, items)
+    found = {i: items.similarity(record_of(stream.hits[i], reader, items), record) for i in above}
+    if not found:
+        return Explanation(rank, rank, None, 0.0, 0.0, "no leader comes before it")
+    nearest = max(found, key=lambda i: (found[i].probability, found[i].similarity, -i))
+    other, why = int(stream.ranks[nearest]), "; ".join(found[nearest].explain().splitlines())
+    rule = why if leader != index else f"the nearest leader is hit {other}: {why}"
+    if leader == index and found[nearest].probability >= (bar_of(options) or items.min_probability):
+        pair = Pairs(np.array([0]), np.array([1]), np.ones(1))
+        verdicts = allowed_by_fields(pair, [stream.hits[nearest], stream.hits[index]], reader, options)
+        rule += f"; {', '.join(name for name, verdict in verdicts.items() if not verdict.all())} keeps them apart"
+    return Explanation(rank, int(stream.ranks[leader]), other, found[nearest].probability, 0.0, rule)
 
 
 def _verdict(

@@ -217,8 +217,8 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
         hidden=examined - kept,
         exhausted=over,
         capped=not over and window >= options.max_window,
-        min_similarity=options.min_similarity,
-        recipe=reader.recipe.id,
+        min_similarity=_bar(reader, options),
+        recipe=reader.recipe.id if reader.items is None else reader.items.id,
         lacking=dict(Counter(reason for reason in stream.lacking[:examined] if reason)),
         unique=_unique(len(layout.members), examined, stream.total, over),
         late=layout.late(before, start, reader) if start and kept < examined else (),
@@ -317,7 +317,7 @@ class _Layout:
 
     def short_forms(self, reader: Reader) -> list[str]:
         """Return warnings about groups of short texts that may be entries of one form; "auto" cannot tell."""
-        if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv":
+        if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv" or reader.items is not None:
             return []
         warnings = []
         for leader, members in self.members.items():
@@ -350,6 +350,12 @@ class _Layout:
     def _shingles(self, index: int, k: int) -> float:
         sketch = self.stream.sketches[index]
         return float(estimated_shingles(len(sketch), sketch[-1] if len(sketch) else 0, k))
+
+
+def _bar(reader: Reader, options: CollapseOptions) -> float | str:
+    """Return the similarity, or with items the probability, from which two hits are near-duplicates."""
+    given = options.min_similarity
+    return reader.items.min_probability if reader.items is not None and isinstance(given, str) else given
 
 
 def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> list[str]:

@@ -16,11 +16,12 @@ from ndd_search.matching.decision import Decision
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.guards import Reader as FieldReader
-from ndd_search.matching.guards import allowed, reads_hits
+from ndd_search.matching.guards import allowed, allowed_by_fields, reads_hits
 from ndd_search.matching.keys import LeadersByKeys, reads_keys
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import leaders_of
 from ndd_search.matching.rows import Ranks, rows_of
+from ndd_search.paging.records import RecordSchema, bar_of, check_fits_records, record_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Lack, Sketch
 
@@ -40,6 +41,10 @@ class Reader(FieldReader, Protocol):
     @property
     def frequency_table(self) -> FrequencyTable | None:
         """The document frequencies of sketch values, None without a table."""
+
+    @property
+    def items(self) -> RecordSchema | None:
+        """The schema by which hits are compared, None to compare their sketches."""
 
     def sketches(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Sketch | Lack]:
         """Return the sketch of each hit, or why it has none: "missing", "empty", "foreign" or "malformed".
@@ -149,13 +154,14 @@ class Stream:
 
         Its `shares` and `seen` are those of the new hits.
         """
+        if reader.items is not None:
+            return self._leaders_by_fields(fresh, reader.items, reader, options)
         if self.shown and options.seen_mode != "hide":
             return self._mark_seen(fresh, sketches, reader, options)
         check_fit(options, reader.recipe)
         decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
         hits, sketches = [*self.hits, *fresh], [*self.sketches, *sketches]
-        found = _Leaders(np.arange(len(hits)), np.ones(len(hits)))
-        found.leader[: len(self.hits)], found.similarity[: len(self.hits)] = self.leader, self.similarity
+        found = self._old_leaders(len(fresh))
         seen = np.zeros(len(hits), bool)
         seen[[index for index, _, _ in self.seen]] = True
         for index, item in self._same_documents(fresh, reader).items():
@@ -198,6 +204,29 @@ class Stream:
             found.similarity[start:end][leads] = similarity[leads]
             seen[[index for index in found.seen if index < end]] = True
             start = end
+        return found
+
+    def _old_leaders(self, fresh: int) -> _Leaders:
+        """Return the leaders so far, and each of some new hits as a leader of its own."""
+        count = len(self.hits)
+        found = _Leaders(np.arange(count + fresh), np.ones(count + fresh))
+        found.leader[:count], found.similarity[:count] = self.leader, self.similarity
+        return found
+
+    def _leaders_by_fields(
+        self, fresh: Sequence[Any], items: RecordSchema, reader: Reader, options: CollapseOptions
+    ) -> _Leaders:
+        """Assign leaders by the fields of the hits; the similarity is the probability that both are one thing."""
+        check_fits_records(options)
+        found, start = self._old_leaders(len(fresh)), len(self.hits)
+        old = np.flatnonzero(self.leader == np.arange(start))
+        where = np.concatenate((old, np.arange(start, start + len(fresh))))
+        hits = [*(self.hits[i] for i in old.tolist()), *fresh]
+        pairs = items.same_pairs([record_of(hit, reader, items) for hit in hits], len(old), bar_of(options))
+        if verdicts := list(allowed_by_fields(pairs, hits, reader, options).values()):
+            pairs = pairs.where(np.logical_and.reduce(verdicts))
+        leader, similarity = choose_leaders(len(hits), pairs)
+        found.leader[start:], found.similarity[start:] = where[leader[len(old) :]], similarity[len(old) :]
         return found
 
     def _mark_seen(

@@ -11,6 +11,7 @@ from typing import Any
 
 from ndd_search.documents import value_of
 from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.paging.records import RecordSchema
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Lack, Sketch
@@ -102,13 +103,14 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class HitReader:
-    """Reads the hits of an engine. found: sketches of the hits from rank `start` on."""
+    """Reads the hits of an engine. found: sketches of the hits from rank `start` on. items: compares them instead."""
 
     recipe: Recipe
     field: SketchField
     frequency_table: FrequencyTable | None
     found: Sequence[Sketch | Lack] = ()
     start: int = 0
+    items: RecordSchema | None = None
 
     def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | Lack]:
         return [self.found[rank - self.start] for rank in ranks]

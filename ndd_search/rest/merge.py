@@ -24,6 +24,7 @@ from ndd_search.documents import text_of
 from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.page import Page, slice_page
+from ndd_search.paging.records import RecordSchema, presence
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import value_in
@@ -43,7 +44,7 @@ _ORIGIN = "ndd.origin"
 _NO_SKETCH = "no hit has a sketch: search with docvalue_fields ndd.sketch and ndd.recipe, or pass text="
 
 
-def merge(
+def merge(  # noqa: PLR0913 - all settings of a page in one call
     responses: Sequence[Response] | Mapping[str, Response | Sequence[Response]],
     *,
     by: By = "score",
@@ -53,6 +54,7 @@ def merge(
     recipe: Recipe | str | None = None,
     field: str = "ndd",
     frequency_table: FrequencyTable | bool = True,
+    items: RecordSchema | None = None,
     **changes: Unpack[CollapseChanges],
 ) -> dict[str, Any]:
     """Merge the hits of several responses, collapse their near-duplicates and return one page of the result.
@@ -71,7 +73,7 @@ def merge(
     text:      a field of `_source`, several, or a callable(hit), to sketch hits without a sketch, and for
                numbers_must_match if they have no ndd.numbers.
     recipe, field: of the sketches, and the object that holds them.
-    frequency_table, changes: as in `collapse`; True counts in all hits.
+    frequency_table, items, changes: as in `collapse`; True counts in all hits.
     Returns a response in the engines' shape: `took` is that of the slowest, `_shards` and totals add up, `_score` is
     the engine's own in every order. If there are several origins, or names, each hit has its own in
     `fields["ndd.origin"]`: the name of its cluster, or the place of its response in the list. `keep` and guards can
@@ -84,11 +86,15 @@ def merge(
     check_page(size, from_)
     chosen = collapse_options(**changes)
     reader = _Reader(
-        Recipe.of(recipe), None if isinstance(frequency_table, bool) else frequency_table, SketchField(field), text
+        Recipe.of(recipe),
+        None if isinstance(frequency_table, bool) else frequency_table,
+        SketchField(field),
+        text,
+        items,
     )
     placed = _ranked(list(_placed(answers)), by)
     hits = [one.hit for one in placed]
-    if frequency_table is True and chosen.min_similarity == "auto":
+    if frequency_table is True and chosen.min_similarity == "auto" and items is None:
         reader = reader.counted(hits)
     stream = Stream().extend(hits, len(hits) + 1, reader, chosen)
     if by == "reciprocal_rank":
@@ -96,7 +102,8 @@ def merge(
         stream = fused_by_group(stream, [ranks[rank] for rank in stream.ranks.tolist()])
     every = replace(chosen, window=max(len(hits), 1), max_window=max(len(hits), 1))  # all hits are in memory
     page = slice_page(stream, from_, size, reader, every)
-    degraded = _NO_SKETCH if hits and set(stream.lacking) == {"missing"} else ""
+    lacking = _NO_SKETCH if items is None else f"no hit has a field of {', '.join(items.paths)}"
+    degraded = lacking if hits and set(stream.lacking) == {"missing"} else ""
     page = replace(page, info=replace(page.info, took=perf_counter() - began, degraded=degraded))
     return _response(page, answers, reader)
 
@@ -150,6 +157,7 @@ class _Reader:
     frequency_table: FrequencyTable | None
     field: SketchField
     text: Text | None
+    items: RecordSchema | None = None
 
     def counted(self, hits: Sequence[Hit]) -> _Reader:
         """Return a reader with a frequency table counted in the hits."""
@@ -157,6 +165,8 @@ class _Reader:
         return replace(self, frequency_table=count_in_list(sketches, self.recipe))
 
     def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | Lack]:
+        if self.items is not None:
+            return presence(hits, self, self.items)
         found = self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)
         if self.text is None:
             return found

@@ -61,10 +61,10 @@ def test_two_records_of_one_cathedral_match_and_two_cathedrals_of_one_name_do_no
     )
     assert [hit["_id"] for hit in page] == ["0", "1", "3"]
     assert [one.rank for one in page.groups[0].duplicates] == [2]
-    found = page.explain(2)
-    assert found is not None
-    assert found.is_match
-    assert page.explain(0) is None
+    assert "is shown under hit 0: " in str(page.explain(2))
+    assert "the nearest leader is hit 1: " in page.explain(3).rule
+    assert page.info.recipe == PLACES.id
+    assert page.info.min_similarity == PLACES.min_probability
 
 
 def test_without_a_location_the_name_needs_the_summary() -> None:
@@ -173,6 +173,24 @@ def test_people_with_nicknames_gaps_and_errors_are_found_without_labels(made: Ma
     assert taught[0] > 0.97
     unseen = people(700, seed=8)
     assert quality(learnt.groups(unseen.records), unseen)[2] > 0.95
+
+
+def test_a_corpus_is_grouped_by_fields_and_merged(made: Made, learnt: ndd.Items, tmp_path: Path) -> None:
+    source = tmp_path / "people.jsonl"
+    source.write_text("".join(json.dumps(record) + "\n" for record in made.records[:200]))
+    corpus = ndd.Corpus.read(source)
+    groups = corpus.groups(items=learnt)
+    assert groups.leader.tolist() == learnt.groups(made.records[:200]).leader.tolist()
+    assert groups.merged(tmp_path / "merged.jsonl") == len(groups) < len(corpus) == 200
+    connected = corpus.groups(items=learnt, method="connected")
+    assert len(connected) <= len(groups)
+    for wrong, sentence in (
+        (corpus.groups, "read without text: name its fields"),
+        (lambda: corpus.groups(0.5, items=learnt), "settings of the schema"),  # type: ignore[call-overload]
+        (lambda: ndd.Corpus.read(iter(made.records)).groups(items=learnt), "an iterator can be read only once"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            wrong()
 
 
 def test_labels_choose_the_bar_and_are_learnt_from(made: Made) -> None:
