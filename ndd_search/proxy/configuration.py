@@ -40,7 +40,7 @@ _TEXT, _WHOLE, _NUMBER, _YES, _LIST, _RULES, _TABLE = (
 )
 SETTINGS = {
     **dict.fromkeys(("listen", "manage", "certificate", "key", "ca_certs", "client_cert", "client_key"), _TEXT),
-    **dict.fromkeys(("recipe", "field", "settings"), _TEXT),
+    **dict.fromkeys(("recipe", "field", "settings", "search_page"), _TEXT),
     **dict.fromkeys(("workers", "stop_seconds", "max_parsed", "max_held", "max_requests"), _WHOLE),
     **dict.fromkeys(("header_seconds", "connect_seconds", "answer_seconds", "idle_seconds"), _NUMBER),
     **dict.fromkeys(("time_budget", "bypass_seconds"), _NUMBER),
