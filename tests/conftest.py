@@ -21,6 +21,7 @@ from ndd_search import native
 from tests.engines.find import Engine, Engines
 from tests.engines.jars import RELEASES, Unavailable
 from tests.redis_server import ADDRESS, Link, given_address, server
+from tests.required import missing
 
 # No deadlines: a machine may be busy with other things.
 hypothesis.settings.register_profile("small", max_examples=50, deadline=None)
@@ -31,7 +32,6 @@ LONG = bool(os.environ.get("NDD_TEST_LONG"))
 # Tests of code that both kinds of client share run with one kind per server: each major version of each client library
 # is tested, and each of the two libraries with both kinds.
 KIND = {"elasticsearch9": "sync", "elasticsearch8": "async", "opensearch3": "async", "opensearch2": "sync"}
-REQUIRED = "NDD_TEST_REQUIRE_ENGINES"
 report = pytest.StashKey[dict[str, str]]()  # of each server, where it came from
 
 
@@ -93,9 +93,7 @@ def engine(request: pytest.FixtureRequest, engines: Engines) -> Engine:
     try:
         return engines.get(name)
     except Unavailable as reason:
-        if name in os.environ.get(REQUIRED, "").split(","):
-            pytest.fail(f"{name} is required by {REQUIRED}, but {reason}", pytrace=False)
-        pytest.skip(f"{name} {reason}")
+        missing(name, reason)
 
 
 @pytest.fixture
@@ -125,9 +123,7 @@ def redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
             yield made.url
     except Unavailable as reason:
         said["redis"] = f"not tested: {reason}"
-        if "redis" in os.environ.get(REQUIRED, "").split(","):
-            pytest.fail(f"redis is required by {REQUIRED}, but {reason}", pytrace=False)
-        pytest.skip(f"redis {reason}")
+        missing("redis", reason)
 
 
 @pytest.fixture

@@ -117,7 +117,15 @@ class Many:
         copies = [hit(n, fields={"ndd.similarity": [1.0]}) for n in range(1000)]
         inner = {"near_duplicates": {"hits": {"hits": copies}}}
         hits = [hit(n, inner_hits=inner) for n in range(30)[asked.start : asked.start + asked.size]]
-        ndd = {"examined": 30, "kept": 30, "hidden": 0, "took_ms": 1.0, "cache": "hit", "degraded": "a <reason>"}
+        ndd = {
+            "examined": 30,
+            "kept": 30,
+            "hidden": 0,
+            "took_ms": 1.0,
+            "cache": "hit",
+            "degraded": "a <reason>",
+            "exhausted": False,
+        }
         response = {"took": 1, "hits": {"total": {"value": 30, "relation": "gte"}, "hits": hits}, "ndd": ndd}
         months = {f"{year}-{month:02d}": 1 for year in range(2015, 2025) for month in range(1, 13)}
         return Found(response=response, sources=[("", 1), ("a&b", 2)], months=months)
