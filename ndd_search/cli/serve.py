@@ -38,6 +38,7 @@ _TEXTS = {
     "recipe": ("ID", "recipe of the sketches"),
     "field": ("NAME", "the object that holds the sketch (ndd)"),
     "search_page": ("INDEX", "serve a page at /_ndd/search/ that searches this index, or a pattern (no page)"),
+    "cache": ("redis://HOST:PORT/0", "remember pages in Redis, for all workers and machines (each worker by itself)"),
     "settings": ("FILE", "options of searches, as tune writes them"),
 }
 _SWITCHES = {
