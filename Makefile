@@ -20,7 +20,7 @@ SANITIZED = NDD_TEST_EXAMPLES=large ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build
 # --link-mode copy it makes hard links to its cache, which nltk (a dependency of LlamaIndex) refuses to read.
 INSTALL = $(@D)/bin/uv pip install --quiet --link-mode copy --reinstall-package ndd-search --python $(@D)/bin/python
 
-.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz prove soak bench bench-check reference docs dist test-dist lint clean
+.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz prove soak bench bench-check picture reference docs dist test-dist lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -37,14 +37,17 @@ build-without-core: $(VENV)/dev-installed  ## an installation without a compiler
 	! ls build/plain/ndd_search/_native.*so
 
 test-without-core: build-without-core  ## the tests without servers and without the core
-	NDD_TEST_WITHOUT_CORE=1 $(VENV)/bin/python -m pytest $(PARALLEL) -m "not engine" $(ARGS)
+	NDD_TEST_WITHOUT_CORE=1 $(VENV)/bin/python -m pytest $(PARALLEL) -m "not engine and not browser" $(ARGS)
 
 test-minimum: $(MINIMUM)/installed  ## the tests without servers, on the oldest allowed version of every dependency
-	$(MINIMUM)/bin/python -m pytest $(PARALLEL) -m "not engine" $(ARGS)
+	$(MINIMUM)/bin/python -m pytest $(PARALLEL) -m "not engine and not browser" $(ARGS)
 
 test-bare: | $(BARE)/bin/python  ## an installation without extras: every module imports or names its extra, a list is collapsed
 	$(BARE)/bin/uv pip install --quiet --reinstall-package ndd-search --python $(BARE)/bin/python .
 	$(BARE)/bin/python -P -W error tests/bare.py
+
+picture: $(VENV)/dev-installed  ## the picture of the search page in README.md, by the Chromium of this machine
+	$(VENV)/bin/python -m tests.ui.browser docs/search-page.png
 
 sanitize: $(VENV)/dev-installed  ## the tests of the native core under the sanitizers of gcc, with more random pages
 	$(SANITIZED_BUILD)

@@ -21,6 +21,7 @@ from ndd_search import native
 from tests.engines.find import Engine, Engines
 from tests.engines.jars import RELEASES, Unavailable
 from tests.redis_server import ADDRESS, Link, given_address, server
+from tests.required import missing
 
 # No deadlines: a machine may be busy with other things.
 hypothesis.settings.register_profile("small", max_examples=50, deadline=None)
@@ -33,7 +34,6 @@ LONG = bool(os.environ.get("NDD_TEST_LONG"))
 KIND = {"elasticsearch9": "sync", "elasticsearch8": "async", "opensearch3": "async", "opensearch2": "sync"}
 # Commands, and code that meets no difference between the major versions of a server, run with the newest ones.
 OLDER = {"elasticsearch8", "opensearch2"}
-REQUIRED = "NDD_TEST_REQUIRE_ENGINES"
 report = pytest.StashKey[dict[str, str]]()  # of each server, where it came from
 
 
@@ -95,9 +95,7 @@ def engine(request: pytest.FixtureRequest, engines: Engines) -> Engine:
     try:
         return engines.get(name)
     except Unavailable as reason:
-        if name in os.environ.get(REQUIRED, "").split(","):
-            pytest.fail(f"{name} is required by {REQUIRED}, but {reason}", pytrace=False)
-        pytest.skip(f"{name} {reason}")
+        missing(name, reason)
 
 
 @pytest.fixture
@@ -127,9 +125,7 @@ def redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
             yield made.url
     except Unavailable as reason:
         said["redis"] = f"not tested: {reason}"
-        if "redis" in os.environ.get(REQUIRED, "").split(","):
-            pytest.fail(f"redis is required by {REQUIRED}, but {reason}", pytrace=False)
-        pytest.skip(f"redis {reason}")
+        missing("redis", reason)
 
 
 @pytest.fixture

@@ -21,9 +21,10 @@ ROOMS = [
     "writing",
     "middleware",
     "plugins",
-    "proxy",
     "clients",
     "embedded",
+    "ui",
+    "proxy",
     "indexing",
     "integrations",
     "reports",
@@ -117,7 +118,7 @@ def test_what_indexes_does_not_load_what_searches() -> None:
 
 def test_only_the_command_line_uses_the_proxy() -> None:
     users = {module for module in MODULES if any(room_of(name) == "proxy" for name in own_imports(module))}
-    assert {module for module in users if room_of(module) != "proxy"} == {"cli.serve"}
+    assert {module for module in users if room_of(module) != "proxy"} == {"cli.serve", "cli.ui"}
 
 
 def test_nothing_reads_pickles_or_anything_else_that_runs_code() -> None:
@@ -230,6 +231,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("redis", "import ndd_search.plugins.redis_seen_memory"),
         ("aiohttp", "import ndd_search.proxy.upstream"),
         ("uvicorn", "import ndd_search.proxy.server"),
+        ("jinja2", "import ndd_search.ui.pages"),
         ("rapidfuzz", "import ndd_search.items.compare"),
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],

@@ -4,6 +4,7 @@ examples:
   ndd-search serve --upstream http://localhost:9200
   ndd-search serve --upstream https://es1:9200,https://es2:9200 --ca-certs ca.pem --listen 0.0.0.0:9201 --workers 2
   ndd-search serve --upstream http://localhost:9200 --sketch "news*:title,body" --sketch "shop*:name"
+  ndd-search serve --upstream http://localhost:9200 --search-page "news*"
   ndd-search serve --config /etc/ndd-search/serve.toml --check
 
 Settings come from --config FILE (TOML), from variables NDD_SERVE_UPSTREAM, NDD_SERVE_LISTEN, ..., and from the command
@@ -23,7 +24,7 @@ from ndd_search.cli import DONE, FAILED
 from ndd_search.cli.output import add_min_similarity, say, warn
 from ndd_search.proxy.application import app
 from ndd_search.proxy.configuration import read_configuration, sketch_rules
-from ndd_search.proxy.server import ServeSettings, is_loopback, listening, serve
+from ndd_search.proxy.server import ServeSettings, is_loopback, listening, serve, url_of
 
 _TEXTS = {
     "upstream": ("URL", "http[s]://HOST[:PORT][/PREFIX] of the engine; several nodes separated by commas"),
@@ -36,6 +37,8 @@ _TEXTS = {
     "client_key": ("FILE", "its private key"),
     "recipe": ("ID", "recipe of the sketches"),
     "field": ("NAME", "the object that holds the sketch (ndd)"),
+    "search_page": ("INDEX", "serve a page at /_ndd/search/ that searches this index, or a pattern (no page)"),
+    "cache": ("redis://HOST:PORT/0", "remember pages in Redis, for all workers and machines (each worker by itself)"),
     "settings": ("FILE", "options of searches, as tune writes them"),
 }
 _SWITCHES = {
@@ -76,9 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not is_loopback(settings.listen) and not settings.certificate:
         warn(f"{settings.listen} is served without https: credentials of callers can be read on the way")
     sockets = listening(settings)
-    scheme = "https" if settings.certificate else "http"
-    host, port = sockets[0].getsockname()[:2]
-    say(f"serving {', '.join(settings.upstream)} at {scheme}://{f'[{host}]' if ':' in host else host}:{port}")
+    say(f"serving {', '.join(settings.upstream)} at {url_of(settings, sockets[0])}")
     serve(settings, sockets)
     return DONE
 

@@ -219,6 +219,7 @@ class Index:
         from_: int = 0,
         sort: str | None = None,
         highlight: tuple[str, str] | None = None,
+        where: str | None = None,
         options: CollapseOptions | None = None,
         **changes: Unpack[CollapseChanges],
     ) -> dict[str, Any]:
@@ -233,6 +234,7 @@ class Index:
           It reads every document found.
         highlight: the marks before and after each matched word, as ("<em>", "</em>"); each hit then has a passage of
           its text under "highlight".
+        where: a second query. Only documents that it finds, too, are hits; it does not change their scores.
         options, changes: CollapseOptions instead of those of the index, or single options by name.
         Returns Elasticsearch's response shape: took (milliseconds), hits.total, hits.hits[]._id/_score/_source with
         inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing. Of a longer query, the
@@ -244,10 +246,10 @@ class Index:
             raise TypeError(f"query must be a string, got {type(query).__name__}")
         options = collapse_options(options or self.options, **changes)
         notes: list[str] = []
-        view, state = self._view(lambda searcher: self._query(query, searcher, notes))
+        view, state = self._view(lambda searcher: self._query(query, searcher, notes, where))
         view.sort = None if sort is None else Sort.parse(sort)
         stream, is_cached = self._grow(
-            self._key((query, sort), options, state, view.frequency_table),
+            self._key((query, sort, where), options, state, view.frequency_table),
             lambda stream: next_fetch(stream, from_, size, options) is None,
             lambda stream: run(fetch_until_full(stream, from_, size, view, options), view.fetch),
         )
@@ -271,6 +273,27 @@ class Index:
             },
             "ndd": block_of(page, plain) | ({"notes": notes} if notes else {}),
         }
+
+    def aggregate(
+        self, query: str, aggregations: Mapping[str, Mapping[str, Any]], *, where: str | None = None
+    ) -> dict[str, Any]:
+        """Return aggregations of all documents that a query finds, duplicates included, as Elasticsearch names them.
+
+        query, where: as in `search`.
+        aggregations: by name; terms, histogram, date_histogram (with fixed_interval), stats, ... of any field that is
+          not a text field: {"sources": {"terms": {"field": "source", "size": 10}}}.
+        Returns the result of each by its name, as in {"sources": {"buckets": [{"key": "AP", "doc_count": 3}, ...]}}.
+        Raises ValueError for an aggregation that tantivy does not have.
+        """
+        wanted = {
+            name: {kind: {**settings, "field": f"fields.{settings['field']}"} for kind, settings in aggregation.items()}
+            for name, aggregation in aggregations.items()
+        }
+        view, _ = self._view(lambda searcher: self._query(query, searcher, [], where))
+        try:
+            return dict(view.searcher.aggregate(view.query, wanted))
+        except ValueError as error:
+            raise ValueError(f"the aggregations cannot be computed: {error}") from None
 
     def _now(self) -> tuple[tantivy.Searcher, State]:
         """Return a searcher and the state that it searches; a commit in between cannot separate the two."""
@@ -361,7 +384,7 @@ class Index:
 
     def _key(
         self,
-        query: tuple[str, str | None],
+        query: tuple[str | None, ...],
         options: CollapseOptions,
         state: State,
         frequency_table: FrequencyTable | None,
@@ -388,9 +411,15 @@ class Index:
         sketches = [sketch_of(view.stored(*hits[place]).sketch) for place in np.sort(chosen).tolist()]
         self._common.write(count_document_frequency(sketches, self.recipe), count)
 
-    def _query(self, typed: str, searcher: tantivy.Searcher, notes: list[str]) -> tantivy.Query:
+    def _query(
+        self, typed: str, searcher: tantivy.Searcher, notes: list[str], where: str | None = None
+    ) -> tantivy.Query:
         reader = QueryReader(self._index.schema, self._index, searcher, self._analyzer, self.meta.text, notes)
-        return reader.read(typed)
+        found = reader.read(typed)
+        if where is None:
+            return found
+        kept = tantivy.Query.const_score_query(reader.read(where), 0.0)
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, found), (tantivy.Occur.Must, kept)])
 
     @contextmanager
     def _writer(self) -> Iterator[tantivy.IndexWriter]:

@@ -16,6 +16,7 @@ from ndd_search.proxy.budget import ByteBudget
 from ndd_search.proxy.documents import Documents
 from ndd_search.proxy.exchange import Exchange, Gone, Header, Message, Receive, Refused, Send
 from ndd_search.proxy.passing import SMALL, Passing
+from ndd_search.proxy.search_page import PAGE, PageOfProxy, searcher_of
 from ndd_search.proxy.searches import is_search, plain_path
 from ndd_search.proxy.searching import Searching
 from ndd_search.proxy.settings import ProxySettings, nodes_of
@@ -58,6 +59,9 @@ class Proxy:
         self._passing = Passing(self.upstream, of_driver.memory)
         self._documents = Documents(of_driver.writes, self._passing, self._budget, most)
         self._searching = Searching(self.driver, self.upstream, self._passing, most, settings.answer_seconds)
+        self._page: PageOfProxy | None = None
+        if settings.search_page:
+            self._page = PageOfProxy(searcher_of(self.driver, self.upstream, settings.search_page))
         self._in_flight = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -127,7 +131,9 @@ class Proxy:
             what = f"{self.settings.max_requests} requests are in flight: send it again later"
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, what)
         path, writes = plain_path(exchange.path), self.driver.settings.writes
-        if is_search(exchange.method, path):
+        if self._page is not None and f"{path}/".startswith(f"{PAGE}/"):
+            await self._page.answer(exchange)
+        elif is_search(exchange.method, path):
             async with self._budget.of(exchange, SMALL, self.settings.max_parsed):
                 await self._searching.search(exchange)
         elif writes.concerns(exchange.method, path):

@@ -21,6 +21,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from ndd_search.proxy.server import ServeSettings
 
 PREFIX = "NDD_SERVE_"
 
-_TEXT, _WHOLE, _NUMBER, _YES, _LIST, _RULES, _TABLE = (
+_TEXT, _WHOLE, _NUMBER, _YES, _LIST, _RULES, _TABLE, _CACHE = (
     "a text",
     "a whole number",
     "a number",
@@ -39,15 +40,17 @@ _TEXT, _WHOLE, _NUMBER, _YES, _LIST, _RULES, _TABLE = (
         "a text, or several in a list",
         "patterns of index names with text fields, as in news*:title,body",
         "options by name",
+        "true, false, or the address of a Redis server, as in redis://HOST:6379/0",
     ),
 )
 SETTINGS = {
     **dict.fromkeys(("listen", "manage", "certificate", "key", "ca_certs", "client_cert", "client_key"), _TEXT),
-    **dict.fromkeys(("recipe", "field", "settings"), _TEXT),
+    **dict.fromkeys(("recipe", "field", "settings", "search_page"), _TEXT),
     **dict.fromkeys(("workers", "stop_seconds", "max_parsed", "max_held", "max_requests"), _WHOLE),
     **dict.fromkeys(("header_seconds", "connect_seconds", "answer_seconds", "idle_seconds"), _NUMBER),
     **dict.fromkeys(("time_budget", "bypass_seconds"), _NUMBER),
-    **dict.fromkeys(("insecure", "access_log", "cache", "frequency_table"), _YES),
+    **dict.fromkeys(("insecure", "access_log", "frequency_table"), _YES),
+    "cache": _CACHE,
     "upstream": _LIST,
     "sketch": _RULES,
     "collapse": _TABLE,
@@ -55,7 +58,15 @@ SETTINGS = {
 }
 _OF_THE_SERVER = {field.name for field in fields(ServeSettings)}
 _WORDS = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False}
-_PYTHON: dict[str, Any] = {_TEXT: str, _WHOLE: int, _NUMBER: (int, float), _YES: bool, _RULES: dict, _TABLE: dict}
+_PYTHON: dict[str, Any] = {
+    _CACHE: (bool, str),
+    _TEXT: str,
+    _WHOLE: int,
+    _NUMBER: (int, float),
+    _YES: bool,
+    _RULES: dict,
+    _TABLE: dict,
+}
 
 
 def read_configuration(file: Path | None, environment: Mapping[str, str], given: Mapping[str, Any]) -> ServeSettings:
@@ -73,6 +84,8 @@ def read_configuration(file: Path | None, environment: Mapping[str, str], given:
     collapse = values.pop("collapse", {})
     collapse_options(**collapse)  # raises for unknown names
     upstream = values.pop("upstream")
+    if isinstance(address := values.get("cache"), str):  # only then is the package redis needed
+        values["cache"] = import_module("ndd_search.plugins.redis_cache").RedisCache(address)
     own = {name: value for name, value in values.items() if name in _OF_THE_SERVER}
     others = {name: value for name, value in values.items() if name not in _OF_THE_SERVER}
     return ServeSettings(upstream=_several(upstream), **own, proxy={**others, **collapse})
@@ -109,7 +122,7 @@ def _of_file(file: Path) -> dict[str, Any]:
         if kind == _LIST:
             right = isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
         else:
-            right = isinstance(value, _PYTHON[kind]) and (kind == _YES or not isinstance(value, bool))
+            right = isinstance(value, _PYTHON[kind]) and (kind in (_YES, _CACHE) or not isinstance(value, bool))
         if not right:
             raise InvalidSettings(file, f"{name} is {value!r}", f"write {kind}")
     return content
@@ -137,6 +150,8 @@ def _read(kind: str, text: str) -> Any:
     if kind == _NUMBER:
         return float(text)
     if kind == _YES:
+        return _WORDS[text.strip().lower()]
+    if kind == _CACHE and "://" not in text:
         return _WORDS[text.strip().lower()]
     if kind == _RULES:
         return sketch_rules(filter(None, text.split(";")))

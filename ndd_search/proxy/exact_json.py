@@ -21,6 +21,9 @@ class ExactNumber:
 
     text: str
 
+    def __str__(self) -> str:
+        return self.text
+
 
 def loads(text: bytes | str, **hooks: Any) -> Any:
     """Parse JSON. Raises ValueError, or RecursionError for JSON that nests too deep."""

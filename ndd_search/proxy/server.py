@@ -7,6 +7,7 @@ import ipaddress
 import logging
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -146,13 +147,13 @@ class Guarded(HttpToolsProtocol):
             self.transport.close()
 
 
-def configuration(settings: ServeSettings) -> Config:
-    """Return the configuration of the server. Each worker makes a proxy of its own."""
+def configuration(settings: ServeSettings, application: Any = None) -> Config:
+    """Return the configuration of the server. Each worker makes a proxy of its own, unless an application is given."""
     idle = settings.proxy.get("idle_seconds", 60.0)
     protocol: Any = partial(Guarded, header_seconds=settings.header_seconds, idle_seconds=idle)
     return Config(
-        partial(_worker, settings),
-        factory=True,
+        application or partial(_worker, settings),
+        factory=application is None,
         http=protocol,
         ws="none",
         lifespan="on",
@@ -187,6 +188,22 @@ def serve(settings: ServeSettings, sockets: list[socket.socket]) -> None:
         Multiprocess(config, sockets=sockets).run()
     else:
         Server(config).run(sockets=sockets)
+
+
+def serve_application(application: Any, listen: str, announce: Callable[[str], None]) -> None:
+    """Serve another ASGI application in this process until a signal to stop. announce: gets the address."""
+    settings = ServeSettings(upstream=(), listen=listen)
+    sockets = listening(settings)
+    sockets[0].listen()  # a browser that comes before the server is ready waits
+    announce(url_of(settings, sockets[0]))
+    log_to_output(access_log=False)
+    Server(configuration(settings, application)).run(sockets=sockets)
+
+
+def url_of(settings: ServeSettings, listening: socket.socket) -> str:
+    """Return the address at which callers reach a socket."""
+    host, port = listening.getsockname()[:2]
+    return f"{'https' if settings.certificate else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _bound(given: str) -> socket.socket:

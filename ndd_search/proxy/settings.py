@@ -58,6 +58,7 @@ class ProxySettings:
     idle_seconds:    in which a caller has to send the next part of a body, or to accept the next part of an answer.
     manage_port:     the local port on which `/_ndd/health` and `/_ndd/ready` are answered, and nothing else; None for
                      none.
+    search_page:     names or a pattern of the indexes that the page at `/_ndd/search/` searches, "" for no such page.
     access_log:      log one JSON object for each request, to the logger "ndd_search.access".
     """
 
@@ -73,6 +74,7 @@ class ProxySettings:
     answer_seconds: float | None = None
     idle_seconds: float = 60.0
     manage_port: int | None = None
+    search_page: str = ""
     access_log: bool = False
 
     def __post_init__(self) -> None:

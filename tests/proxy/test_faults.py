@@ -21,6 +21,7 @@ from ndd_search.proxy import app
 from tests.engines.jars import RELEASES, Unavailable
 from tests.engines.launch import Server, free_ports
 from tests.proxy.serving import SECONDS, Engine, Heard, ask, engine_of_bytes, serving, wait_until
+from tests.required import missing
 
 JSON = {"content-type": "application/json"}
 
@@ -190,7 +191,7 @@ def test_an_engine_that_is_killed_and_restarted_fails_only_what_it_would_have_re
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a CA, and certificates of a server and of a client."""
     if shutil.which("openssl") is None:
-        pytest.skip("certificates are made by openssl, which is missing")
+        missing("openssl", "makes the certificates, and is not installed")
     folder = tmp_path_factory.mktemp("tls")
     days = ["-days", "2", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 

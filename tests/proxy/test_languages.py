@@ -1,7 +1,8 @@
-"""Programs in other languages get pages without near-duplicates: the official JavaScript clients, and curl."""
+"""Programs in other languages get pages without near-duplicates: official clients of JavaScript and Java, and curl."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -14,29 +15,40 @@ import pytest
 
 import ndd_search as ndd
 from tests.engines.find import Engine as RealEngine
+from tests.engines.jars import Unavailable, find_java
 from tests.proxy.serving import serving
+from tests.required import missing
 
-HERE = Path(__file__).parent / "javascript"
-SECONDS = 300.0  # the first time, npm fetches the packages
+HERE = Path(__file__).parent
+SECONDS = 300.0  # the first time, npm and Maven fetch packages
+
+
+def cached(name: str, made_from: bytes) -> Path:
+    """Return a folder in the user's cache folder, a new one where `made_from` has changed."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "ndd-search-tests" / f"{name}-{hashlib.sha256(made_from).hexdigest()[:12]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS)
 
 
 @pytest.fixture(scope="session")
 def javascript() -> Path:
     """A folder with the pinned clients, kept in the user's cache folder. Skips where they cannot be installed."""
-    if missing := [name for name in ("node", "npm") if shutil.which(name) is None]:
-        pytest.skip(f"the JavaScript clients need {', '.join(missing)}")
-    text = (HERE / "package.json").read_bytes()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "ndd-search-tests" / f"javascript-{hashlib.sha256(text).hexdigest()[:12]}"
-    folder.mkdir(parents=True, exist_ok=True)
+    if lacking := [name for name in ("node", "npm") if shutil.which(name) is None]:
+        missing("javascript", f"needs {', '.join(lacking)}")
+    text = (HERE / "javascript" / "package.json").read_bytes()
+    folder = cached("javascript", text)
     if not (folder / "installed").exists():
         (folder / "package.json").write_bytes(text)
-        command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS)
+        done = run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
         if done.returncode:
-            pytest.skip(f"npm cannot install the JavaScript clients: {done.stderr.strip().splitlines()[-1:]}")
+            missing("javascript", f"clients cannot be installed by npm: {done.stderr.strip().splitlines()[-1:]}")
         (folder / "installed").touch()
-    shutil.copy(HERE / "search.mjs", folder)
+    shutil.copy(HERE / "javascript" / "search.mjs", folder)
     return folder
 
 
@@ -46,8 +58,7 @@ def test_the_official_javascript_client(engine: RealEngine, index: str, javascri
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
     with serving(engine.url, sketch={index: ["body"]}) as served:
-        command = ["node", "search.mjs", engine.family, served.url, index]
-        done = subprocess.run(command, cwd=javascript, capture_output=True, text=True, check=False, timeout=SECONDS)
+        done = run(["node", "search.mjs", engine.family, served.url, index], javascript)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         **{"errors": False, "shown": 2, "copies": 1, "hidden": 1, "sketches": 0, "off": 3, "several": [2, 1]},
@@ -55,9 +66,64 @@ def test_the_official_javascript_client(engine: RealEngine, index: str, javascri
     }
 
 
+def java_client(family: str) -> tuple[Path, str]:
+    """Return a folder with the compiled program and the jars of a pinned client, and the Java that runs it."""
+    pom, source = HERE / "java" / "pom.xml", HERE / "java" / "Search.java"
+    try:
+        java = find_java(17).command
+    except Unavailable as reason:
+        missing("java", reason)
+    folder = cached(f"java-{family}", pom.read_bytes() + source.read_bytes())
+    with (folder.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Maven's own repository does not bear two at a time
+        if not (folder / "Search.class").exists():
+            fetch_client(family, pom, folder)
+            compile_search(family, source.read_text(), folder, java)
+    return folder, java
+
+
+def fetch_client(family: str, pom: Path, folder: Path) -> None:
+    if shutil.which("mvn") is None:
+        missing("java", "needs Maven (mvn) to fetch the client")
+    shutil.copy(pom, folder)
+    command = ["mvn", "--batch-mode", "--quiet", "--strict-checksums", "-Dstyle.color=never"]
+    done = run([*command, "package", "-P", family, f"-Dfolder={folder}"], folder)
+    if done.returncode:
+        missing("java", f"client cannot be fetched by Maven: {done.stdout.strip()[-300:]}")
+
+
+def compile_search(family: str, source: str, folder: Path, java: str) -> None:
+    if family == "opensearch":
+        source = source.replace("org.elasticsearch.client", "org.opensearch.client")
+        source = source.replace("org.apache.http.HttpHost", "org.apache.hc.core5.http.HttpHost")
+        source = source.replace("org.apache.http.util.", "org.apache.hc.core5.http.io.entity.")
+    (folder / "Search.java").write_text(source)
+    jars = os.pathsep.join(map(str, (folder / "lib").glob("*.jar")))
+    (compiler,) = (folder / "compiler").glob("*.jar")
+    done = run([java, "-jar", str(compiler), "-17", "-nowarn", "-cp", jars, "-d", ".", "Search.java"], folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_low_level_java_client(engine: RealEngine, index: str) -> None:
+    if engine.name not in ("elasticsearch9", "opensearch3"):
+        pytest.skip("the Java clients are tested with the newest release of each engine")
+    folder, java = java_client(engine.family)
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+    with serving(engine.url, sketch={index: ["body"]}) as served:
+        done = run([java, "-cp", f"lib/*{os.pathsep}.", "Search", served.url, index], folder)
+    assert done.returncode == 0, done.stderr
+    bulk, page, off, several, status = map(json.loads, done.stdout.splitlines())
+    assert (bulk["errors"], status) == (False, 404)
+    assert (len(page["hits"]["hits"]), page["ndd"]["hidden"], len(off["hits"]["hits"])) == (2, 1, 3)
+    assert [len(one["hits"]["hits"]) for one in several["responses"]] == [2, 1]
+    assert {hit["_source"]["number"] for hit in page["hits"]["hits"]} == {9007199254740991}
+    assert not any("sketch" in hit["_source"].get("ndd", {}) for hit in page["hits"]["hits"])
+
+
 def test_curl(engine: RealEngine, index: str) -> None:
     if shutil.which("curl") is None:
-        pytest.skip("curl is missing")
+        missing("curl", "is not installed")
     with engine.client() as client:
         client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
     text = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."

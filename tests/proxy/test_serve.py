@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from ndd_search.errors import InvalidSettings
 from ndd_search.proxy import app
 from ndd_search.proxy.configuration import PREFIX, SETTINGS, read_configuration, sketch_rules
 from tests.engines.launch import free_ports
-from tests.proxy.serving import SECONDS, Engine, ask, response, wait_until
+from tests.proxy.serving import SECONDS, Engine, ask, response, serving, wait_until
 
 COMMAND = [sys.executable, "-m", "ndd_search", "serve"]
 
@@ -102,6 +103,9 @@ def test_check_says_what_is_wrong_and_serves_nothing(behind: Engine, tmp_path: P
         (("--upstream", "ftp://x"), "", {}, "is not an address of an engine"),
         (("--upstream", "http://x", "--listen", "x"), "", {}, "'x' is not an address to listen on"),
         (("--upstream", "http://x", "--sketch", "news"), "", {}, "write PATTERN:FIELD,FIELD"),
+        (("--upstream", "http://x"), "", {"NDD_SERVE_CACHE": "maybe"}, "or the address of a Redis server"),
+        (("--upstream", "http://x"), "", {"NDD_SERVE_CACHE": "ftp://x"}, "Redis URL must specify"),
+        (("--upstream", "http://x", "--search-page", "_all,_x"), "", {}, "needs the name of an index"),
         (("--upstream", "http://x", "--workers", "0"), "", {}, "workers must be at least 1"),
         (("--upstream", "http://x"), "[collapse]\nwindw = 3", {}, "windw"),
         (("--upstream", "https://x", "--ca-certs", "/no/file"), "", {}, "ca_certs /no/file"),
@@ -153,6 +157,21 @@ def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> N
     environment = {f"{PREFIX}{name.upper()}": texts.get(name, "1") for name in SETTINGS if name not in skipped}
     settings = read_configuration(None, environment, {"upstream": "http://x"})
     assert settings.application().settings.max_parsed == 1
+
+
+def test_proxies_share_pages_in_redis(behind: Engine, redis_url: str) -> None:
+    """A page that one process has made is remembered by the other one."""
+    fields = {"ndd.sketch": [1], "ndd.recipe": ["w3-k64-v1"]}
+    hit = {"_index": "i", "_id": "1", "_score": 1.0, "_source": {"title": "a text"}, "fields": fields}
+    answer = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit]}}
+    behind.reply = lambda heard: response(json.dumps(answer).encode())
+    body = json.dumps({"query": {"match": {"title": uuid.uuid4().hex}}}).encode()
+    pages = []
+    for _ in range(2):
+        settings = read_configuration(None, {"NDD_SERVE_CACHE": redis_url}, {"upstream": behind.url})
+        with serving(*settings.upstream, **settings.proxy) as served:
+            pages.append(ask(served.url, "POST", "/i/_search", body, {"content-type": "application/json"}))
+    assert [json.loads(page.body)["ndd"]["cache"] for page in pages] == ["miss", "hit"]
 
 
 def test_the_application_refuses_wrong_settings() -> None:

@@ -1,0 +1,81 @@
+"""Serve a search page for the browser: results without near-duplicates, and why each duplicate is one.
+
+examples:
+  ndd-search ui news.idx
+  ndd-search ui http://localhost:9200 "news*"
+  ndd-search ui https://user:password@es:9200 news --ca-certs ca.pem --listen 127.0.0.1:8080
+
+The page is served on this machine only (127.0.0.1). Credentials come from the address or from NDD_SEARCH_API_KEY, and
+everybody who reaches the page searches with them; without any, the browser asks for those of the engine. A page for
+other people belongs behind ndd-search serve --search-page INDEX, where each caller has their own rights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from ndd_search.cli import DONE
+from ndd_search.cli.cluster import API_KEY, Address
+from ndd_search.cli.output import add_min_similarity, say, warn
+from ndd_search.cli.search import open_index
+from ndd_search.collapse_options import collapse_options
+from ndd_search.middleware.driver import Driver
+from ndd_search.middleware.settings import settings_of
+from ndd_search.proxy.search_page import searcher_of
+from ndd_search.proxy.server import address_of, is_loopback, serve_application
+from ndd_search.proxy.settings import ProxySettings, nodes_of
+from ndd_search.proxy.upstream import Upstream
+from ndd_search.ui.application import SearchPage
+from ndd_search.ui.searcher import Searcher
+
+_LISTEN = "127.0.0.1:8000"
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("place", metavar="FOLDER|URL", help="an index folder, or http[s]://[USER:PASSWORD@]HOST[:PORT]")
+    parser.add_argument("index", nargs="?", help="with a URL: an index, several (a,b), or a pattern (news*)")
+    parser.add_argument(
+        "--listen", default="127.0.0.1:8000", metavar="HOST:PORT", help="where the page is served (127.0.0.1:8000)"
+    )
+    parser.add_argument("--ca-certs", default="", metavar="FILE", help="file of certificates to trust (the system's)")
+    parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
+    parser.add_argument("--recipe", metavar="ID", help="with a URL: recipe of the sketches")
+    add_min_similarity(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    host, _ = address_of(arguments.listen)
+    loopback = is_loopback(arguments.listen)
+    if not loopback:
+        warn(f"{arguments.listen} is served without https to everybody who can reach it")
+    hosts = {*_LOOPBACK, host, f"[{host}]"} if loopback else None
+    page = SearchPage(_searcher(arguments), hosts)
+    serve_application(page, arguments.listen, lambda url: say(f"the search page is at {url}/ (Ctrl-C ends it)"))
+    return DONE
+
+
+def _searcher(arguments: argparse.Namespace) -> Searcher:
+    changes = {} if arguments.min_similarity is None else {"min_similarity": arguments.min_similarity}
+    if "://" not in arguments.place:
+        from ndd_search.ui.folder import FolderSearcher
+
+        if arguments.index:
+            raise ValueError(f"{arguments.place} is a folder and holds one index: leave out {arguments.index!r}")
+        index = open_index(Path(arguments.place))
+        index.options = collapse_options(index.options, **changes)
+        return FolderSearcher(index)
+    if not arguments.index:
+        raise ValueError(f'name what to search at {arguments.place}: an index, or a pattern such as "news*"')
+    address = Address.parse(
+        arguments.place,
+        api_key=os.environ.get(API_KEY, ""),
+        ca_certs=arguments.ca_certs,
+        insecure=arguments.insecure,
+    )
+    settings = ProxySettings(nodes=nodes_of(address.url), ca_certs=address.ca_certs, insecure=address.insecure)
+    upstream, driver = Upstream(settings), Driver(settings_of(recipe=arguments.recipe, **changes))
+    driver.settings.memory.serve(upstream)
+    return searcher_of(driver, upstream, arguments.index, address.authorization)

@@ -1,0 +1,83 @@
+"""The search page of `ndd_search.ui` behind the proxy, at `/_ndd/search/`. The engine sees its caller's credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+from ndd_search.middleware.driver import Driver
+from ndd_search.proxy.exchange import Exchange, Header
+from ndd_search.proxy.searches import Raw, read_answer, sent_body
+from ndd_search.proxy.upstream import Upstream, read_all
+from ndd_search.rest.answers import Answer
+from ndd_search.rest.request import Request
+from ndd_search.ui.application import SearchPage
+from ndd_search.ui.engine import EngineSearcher
+
+PAGE = "/_ndd/search"
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+class UpstreamSearcher(EngineSearcher):
+    """An EngineSearcher that closes the connections of its own upstream at the end."""
+
+    def __init__(self, driver: Driver, upstream: Upstream, index: str, headers: Mapping[str, str]) -> None:
+        async def send(request: Request) -> Answer:
+            target = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
+            kind = "application/x-ndjson" if request.path.endswith("_msearch") else "application/json"
+            given = {**request.headers, **headers, "accept": "application/json"}
+            if request.body is not None:
+                given["content-type"] = kind
+            raw_headers: list[Header] = [(name.encode(), value.encode("latin-1")) for name, value in given.items()]
+            response = await upstream.request(
+                request.method, target, raw_headers, sent_body(request), repeatable=True, seconds=request.timeout
+            )
+            raw = read_answer(response.status, list(response.raw_headers), await read_all(response))
+            return Answer(raw.body, raw.status, raw)
+
+        super().__init__(driver, send, index, _challenge)
+        self._upstream = upstream
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._upstream.close()
+
+
+def searcher_of(
+    driver: Driver, upstream: Upstream, index: str, headers: Mapping[str, str] = _NO_HEADERS
+) -> UpstreamSearcher:
+    """Return a searcher of an engine. headers: sent with every request, as Authorization.
+
+    Raises ValueError if `index` names no index.
+    """
+    return UpstreamSearcher(driver, upstream, index, headers)
+
+
+class PageOfProxy:
+    """Answers requests below PAGE."""
+
+    def __init__(self, searcher: UpstreamSearcher) -> None:
+        self._page = SearchPage(searcher)
+
+    async def answer(self, exchange: Exchange) -> None:
+        """Answer one request. The engine's part of the work ends when the caller leaves."""
+        exchange.kind = "search page"
+        path = exchange.path.removeprefix(PAGE)
+        if not path:  # the links of the page are relative
+            query = f"?{exchange.query}" if exchange.query else ""
+            location = f"{PAGE.rpartition('/')[2]}/{query}"
+            await exchange.answer(HTTPStatus.PERMANENT_REDIRECT, [(b"location", location.encode())], b"")
+            return
+        await exchange.while_connected(self._answer(exchange, path))
+
+    async def _answer(self, exchange: Exchange, path: str) -> None:
+        headers = {name.decode(): exchange.header(name) for name, _ in exchange.headers}
+        reply = await self._page.reply(exchange.method, path, exchange.query, headers)
+        raw = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
+        await exchange.answer(reply.status, [header for header in raw if header[0] != b"content-length"], reply.body)
+
+
+def _challenge(answer: Answer) -> str:
+    headers = answer.raw.headers if isinstance(answer.raw, Raw) else []
+    return next((value.decode("latin-1") for name, value in headers if name == b"www-authenticate"), "")

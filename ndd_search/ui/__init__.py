@@ -1,0 +1,1 @@
+"""A search page for the browser: results without near-duplicates, and why each duplicate is one."""

@@ -1,0 +1,107 @@
+"""What the search page asks of an index, in a folder or on an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ndd_search.sketching.sketches import Sketch
+
+Headers = Mapping[str, str]
+Hit = dict[str, Any]
+
+# Names of fields that facets are made of; the first that an index has counts.
+SOURCES = ("source", "publisher", "outlet", "agency", "site", "domain", "host", "feed", "channel")
+DATES = (
+    *("date", "published", "published_at", "publication_date", "pubdate", "created", "created_at"),
+    *("timestamp", "@timestamp", "updated", "day"),
+)
+MOST_SOURCES = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A search for the page.
+
+    source, period: filters, "" for none (see State). start, size: of the page in the stream.
+    options: CollapseOptions by name. facets: whether the values of source and date are counted, too.
+    """
+
+    q: str
+    source: str = ""
+    period: str = ""
+    start: int = 0
+    size: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    facets: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The answer to a search.
+
+    response: in the shape of the engines, with the block `ndd` unless the search was left alone.
+    sources:  values of the field of sources with their numbers of documents, the most frequent first.
+    months:   numbers of documents by month, "2024-03".
+    fields:   names of the fields of source and date, "" if there is none.
+    """
+
+    response: Mapping[str, Any]
+    sources: Sequence[tuple[str, int]] = ()
+    months: Mapping[str, int] = field(default_factory=dict)
+    fields: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document by itself. hit: as the engine gave it. sketch: None if there is none that can be compared."""
+
+    hit: Hit
+    sketch: Sketch | None
+
+
+class SearchFailed(Exception):
+    """The index did not answer a search. args: (status of HTTP, the reason as text, WWW-Authenticate or "")."""
+
+    def __init__(self, status: int, reason: str, challenge: str = "") -> None:
+        super().__init__(status, reason, challenge)
+        self.status, self.reason, self.challenge = int(status), reason, challenge
+
+
+class Searcher(Protocol):
+    """An index that can be searched.
+
+    name:  what is searched, as the user knows it.
+    text:  names of the text fields, () if they are not known.
+    """
+
+    name: str
+    text: tuple[str, ...]
+
+    async def search(self, asked: Asked, headers: Headers) -> Found:
+        """Search. headers: of the caller, whose rights count. Raises SearchFailed."""
+
+    async def documents(self, names: Sequence[tuple[str, str]], headers: Headers) -> list[Document]:
+        """Return documents by (index, id), without those that there are not. Raises SearchFailed."""
+
+    def verdict(self, pair: Sequence[Document], options: Mapping[str, Any]) -> str:
+        """Say why the second document is, or is not, a near-duplicate of the first; "" if unknown."""
+
+    async def close(self) -> None:
+        """Free what the searcher holds."""
+
+
+def chosen(candidates: Sequence[str], names: Iterable[str]) -> str:
+    """Return the first candidate among the names of fields, "" if there is none."""
+    present = set(names)
+    return next((name for name in candidates if name in present), "")
+
+
+def bounds(period: str) -> tuple[str, str]:
+    """Return the first day of a year or month, and the first day after it: "2024-03" gives 2024-03-01, 2024-04-01."""
+    year, _, month = period.partition("-")
+    if not month:
+        return f"{year}-01-01", f"{int(year) + 1:04d}-01-01"
+    after = (int(year) + 1, 1) if month == "12" else (int(year), int(month) + 1)
+    return f"{year}-{month}-01", f"{after[0]:04d}-{after[1]:02d}-01"

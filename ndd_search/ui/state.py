@@ -1,0 +1,98 @@
+"""What a page shows, as its URL says it. A link therefore keeps everything, and a page can be sent to somebody else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+from urllib.parse import parse_qs, urlencode
+
+SIZE = 10  # results on a page
+_MOST_PAGES, _MOST_PARAMETERS = 1000, 50
+_PERIOD = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """The state of the search page.
+
+    q:              what the user has typed.
+    order:          "deduplicated", or "engine" for the engine's own order with each duplicate marked.
+    min_similarity: a resemblance in 0..1, None for the setting of the index or proxy.
+    trial:          another min_similarity whose effect is shown, None for none; `try` in the URL.
+    source:         only documents of this source, "" for all.
+    period:         only documents of this year ("2024") or month ("2024-03"), "" for all.
+    page:           number of the page, from 1.
+    """
+
+    q: str = ""
+    order: str = "deduplicated"
+    min_similarity: float | None = None
+    trial: float | None = None
+    source: str = ""
+    period: str = ""
+    page: int = 1
+
+    @classmethod
+    def parse(cls, query: str) -> Self:
+        """Parse the query string of a URL; unknown parameters are ignored. Raises ValueError for an invalid value."""
+        given = values(query)
+        order, period, page = given.get("order", ""), given.get("period", ""), given.get("page", "1")
+        if order not in ("", "deduplicated", "engine"):
+            raise ValueError(f'order must be "deduplicated" or "engine", got {order!r}')
+        if period and (not _PERIOD.fullmatch(period) or period.startswith("0000")):
+            raise ValueError(f'period must be a year or a month, as in "2024" or "2024-03", got {period!r}')
+        if not page.isascii() or not page.isdigit() or not 1 <= int(page) <= _MOST_PAGES:
+            raise ValueError(f"page must be a number from 1 to {_MOST_PAGES}, got {page!r}")
+        return cls(
+            q=given.get("q", "").strip(),
+            order=order or "deduplicated",
+            min_similarity=_similarity("min_similarity", given),
+            trial=_similarity("try", given),
+            source=given.get("source", ""),
+            period=period,
+            page=int(page),
+        )
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters of the URL, without those that have their default."""
+        default = State()
+        changed = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {
+            "try" if name == "trial" else name: str(value)
+            for name, value in changed.items()
+            if value != getattr(default, name)
+        }
+
+    def url(self, **changes: Any) -> str:
+        """Return the relative URL of this state with some changes. It is of page 1 unless a page is given."""
+        return f"?{urlencode(replace(self, **{'page': 1, **changes}).parameters, errors='replace')}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The CollapseOptions of the search, by name, as far as the state sets them."""
+        options: dict[str, Any] = {} if self.min_similarity is None else {"min_similarity": self.min_similarity}
+        return options | ({"mode": "annotate"} if self.order == "engine" else {})
+
+
+def values(query: str) -> dict[str, str]:
+    """Return the last value of each parameter of a query string. Raises ValueError for more than 50 parameters."""
+    try:
+        parsed = parse_qs(query, keep_blank_values=True, errors="replace", max_num_fields=_MOST_PARAMETERS)
+    except ValueError:
+        raise ValueError(f"the URL has more than {_MOST_PARAMETERS} parameters: open the page anew") from None
+    return {name: given[-1] for name, given in parsed.items()}
+
+
+def _similarity(name: str, given: dict[str, str]) -> float | None:
+    text = given.get(name, "")
+    if text in ("", "auto"):
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise ValueError(f"{name} must be a number above 0 and at most 1, got {text!r}")
+    return value

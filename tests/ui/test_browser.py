@@ -1,0 +1,186 @@
+"""The search page in Chromium: its flows, hostile texts, keyboard, phone, dark mode, and accessibility by axe-core."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright", reason="the tests in a browser need playwright")
+pytest.importorskip("axe_playwright_python", reason="the tests in a browser need axe-playwright-python")
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.conftest import report
+from tests.engines.jars import Unavailable
+from tests.required import missing
+from tests.ui.browser import PHONE, WIDE, chromium, take_picture
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")  # while it is open, no other test of this thread could use asyncio
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """Chromium. Without it the tests are skipped with a reason, or fail if NDD_TEST_REQUIRE_ENGINES names it."""
+    said = request.config.stash[report]
+    try:
+        with chromium() as made:
+            said["chromium"] = made.version
+            yield made
+    except Unavailable as reason:
+        said["chromium"] = f"not tested: {reason}"
+        missing("chromium", reason)
+
+
+class Watched:
+    """A page, with what the browser complains about and what it loads."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.problems: list[str] = []
+        self.loaded: set[str] = set()
+        page.on("console", lambda message: self.problems.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("dialog", lambda dialog: self.problems.append(f"dialog {dialog.message}"))
+        page.on("request", lambda request: self.loaded.add(re.sub(r"^(\w+://[^/]*).*", r"\1", request.url)))
+
+
+def watched(browser: Browser, **settings: Any) -> Watched:
+    return Watched(browser.new_page(**{"viewport": WIDE, **settings}))
+
+
+def overflow(page: Page) -> int:
+    """How many pixels the page is wider than its window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+def test_a_visitor_searches_compares_and_tries_a_setting(browser: Browser, address: str) -> None:
+    """With keyboard and mouse; every step is in the URL, so going back returns to it."""
+    seen = watched(browser)
+    page = seen.page
+    page.goto(f"{address}/")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type("climate")
+    page.keyboard.press("Enter")
+    expect(page.locator(".result")).to_have_count(5)
+    page.locator("summary", has_text="and 3 near-duplicates").click()
+    first = page.locator("details[open] .duplicates li")
+    expect(first).to_have_count(3)
+    expect(first.first).to_contain_text("% alike")
+    first.first.get_by_role("link", name="Compare").click()
+    expect(page.locator("article")).to_have_count(2)
+    assert page.locator(".text mark").count() >= 2
+    expect(page.locator(".verdict")).to_contain_text("They count as near-duplicates")
+    page.get_by_role("link", name="Back to the results").click()
+    expect(page).to_have_url(f"{address}/?q=climate")
+
+    page.get_by_role("link", name="Engine order").click()
+    expect(page.locator(".result")).to_have_count(10)
+    assert page.locator(".repeated").count() > 0
+    page.get_by_role("link", name="Next page").click()
+    expect(page.locator(".result")).to_have_count(1)
+    page.get_by_role("link", name="Deduplicated").click()
+
+    page.locator("input[type=range]").focus()
+    page.keyboard.press("End")
+    expect(page.locator("#effect")).to_contain_text("more would be shown")
+    expect(page.locator("input[type=range]")).to_be_focused()
+    page.get_by_role("link", name="Use 1.00").click()
+    expect(page).to_have_url(f"{address}/?q=climate&min_similarity=1.0")
+    shown = page.locator(".result").count()
+    assert shown > 5
+    page.get_by_role("link", name="Back to automatic").click()
+    page.get_by_role("link", name=re.compile("^Evening Post")).click()
+    expect(page).to_have_url(f"{address}/?q=climate&source=Evening+Post")
+    expect(page.locator(".result")).to_have_count(3)
+    page.locator(".filters a").click()
+    expect(page.locator(".result")).to_have_count(5)
+    page.go_back()
+    expect(page.locator(".result")).to_have_count(3)
+    assert (seen.problems, seen.loaded) == ([], {address})
+    page.close()
+
+
+def test_keys_are_enough(browser: Browser, address: str) -> None:
+    seen = watched(browser)
+    page = seen.page
+    page.goto(f"{address}/?q=climate")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.locator("#q")).to_be_focused()
+    page.locator("summary").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("details[open]")).to_have_count(1)
+    assert (seen.problems, seen.loaded) == ([], {address})
+    page.close()
+
+
+def test_it_works_without_scripts(browser: Browser, address: str) -> None:
+    page = watched(browser, java_script_enabled=False).page
+    page.goto(f"{address}/")
+    page.locator("#q").fill("climate")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator(".result")).to_have_count(5)
+    page.get_by_role("button", name="Show what changes").click()
+    expect(page.locator("#effect")).to_contain_text("With a minimum similarity of 0.50")
+    page.get_by_role("link", name="Engine order").click()
+    page.get_by_role("link", name="Next page").click()
+    expect(page.locator(".result")).to_have_count(1)
+    page.get_by_role("link", name="Previous page").click()
+    expect(page.locator(".result")).to_have_count(10)
+    page.close()
+
+
+def test_hostile_texts_stay_texts(browser: Browser, address: str) -> None:
+    """No script of a document runs, and no text is wider than the window of a phone."""
+    seen = watched(browser, viewport=PHONE)
+    page = seen.page
+    page.goto(f"{address}/?q=hostile")
+    expect(page.locator(".result")).to_have_count(5)
+    for summary in page.locator("summary").all():
+        summary.click()
+    assert overflow(page) <= 0
+    expect(page.locator(".result").filter(has_text="<script>")).to_have_count(1)
+    addresses = [link.get_attribute("href") for link in page.locator(".compare, .result .title a").all()]
+    for href in addresses:
+        page.goto(f"{address}/{href}")
+        assert overflow(page) <= 0
+        assert page.locator("a[href^='javascript']").count() == 0
+    page.goto(f"{address}/?q=%3Cscript%3Ealert(1)%3C/script%3E%22%27&source=%22%3E%3Cimg%20src=x%3E")
+    expect(page.locator("#q")).to_have_value("<script>alert(1)</script>\"'")
+    assert (seen.problems, seen.loaded) == ([], {address})
+    page.close()
+
+
+def test_axe_finds_nothing(browser: Browser, address: str) -> None:
+    """Every kind of page on a wide screen; those with most parts in dark mode on a phone."""
+    axe, found = Axe(), {}
+    page = browser.new_page(viewport=WIDE)
+    page.goto(f"{address}/?q=climate")
+    pair = page.locator(".compare").first.get_attribute("href")
+    pages = {"start": "", "results": "?q=climate&try=1&source=Evening+Post", "engine": "?q=climate&order=engine"}
+    pages |= {"hostile": "?q=hostile", "pair": str(pair), "document": "document?a=00", "failed": "?q=a&page=0"}
+    for dark in (False, True):
+        page.emulate_media(color_scheme="dark" if dark else "light")
+        page.set_viewport_size(PHONE if dark else WIDE)
+        for name in ("results", "engine", "pair") if dark else pages:
+            page.goto(f"{address}/{pages[name]}")
+            page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+            assert overflow(page) <= 0
+            results = axe.run(page)
+            if results.violations_count:
+                found[f"{name}, {dark=}"] = results.generate_report()
+    assert not found, "\n".join(found.values())
+    page.close()
+
+
+def test_the_picture_of_the_readme(browser: Browser, address: str, tmp_path: Path) -> None:
+    take_picture(browser, address, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

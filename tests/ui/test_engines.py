@@ -1,0 +1,92 @@
+"""The search page behind `ndd-search serve`: on real engines, and with the rights of each caller."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from html import unescape
+from typing import Any
+
+import ndd_search as ndd
+from tests.engines.find import MODULES
+from tests.engines.find import Engine as RealEngine
+from tests.proxy.serving import Engine, Heard, Served, ask, response, serving
+from tests.ui.news import documents, hostile
+from tests.ui.test_page import links, titles
+
+MAPPING = {"source": {"type": "keyword"}, "date": {"type": "date"}, "url": {"type": "keyword"}}
+
+
+def text(served: Served, query: str, path: str = "", status: int = 200, **headers: str) -> str:
+    got = ask(served.url, "GET", f"/_ndd/search/{path}?{query}", headers=headers)
+    assert got.status == status, got.body.decode()
+    return got.body.decode()
+
+
+def test_the_page_behind_the_proxy(engine: RealEngine, index: str) -> None:
+    """Pages, facets, filters, documents and pairs; everything else still passes to the engine."""
+    made = [*documents(), *({**one, "date": None, "source": one["source"][:80]} for one in hostile()[:8])]
+    acts = [{"_index": index, "_id": one["id"], "_source": one} for one in made]
+    helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
+    with engine.client() as client:
+        properties = {**ndd.mapping_properties(), **MAPPING}
+        client.indices.create(index=index, body={"mappings": {"properties": properties}})
+        helpers.bulk(client, ndd.with_sketches(acts, fields=["title", "body"]), refresh=True)
+        query = {"simple_query_string": {"query": "climate", "lenient": True}}
+        expected: Any = ndd.wrap(client).search(index=index, body={"query": query})
+    with serving(engine.url, search_page=f"{index}*") as served:
+        page = text(served, "q=climate")
+        assert titles(page) == [hit["_source"]["title"] for hit in expected["hits"]["hits"]]
+        assert f"<dt>hidden</dt><dd>{expected['ndd']['hidden']}</dd>" in page
+        assert re.findall(r'class="label"><bdi>(.*?)</bdi>', page)[0] == "The Courier"
+        assert "2026-10" in page
+        assert len(titles(text(served, "q=climate&source=The+Courier&period=2026-09"))) == 5
+        assert len(titles(text(served, "q=climate&order=engine&period=2026"))) == 10
+        assert "more would be shown" in text(served, "q=climate&try=1")
+        (pair, *_) = (link for link in links(page, "document") if "b_index" in link)
+        compared = text(served, pair.partition("?")[2], "document")
+        assert "alike, by their sketches" in compared
+        assert compared.count("<mark>") >= 2
+        assert '<span class="own">' in compared
+        odd = text(served, "q=hostile&order=engine")
+        assert len(titles(odd)) == 8
+        assert "<script>document" not in odd
+        assert "<script>document" not in text(served, links(odd, "document")[0].partition("?")[2], "document")
+        elsewhere = re.sub(r"a_index=[^&]*", "a_index=ndd-tables", unescape(links(page, "document")[0]))
+        assert "not in the index" in text(served, elsewhere.partition("?")[2], "document", 404)
+        assert "Nothing was found" in text(served, "q=%22no+such+words%22")
+        assert ask(served.url, "GET", f"/{index}/_count").status == 200
+    with serving(engine.url, search_page="ndd-none") as served:
+        assert "no such index" in text(served, "q=climate", status=404)
+
+
+def test_callers_search_with_their_own_rights(behind_page: Engine) -> None:
+    """Credentials reach the engine, its challenge reaches the browser, and no page is another caller's."""
+
+    def reply(heard: Heard) -> bytes:
+        who = heard.header("authorization")
+        if not who:
+            return response(b'{"error": "who?"}', ("www-authenticate", 'Basic realm="x"'), status=401)
+        hit = b'{"_index": "i", "_id": "1", "_score": 1.0, "_source": {"title": "for %s"}}' % who.encode()
+        return response(b'{"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [%s]}}' % hit)
+
+    behind_page.reply = reply
+    with serving(behind_page.url, search_page="i") as served:
+        for who in ("Basic YQ==", "Basic Yg==", "Basic YQ=="):
+            assert titles(text(served, "q=x", authorization=who, cookie="a=b")) == [f"for {who}"]
+        assert {heard.header("cookie") for heard in behind_page.heard} == {"a=b"}
+        refused = ask(served.url, "GET", "/_ndd/search/?q=x")
+        assert (refused.status, refused.header("www-authenticate")) == (401, 'Basic realm="x"')
+        moved = ask(served.url, "GET", "/_ndd/search?q=x")
+        assert (moved.status, moved.header("location")) == (308, "search/?q=x")
+        assert ask(served.url, "GET", "/_ndd/search/style.css").header("content-type") == "text/css; charset=utf-8"
+        assert ask(served.url, "POST", "/_ndd/search/").status == 405
+        behind_page.heard = []
+        ask(served.url, "GET", "/_ndd/searches")
+        assert [heard.target for heard in behind_page.heard] == ["/_ndd/searches"]
+    with serving(behind_page.url) as served:  # without the setting there is no page
+        behind_page.heard = []
+        assert ask(served.url, "GET", "/_ndd/search/?q=x").status == 401
+        assert [heard.target for heard in behind_page.heard] == ["/_ndd/search/?q=x"]
+    with serving("http://127.0.0.1:1", search_page="i") as served:
+        assert "there is no connection" in text(served, "q=x", status=502)

@@ -1,0 +1,226 @@
+"""The search page of an index folder without a browser: what the HTML holds, headers, errors, the command."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.cli import main
+from ndd_search.ui.application import Reply, SearchPage
+from ndd_search.ui.folder import FolderSearcher
+from ndd_search.ui.searcher import Asked, Document, Found, Headers
+from tests.proxy.serving import ask
+from tests.ui.news import documents
+
+
+def get(page: SearchPage, query: str, path: str = "/", method: str = "GET", host: str = "localhost:80") -> Reply:
+    return asyncio.run(page.reply(method, path, query, {"host": host}))
+
+
+def html(reply: Reply) -> str:
+    assert reply.status == 200, reply.body.decode()
+    return reply.body.decode()
+
+
+def titles(text: str) -> list[str]:
+    return [unescape(title) for title in re.findall(r'<h2 class="title"><a href="[^"]*"><bdi>(.*?)</bdi>', text)]
+
+
+def links(text: str, start: str) -> list[str]:
+    return [unescape(link) for link in re.findall(r'href="([^"]*)"', text) if link.startswith(start)]
+
+
+@pytest.fixture
+def page(news: ndd.Index) -> SearchPage:
+    return SearchPage(FolderSearcher(news))
+
+
+def test_a_page_shows_what_a_search_gives(page: SearchPage, news: ndd.Index) -> None:
+    """Results in order, all their near-duplicates, the figures of the block ndd."""
+    expected = news.search("climate", size=10)
+    text = html(get(page, "q=climate"))
+    assert titles(text) == [hit["_source"]["title"] for hit in expected["hits"]["hits"]]
+    copies = [
+        hit["inner_hits"]["near_duplicates"]["hits"]["hits"] for hit in expected["hits"]["hits"] if "inner_hits" in hit
+    ]
+    assert re.findall(r"<summary>and (\d+) near-duplicates?</summary>", text) == [str(len(group)) for group in copies]
+    similarities = [round(100 * copy["fields"]["ndd.similarity"][0]) for group in copies for copy in group]
+    assert [int(one) for one in re.findall(r'class="alike">(\d+) % alike', text)] == similarities
+    for name in ("examined", "kept", "hidden"):
+        assert f"<dt>{name}</dt><dd>{expected['ndd'][name]}</dd>" in text
+    engine = html(get(page, "q=climate&order=engine"))
+    plain = news.search("climate", size=10, mode="annotate")["hits"]["hits"]
+    assert titles(engine) == [hit["_source"]["title"] for hit in plain]
+    assert engine.count("like a result above") == sum("fields" in hit for hit in plain)
+
+
+def test_the_effect_of_another_min_similarity_is_what_the_searches_differ_in(page: SearchPage, news: ndd.Index) -> None:
+    def hidden(**changes: Any) -> set[str]:
+        hits = news.search("climate", size=100, mode="annotate", **changes)["hits"]["hits"]
+        return {hit["_id"] for hit in hits if "fields" in hit}
+
+    text = html(get(page, "q=climate&try=0.9"))
+    more_shown = hidden() - hidden(min_similarity=0.9)
+    assert more_shown
+    assert f"{len(more_shown)} more would be shown." in text
+    text = html(get(page, "q=climate&try=0.3&min_similarity=1"))
+    assert f"{len(hidden(min_similarity=0.3) - hidden(min_similarity=1.0))} more would be hidden." in text
+    assert "Nothing would change" in html(get(page, "q=climate&try=0.5&min_similarity=0.5"))
+
+
+def test_facets_filter_and_links_keep_the_state(page: SearchPage) -> None:
+    """Every link of the page keeps what it does not change; a filter leaves only documents that pass it."""
+    text = html(get(page, "q=climate&order=engine&min_similarity=0.5"))
+    assert [unescape(one) for one in re.findall(r'class="label"><bdi>(.*?)</bdi>', text)][:2] == [
+        "The Courier",
+        "Evening Post",
+    ]
+    for link in links(text, "?"):
+        if link not in ("?", "?q=climate&order=engine"):
+            assert "q=climate" in link
+            assert "min_similarity=0.5" in link
+            assert "order=engine" in link or link == "?q=climate&min_similarity=0.5"
+    (only,) = (link for link in links(text, "?") if "Courier" in link)
+    filtered = html(get(page, only[1:]))
+    assert len(titles(filtered)) == sum(one["source"] == "The Courier" for one in documents())
+    month = html(get(page, "q=climate&period=2026-10"))
+    assert f"<dt>examined</dt><dd>{sum(one['date'].startswith('2026-10') for one in documents())}</dd>" in month
+    assert len(titles(html(get(page, "q=climate&period=2026&source=Evening+Post")))) == 3
+    assert "Nothing was found" in html(get(page, "q=climate&period=1999"))
+
+
+class Many:
+    """A searcher of thirty results, each with a thousand near-duplicates, two sources and ten years."""
+
+    name = "many"
+    text: tuple[str, ...] = ()
+
+    async def search(self, asked: Asked, headers: Headers) -> Found:
+        def hit(number: int, **more: Any) -> dict[str, Any]:
+            return {
+                "_index": "i",
+                "_id": str(number),
+                "_source": {"title": f"number {number}", "body": "a text"},
+                **more,
+            }
+
+        copies = [hit(n, fields={"ndd.similarity": [1.0]}) for n in range(1000)]
+        inner = {"near_duplicates": {"hits": {"hits": copies}}}
+        hits = [hit(n, inner_hits=inner) for n in range(30)[asked.start : asked.start + asked.size]]
+        ndd = {
+            "examined": 30,
+            "kept": 30,
+            "hidden": 0,
+            "took_ms": 1.0,
+            "cache": "hit",
+            "degraded": "a <reason>",
+            "exhausted": False,
+        }
+        response = {"took": 1, "hits": {"total": {"value": 30, "relation": "gte"}, "hits": hits}, "ndd": ndd}
+        months = {f"{year}-{month:02d}": 1 for year in range(2015, 2025) for month in range(1, 13)}
+        return Found(response=response, sources=[("", 1), ("a&b", 2)], months=months)
+
+    async def documents(self, names: Any, headers: Headers) -> list[Document]:
+        return []
+
+    def verdict(self, pair: Any, options: Mapping[str, Any]) -> str:
+        return ""
+
+    async def close(self) -> None: ...
+
+
+def test_paging_needs_no_script_and_long_lists_stay_short() -> None:
+    page = SearchPage(Many())
+    seen, link = [], "?q=x"
+    while link:
+        text = html(get(page, link[1:]))
+        seen += titles(text)
+        link = next(iter(links(text[text.index('aria-label="Pages"') :].replace('rel="next" ', ""), "?q=x&page")), "")
+        link = next((unescape(one) for one in re.findall(r'rel="next" href="([^"]*)"', text)), "")
+    assert seen == [f"number {n}" for n in range(30)]
+    assert text.count("% alike") == 0  # an empty last page
+    first = html(get(page, "q=x"))
+    assert "and 1,000 near-duplicates" in first
+    assert first.count("% alike") == 10 * 20
+    assert "980 more are not listed here" in first
+    assert "Near-duplicates may be shown: a &lt;reason&gt;" in first
+    assert "more than 30" in first
+    assert re.findall(r"<bdi>(20\d\d)</bdi>", first) == [str(year) for year in range(2024, 2014, -1)]
+
+
+def test_a_page_loads_nothing_from_elsewhere_and_runs_nothing_of_a_document(page: SearchPage) -> None:
+    reply = get(page, "q=hostile")
+    policy = dict(part.strip().partition(" ")[::2] for part in reply.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert {"'self'", "'none'", "'script'"} >= set(policy.values())
+    assert (reply.headers["cache-control"], reply.headers["x-content-type-options"]) == ("no-store", "nosniff")
+    text = html(reply)
+    assert len(titles(text)) == 5
+    assert not re.findall(r"<(?:script(?! src=\"script\.js\" defer>)|img|iframe|object|style)", text)
+    assert not re.findall(r"<[^>]*\son\w+=|style=|javascript:", re.sub(r'(?:value|href|aria-label)="[^"]*"', "", text))
+    assert not re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", text)
+    for link in links(text, "document")[:6]:
+        whole = html(get(page, link.partition("?")[2], "/document"))
+        assert "<script>document" not in whole
+        assert not links(whole, "javascript:")
+    for name, kind in (("style.css", "text/css"), ("script.js", "text/javascript"), ("icon.svg", "image/svg+xml")):
+        reply = get(page, "", f"/{name}")
+        assert (reply.status, reply.headers["content-type"]) == (200, f"{kind}; charset=utf-8")
+        assert b"//" not in reply.body.replace(b"http://www.w3.org/2000/svg", b"").replace(b"// The page", b"")
+
+
+def test_what_goes_wrong_is_said(page: SearchPage, news: ndd.Index) -> None:
+    for query, path, status, said in (
+        ("q=a&page=0", "/", 400, "page must be a number"),
+        ("", "/nope", 404, "there is no page"),
+        ("a=nope", "/document", 404, "the document is not in the index any more"),
+        ("", "/document", 400, "needs its id"),
+    ):
+        reply = get(page, query, path)
+        assert (reply.status, said in reply.body.decode()) == (status, True)
+    assert get(page, "", method="POST").status == 405
+    assert "Nothing was found for" in html(get(page, "q=zzz"))
+    assert "the query was read as plain words" in html(get(page, 'q="climate'))
+    guarded = SearchPage(FolderSearcher(news), hosts={"localhost", "127.0.0.1", "[::1]"})
+    assert [
+        get(guarded, "", host=host).status for host in ("localhost", "127.0.0.1:8000", "[::1]:80", "evil.example")
+    ] == [
+        *(200, 200, 200),
+        421,
+    ]
+
+
+def test_the_command_serves_a_folder(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    command = [sys.executable, "-u", "-m", "ndd_search", "ui", str(folder), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            url = process.stdout.readline().split()[5].rstrip("/")
+            assert (
+                "Night trains return"
+                in ask(url, "GET", "/?q=night+trains", headers={"host": "localhost"}).body.decode()
+            )
+            assert ask(url, "GET", "/", headers={"host": "evil.example"}).status == 421
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert (process.wait(30), process.stderr.read()) == (-signal.SIGTERM, "")
+    for words, said in (
+        ([str(folder), "news"], "is a folder and holds one index"),
+        (["http://localhost:1"], "name what to search at http://localhost:1"),
+        (["http://localhost:1", "_search"], "needs the name of an index"),
+        (["/no/folder"], "there is no index here"),
+        ([str(folder), "--listen", "x"], "is not an address to listen on"),
+    ):
+        assert main(["ui", *words]) == 2
+        assert said in capfd.readouterr().err
