@@ -192,6 +192,8 @@ class CollapseChanges(TypedDict, total=False):
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:
     """Return `base` (the defaults when None) with some options changed. Raises TypeError for an unknown one."""
+    if not changes:
+        return base or CollapseOptions()
     known = [option.name for option in fields(CollapseOptions)]
     for name in changes:
         if name not in known:

@@ -25,7 +25,7 @@ FIELDS = ["title", "body"]
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 DOCUMENT = {"title": "Steel", "body": TEXT, "year": 2031}
 STALE = {"sketch": [], "recipe": "stale"}
-OF_THE_OLD_TEXT = {"numbers": None, "duplicate_of": None}  # an update takes them away
+OF_THE_OLD_TEXT = {"packed": None, "numbers": None, "duplicate_of": None}  # an update takes them away
 
 
 def stored(text: str, recipe: ndd.Recipe | None = None) -> dict[str, Any]:

@@ -9,14 +9,16 @@
  *
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
  * rule.h, index.h and search.h find near-duplicates on a page; corpus.h finds them in
- * whole collections; clean.h and sketch.h sketch texts. Each includes the ones before.
+ * whole collections; clean.h and sketch.h sketch texts; stored_calls.h reads stored sketches. Each includes the ones
+ * before.
  */
 #include "page_calls.h"
 #include "corpus_calls.h"
 #include "text_calls.h"
+#include "stored_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native.py. */
-enum { VERSION = 9 };
+enum { VERSION = 10 };
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
@@ -27,6 +29,7 @@ static PyMethodDef methods[] = {
     {"corpus_pairs", corpus_pairs, METH_VARARGS, corpus_pairs_doc},
     {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
+    {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},
     {NULL, NULL, 0, NULL},
 };
 

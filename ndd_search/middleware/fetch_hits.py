@@ -73,7 +73,7 @@ class HitFetcher:
         if (instead := (yield from self._after_trouble(answers))) is not None:
             return instead
         plan.hide_sketches(answers)
-        sketched = any(plan.field.sketch in (hit.get("fields") or {}) for hit in answers[-1].hits)
+        sketched = any(plan.field.has_values(hit.get("fields")) for hit in answers[-1].hits)
         if sketched and weighs(plan, settings) and settings.counts_document_frequency:
             yield from sample_frequency_table(search, settings, plan.sketch_reading, self.round_trips)
         state = extended(new_state(plan, settings), plan, settings, answers, fetch)

@@ -116,7 +116,8 @@ def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Rea
     body["_source"] = False
     if not reading.fields:
         body["stored_fields"] = "_none_"
-    plain = replace(search, request=replace(search.request, body=body))
+    params = {"preference": search.preference, **search.request.params}
+    plain = replace(search, request=replace(search.request, body=body, params=params))
     return widened(plain, fetch.start, fetch.size, field, reading)
 
 

@@ -117,6 +117,7 @@ class Page:
     _stream: Stream = field(repr=False, compare=False)
     _reader: Reader = field(repr=False, compare=False)
     _options: CollapseOptions = field(repr=False, compare=False)
+    _hits: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)  # other hits than the stream's
 
     @property
     def hits(self) -> list[Any]:
@@ -136,7 +137,7 @@ class Page:
 
     def hit_at(self, rank: int) -> Any:
         """Return the hit with this rank in the engine's list. Raises IndexError if it was not examined."""
-        return self._stream.hits[self._stream.index_of(rank)]
+        return self._hits[rank] if rank in self._hits else self._stream.hits[self._stream.index_of(rank)]
 
     @property
     def ranks(self) -> set[int]:
@@ -165,10 +166,8 @@ class Page:
             for group in takewhile(lambda group: group.rank in hits, self.groups)
         )
         late = tuple(one for one in self.info.late if one[0] in hits and one[1] in hits)
-        at = zip(self._stream.ranks.tolist(), self._stream.hits, strict=True)
-        stream = replace(self._stream, hits=tuple([hits.get(rank, hit) for rank, hit in at]))
         info = self.info if late == self.info.late else replace(self.info, late=late)
-        return Page(groups, info, stream, self._reader, self._options)
+        return Page(groups, info, self._stream, self._reader, self._options, hits)
 
     def explain(self, rank: int) -> Explanation:
         """Explain why the hit with this rank is shown or hidden. Raises IndexError if it was not examined."""
@@ -219,7 +218,9 @@ class _Layout:
         self.members: dict[int, list[int]] = {}
         for index, leader in enumerate(self.leader):
             self.members.setdefault(leader, []).append(index)
-        self.slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
+        self.slots = list(self.members)  # the leaders, in their order
+        if options.max_per_group > 1:
+            self.slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
 
     def places(self, everything: bool) -> list[int]:
         """Return the indexes of hits in the order shown. everything: whether no longer window can follow."""
