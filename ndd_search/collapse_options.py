@@ -16,6 +16,7 @@ Mode = Literal["group", "drop", "demote", "annotate"]
 Keep = str | Callable[[Any], Any]
 Strategy = Literal["auto", "one_phase", "one_trip"]
 Total = Literal["hits", "groups"]
+Listing = Literal["documents", "ids", "count"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ class CollapseOptions:
                       filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
     total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
                       together, equal on every page. For it the whole result is examined at once, up to max_window.
+    duplicates:       what a response tells of the duplicates of a hit: "documents" what it tells of every hit; "ids" their
+                      ids, scores and similarities; "count" only their number, which often saves a request.
     """
 
     min_similarity: float | str = "auto"
@@ -101,6 +104,7 @@ class CollapseOptions:
     strategy: Strategy = "auto"
     collapse_unranked: bool = False
     total: Total = "hits"
+    duplicates: Listing = "documents"
 
     def __post_init__(self) -> None:
         if isinstance(self.min_similarity, str):
@@ -111,6 +115,7 @@ class CollapseOptions:
             raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
         check_one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))
         check_one_of("total", self.total, ("hits", "groups"))
+        check_one_of("duplicates", self.duplicates, ("documents", "ids", "count"))
         check_one_of("strategy", self.strategy, ("auto", "one_phase", "one_trip"))
         check_whole("window", self.window, 1)
         check_whole("max_window", self.max_window, 1)
@@ -188,6 +193,7 @@ class CollapseChanges(TypedDict, total=False):
     strategy: Strategy
     collapse_unranked: bool
     total: Total
+    duplicates: Listing
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:

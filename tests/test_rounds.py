@@ -99,7 +99,7 @@ def test_auto_goes_by_what_is_spared() -> None:
 def seen_after(searches: int, took: float, kilobytes: float) -> Seen:
     seen = Seen()
     for _ in range(searches):
-        seen = seen.after(took, kilobytes, 60.0)
+        seen = seen.after(took, kilobytes, 1.5, 60.0)
     return seen
 
 
@@ -107,12 +107,12 @@ def test_auto_goes_by_what_the_last_searches_were_like() -> None:
     assert chosen({}, seen_after(20, took=20, kilobytes=0.3)) == "one_phase"  # asking twice costs more than it spares
     assert chosen({}, seen_after(20, took=20, kilobytes=50)) == "one_trip"
     assert chosen({}, seen_after(3, took=20, kilobytes=0.3)) == "one_trip"  # too few to say
-    mean = seen_after(20, took=1, kilobytes=1).after(20, 1, 60.0)
+    mean = seen_after(20, took=1, kilobytes=1).after(20, 1, 1.5, 60.0)
     assert 1 < mean.took < 2
     assert chosen({}, mean) == "one_trip"  # one slow search says little
     late = mean
     for _ in range(200):
-        late = late.after(1, 1, 60.0)
+        late = late.after(1, 1, 1.5, 60.0)
     assert late.took == pytest.approx(1, abs=0.01)
 
 
@@ -135,24 +135,44 @@ def test_sketches_are_asked_for_without_any_document() -> None:
         "size": 100,
         "_source": False,
         "stored_fields": "_none_",
-        "docvalue_fields": ["ndd.sketch", "ndd.recipe"],
+        "docvalue_fields": ["ndd.sketch", "ndd.packed", "ndd.recipe"],
         "track_total_hits": False,
     }
     more = SKETCH.and_of(["ndd.numbers"], ["site"])
     with_fields = sketches_only(search(body), Fetch(0, 100), SketchField(), more).body
     assert with_fields["fields"] == ["site"]
     assert "stored_fields" not in with_fields  # the engines refuse both
-    assert with_fields["docvalue_fields"] == ["ndd.sketch", "ndd.recipe", "ndd.numbers"]
+    assert with_fields["docvalue_fields"] == ["ndd.sketch", "ndd.packed", "ndd.recipe", "ndd.numbers"]
 
 
 @pytest.mark.parametrize(
     ("start", "size", "window"), [(0, 10, 100), (0, 1, 100), (20, 10, 100), (0, 99, 100), (40, 70, 50)]
 )
-def test_the_own_part_holds_the_page_that_the_engine_would_show(start: int, size: int, window: int) -> None:
-    own = own_part(search({"from": start, "size": size}), window)
+@pytest.mark.parametrize("width", [1.75, 4.0])
+def test_the_own_part_holds_the_page_that_the_engine_would_show(
+    start: int, size: int, window: int, width: float
+) -> None:
+    own = own_part(search({"from": start, "size": size}), window, width)
     assert own.start == start
     assert size <= own.size
     assert own.start + own.size <= max(window, start + size)
+
+
+def test_the_first_trip_is_as_wide_as_pays_off() -> None:
+    """It reaches as far as the last pages did, unless the documents cost more than the second trips that they save."""
+
+    def width(reaches: list[float], page: int = 10) -> float:
+        seen = Seen()
+        for reach in reaches:
+            seen = seen.after(1, 1, reach, 60.0)
+        return seen.width(page)
+
+    assert width([4.0] * 7) == 1.75  # too few to say
+    assert width([4.0] * 8) == 4.0
+    assert width([1.2] * 8) == 1.75
+    assert width([2.5] * 18 + [9.0] * 2) == 2.5
+    assert width([4.0] * 20, page=50) == 1.75  # 200 documents cost more than a trip
+    assert width([9.0] * 30 + [2.0] * 20) == 2.0  # those before the last twenty do not count
 
 
 @given(st.sets(st.integers(0, 300), min_size=1))

@@ -31,7 +31,7 @@ from ndd_search.middleware.tables import with_table_of_stream
 from ndd_search.middleware.unsketched import peeked
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of
-from ndd_search.paging.page import slice_page
+from ndd_search.paging.page import Page, slice_page
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request, Search, read_search
 from ndd_search.rest.source_filter import SketchFilter
@@ -146,13 +146,16 @@ class Conversation:
         state, is_new = found, found is not cached
         page = slice_page(state.stream, plan.search.start, plan.search.size, reader_of(state, settings), plan.options)
         if is_new and plan.is_split:
-            self._learn_from(state)
-        if page.ranks - state.documents.keys():
-            state = yield from fetcher.fetch_documents(state, page.ranks)
+            self._learn_from(state, page)
+        remembered = state
+        if missing := page.ranks - state.documents.keys():
+            ids_only = page.listing == "ids" and missing.isdisjoint(page.shown_ranks)
+            state = yield from fetcher.fetch_documents(state, page.ranks, ids_only)
+            remembered = remembered if ids_only else state  # other pages may show whole documents
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from own_request(plan, settings, NO_DOCUMENTS))
-        if state is not cached and state.lasting:
-            settings.memory.remember_state(self.stream_key, state, self._moment)
+        if remembered is not cached and state.lasting:
+            settings.memory.remember_state(self.stream_key, remembered, self._moment)
             if settings.frequency_table is True and state.table != LISTED:
                 settings.memory.remember_table(state.frequency_table)
         cache = "off" if self.stream_key is None else "hit" if state is cached else "miss"
@@ -161,13 +164,16 @@ class Conversation:
             settings.memory.remember_page(self.key, body, state, self._moment)
         return Answer(body, raw=state.raw)
 
-    def _learn_from(self, state: State) -> None:
+    def _learn_from(self, state: State, page: Page) -> None:
         """Update the figures by which "auto" chooses the strategy of the next searches."""
+        reach = (max(page.ranks, default=0) + 1) / (self.search.start + self.search.size)
         kilobytes = len(str(next(iter(state.documents.values()), ""))) / 1000
         known, caller, now = self.settings.known, self.search.target_of_caller, self.settings.clock()
         seen = known.of_caller(caller).seen
         before = seen if now < seen.until else Seen()
-        known.learn_of_caller(caller, seen=before.after(state.took, kilobytes, now + self.settings.bypass_seconds))
+        known.learn_of_caller(
+            caller, seen=before.after(state.took, kilobytes, reach, now + self.settings.bypass_seconds)
+        )
 
     def _recall_state(self, plan: Plan) -> State | None:
         """Return the cached state of this search with its frequency table, None if there is none."""
@@ -193,7 +199,8 @@ class Conversation:
         if not self._remember:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
-        return self._make_key(replace(self.options, keep=("score",)), fields_of(self.options), whole)
+        of_stream = replace(self.options, keep=("score",), duplicates="documents")
+        return self._make_key(of_stream, fields_of(self.options), whole)
 
 
 def _is_bypassed(search: Search, settings: Settings) -> bool:

@@ -47,6 +47,7 @@ _WHOLE_ONLY = {
 }
 
 _WIDER = 1.75  # documents fetched by the first request of one_trip per hit of the page: enough for 70 % of pages
+_TRIP = 50  # documents that an engine and a client process in the time of a further trip (docs/wrapping.md)
 _SPARED = 0.4  # least share of the window whose documents must not be fetched for splitting to pay off
 _MOST_RANGES = 4  # most requests for documents in one trip
 _GAP = 10  # so many unneeded hits between two ranges cost less than another request
@@ -68,21 +69,38 @@ class Seen:
 
     searches:  number of searches. took: milliseconds of the engine for the sketches of a window.
     kilobytes: of one document as text. until: time at which the means expire.
+    reaches:   of each of these searches, the end of the hits that the page shows or lists, in multiples of the page's.
     """
 
     searches: int = 0
     took: float = 0.0
     kilobytes: float = 0.0
     until: float = 0.0
+    reaches: tuple[float, ...] = ()
 
-    def after(self, took: float, kilobytes: float, until: float) -> Seen:
+    def after(self, took: float, kilobytes: float, reach: float, until: float) -> Seen:
         """Return the means after another search."""
         share = 1 / min(self.searches + 1, _REMEMBERED)
 
         def mean(old: float, new: float) -> float:
             return old + (new - old) * share
 
-        return Seen(self.searches + 1, mean(self.took, took), mean(self.kilobytes, kilobytes), until)
+        reaches = (*self.reaches, reach)[-_REMEMBERED:]
+        return Seen(self.searches + 1, mean(self.took, took), mean(self.kilobytes, kilobytes), until, reaches)
+
+    def width(self, page: int) -> float:
+        """Return where the documents of the first trip should end, in multiples of the end of the page.
+
+        page: end of the page. The cheapest of the former reaches is chosen: a wider request fetches more documents, and
+        a narrower one needs a second trip more often.
+        """
+        if self.searches < _ENOUGH:
+            return _WIDER
+
+        def cost(width: float) -> float:
+            return width * page + _TRIP * sum(reach > width for reach in self.reaches) / len(self.reaches)
+
+        return min((_WIDER, *(reach for reach in self.reaches if reach > _WIDER)), key=cost)
 
 
 def strategy_of(search: Search, options: CollapseOptions, reading: Reading, seen: Seen) -> Strategy:
@@ -92,7 +110,7 @@ def strategy_of(search: Search, options: CollapseOptions, reading: Reading, seen
     if options.strategy == "one_trip":
         return "one_trip"
     window = options.initial_window
-    fewer = window - own_part(search, window).size
+    fewer = window - own_part(search, window, seen.width(search.start + search.size)).size
     if fewer < _SPARED * window or (reading.fields and options.total == "hits"):
         return "one_phase"
     saved = fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes)
@@ -100,21 +118,27 @@ def strategy_of(search: Search, options: CollapseOptions, reading: Reading, seen
     return "one_phase" if seen.searches >= _ENOUGH and seen.took * _QUERY > saved else "one_trip"
 
 
-def own_part(search: Search, window: int) -> Fetch:
-    """Return the hits that one_trip fetches with documents: those of the engine's own page, and some after."""
-    end = max(ceil((search.start + search.size) * _WIDER), search.start + search.size + 2)
+def own_part(search: Search, window: int, width: float) -> Fetch:
+    """Return the hits that one_trip fetches with documents: those of the engine's own page, and some after.
+
+    width: end of these hits, in multiples of the end of the page.
+    """
+    end = max(ceil((search.start + search.size) * width), search.start + search.size + 2)
     return Fetch(search.start, min(end, max(window, search.start + search.size)) - search.start)
 
 
-def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Reading) -> Request:
-    """Return the request for the sketches of some hits. It reads no stored document unless `reading` does."""
+def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Reading, *, ids: bool = False) -> Request:
+    """Return the request for the sketches of some hits. ids: also for their ids.
+
+    It reads no stored document, unless `reading` has fields or ids are requested.
+    """
     asked = search.body
     body = {key: asked[key] for key in _WHICH if key in asked}
     if "collapse" in asked:
         body["collapse"] = {"field": asked["collapse"].get("field")}
     body["track_total_hits"] = False
     body["_source"] = False
-    if not reading.fields:
+    if not reading.fields and not ids:
         body["stored_fields"] = "_none_"
     params = {"preference": search.preference, **search.request.params}
     plain = replace(search, request=replace(search.request, body=body, params=params))

@@ -29,6 +29,7 @@ class Plan:
     field:           where the sketches are in a document.
     may_split:       whether the search may be split in two requests; False after a split search of it failed.
     strategy:        how hits are fetched (see `fetch_strategies`).
+    width:           end of the documents that one_trip fetches first, in multiples of the end of the page.
     sketch_reading:  how sketches are read of a hit. reading: the same with the fields that guards and `keep` need.
     sketch_fields:   fields of ours that are removed from hits when they arrive.
     added_fields:    fields that were added for guards and `keep`; they are removed from the hits shown.
@@ -39,6 +40,7 @@ class Plan:
     field: SketchField
     may_split: bool
     strategy: Strategy
+    width: float
     sketch_reading: Reading
     reading: Reading
     sketch_fields: tuple[str, ...]
@@ -73,11 +75,13 @@ class Plan:
         sketches = sketches_only(self.search, fetch, self.field, self.reading)
         if not first:
             return [sketches]
-        own = own_part(self.search, self.options.initial_window)
+        own = own_part(self.search, self.options.initial_window, self.width)
         return [widened(self.search, own.start, own.size, self.field, self.sketch_reading), sketches]
 
-    def document_requests(self, ranges: Sequence[Fetch]) -> list[Request]:
-        """Return the requests for the documents of some ranges of the engine's list."""
+    def document_requests(self, ranges: Sequence[Fetch], ids_only: bool = False) -> list[Request]:
+        """Return the requests for the documents, or only the ids, of some ranges of the engine's list."""
+        if ids_only:
+            return [sketches_only(self.search, one, self.field, self.sketch_reading, ids=True) for one in ranges]
         return [
             widened(self.search, one.start, one.size, self.field, self.sketch_reading, first=False) for one in ranges
         ]
@@ -108,14 +112,16 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
     reading = sketches.and_of(numbers, values)
     hidden = [name for name in {*field.paths, *values} if not asked_for(search, field, name)]
     strategy: Strategy = "one_phase"
+    seen = seen if now < seen.until else Seen()
     if may_split and now >= learned.whole_until:
-        strategy = strategy_of(search, options, reading, seen if now < seen.until else Seen())
+        strategy = strategy_of(search, options, reading, seen)
     return Plan(
         search=search,
         options=options,
         field=field,
         may_split=may_split,
         strategy=strategy,
+        width=seen.width(search.start + search.size),
         sketch_reading=sketches,
         reading=reading,
         sketch_fields=tuple(name for name in hidden if name not in (*values, *numbers)),

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.collapse_options import CollapseOptions
+from ndd_search.collapse_options import CollapseOptions, Listing
 from ndd_search.matching.decision import telling_shingles
 from ndd_search.paging.explain import Explanation, explain
 from ndd_search.paging.fetching import first_window, window_for
@@ -140,25 +140,37 @@ class Page:
         return self._hits[rank] if rank in self._hits else self._stream.hits[self._stream.index_of(rank)]
 
     @property
+    def listing(self) -> Listing:
+        """What a response tells of the duplicates of a hit."""
+        return self._options.duplicates
+
+    @property
+    def shown_ranks(self) -> set[int]:
+        """The ranks, in the engine's list, of the hits that the page shows."""
+        return {group.rank for group in self.groups}
+
+    @property
     def ranks(self) -> set[int]:
-        """The ranks, in the engine's list, of all hits that the page shows or names."""
-        named = {of for group in self.groups for of in (group.rank, group.duplicate_of) if of is not None}
-        listed = {copy.rank for group in self.groups for copy in group.duplicates}
-        return named | listed | {place for late in self.info.late for place in late[:2]}
+        """The ranks, in the engine's list, of all hits of which a response tells more than their number."""
+        named = {group.duplicate_of for group in self.groups if group.duplicate_of is not None}
+        listed = {copy.rank for group in self.groups for copy in group.duplicates if self.listing != "count"}
+        return self.shown_ranks | named | listed | {place for late in self.info.late for place in late[:2]}
 
     def with_hits(self, hits: Mapping[int, Any]) -> Page:
         """Return the same page with other hits, given by their ranks in the engine's list.
 
-        Duplicates whose rank is not among them are left out. The page ends before the first shown hit that is not.
+        Duplicates whose rank is not among them are left out, unless they are only counted. The page ends before the
+        first shown hit whose rank is not among them.
         """
+        counts = self.listing == "count"
         groups = tuple(
             Group(
                 hits[group.rank],
                 group.rank,
                 tuple(
-                    Duplicate(hits[rank], rank, one.similarity)
+                    Duplicate(hits.get(one.rank, one.hit), one.rank, one.similarity)
                     for one in group.duplicates
-                    if (rank := one.rank) in hits
+                    if counts or one.rank in hits
                 ),
                 group.duplicate_of if group.duplicate_of in hits else None,
                 group.similarity,

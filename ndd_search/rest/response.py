@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ndd_search.paging.page import Group, Page
+from ndd_search.paging.page import Duplicate, Group, Page
 
 INNER = "near_duplicates"
 SIMILARITY = "ndd.similarity"
 DUPLICATE_OF = "ndd.duplicate_of"
+
+_OF_IDS = {"_index", "_id", "_routing", "_score", "sort"}  # what duplicates="ids" tells
 
 Hit = dict[str, Any]
 Plain = Callable[[Any], Hit]
@@ -67,15 +69,22 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
         return _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], DUPLICATE_OF: [leader["_id"]]})
     if not group.duplicates:
         return hit
-    copies = [_with_fields(plain(copy.hit), {SIMILARITY: [round(copy.similarity, 4)]}) for copy in group.duplicates]
+    copies = [] if page.listing == "count" else [_listed(copy, page, plain) for copy in group.duplicates]
     scores = [copy["_score"] for copy in copies if copy.get("_score") is not None]
     found = {
-        "total": {"value": len(copies), "relation": "eq"},
+        "total": {"value": len(group.duplicates), "relation": "eq"},
         "max_score": max(scores, default=None),
         "hits": copies,
     }
     hit["inner_hits"] = {**hit.get("inner_hits", {}), INNER: {"hits": found}}
     return hit
+
+
+def _listed(copy: Duplicate, page: Page, plain: Plain) -> Hit:
+    hit = plain(copy.hit)
+    if page.listing == "ids":
+        hit = {name: value for name, value in hit.items() if name in _OF_IDS}
+    return _with_fields(hit, {SIMILARITY: [round(copy.similarity, 4)]})
 
 
 def _with_fields(hit: Hit, fields: dict[str, Any]) -> Hit:
