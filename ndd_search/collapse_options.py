@@ -85,8 +85,8 @@ class CollapseOptions:
                       filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
     total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
                       together, equal on every page. For it the whole result is examined at once, up to max_window.
-    duplicates:       what a response tells of the duplicates of a hit: "documents" what it tells of every hit; "ids" their
-                      ids, scores and similarities; "count" only their number, which often saves a request.
+    duplicates:       what a response tells of the duplicates of a hit: "documents" what it tells of every hit, "ids"
+                      their ids, scores and similarities, "count" only their number, which often saves a request.
     """
 
     min_similarity: float | str = "auto"

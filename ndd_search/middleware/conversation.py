@@ -145,8 +145,6 @@ class Conversation:
             return found
         state, is_new = found, found is not cached
         page = slice_page(state.stream, plan.search.start, plan.search.size, reader_of(state, settings), plan.options)
-        if is_new and plan.is_split:
-            self._learn_from(state, page)
         remembered = state
         if missing := page.ranks - state.documents.keys():
             ids_only = page.listing == "ids" and missing.isdisjoint(page.shown_ranks)
@@ -159,21 +157,20 @@ class Conversation:
             if settings.frequency_table is True and state.table != LISTED:
                 settings.memory.remember_table(state.frequency_table)
         cache = "off" if self.stream_key is None else "hit" if state is cached else "miss"
+        if is_new and cached is None and plan.is_measured:
+            self._learn_from(plan, page)
         body = page_body(plan, settings, state, page, self._round_trips.own_seconds, cache)
         if state.lasting:
             settings.memory.remember_page(self.key, body, state, self._moment)
         return Answer(body, raw=state.raw)
 
-    def _learn_from(self, state: State, page: Page) -> None:
+    def _learn_from(self, plan: Plan, page: Page) -> None:
         """Update the figures by which "auto" chooses the strategy of the next searches."""
         reach = (max(page.ranks, default=0) + 1) / (self.search.start + self.search.size)
-        kilobytes = len(str(next(iter(state.documents.values()), ""))) / 1000
         known, caller, now = self.settings.known, self.search.target_of_caller, self.settings.clock()
         seen = known.of_caller(caller).seen
-        before = seen if now < seen.until else Seen()
-        known.learn_of_caller(
-            caller, seen=before.after(state.took, kilobytes, reach, now + self.settings.bypass_seconds)
-        )
+        before, until = seen if now < seen.until else Seen(), now + self.settings.bypass_seconds
+        known.learn_of_caller(caller, seen=before.after(plan.strategy, self._round_trips.seconds, reach, until))
 
     def _recall_state(self, plan: Plan) -> State | None:
         """Return the cached state of this search with its frequency table, None if there is none."""

@@ -54,7 +54,6 @@ def extended(state: State, plan: Plan, settings: Settings, answers: Sequence[Ans
         degraded=_NO_NUMBERS if unknown else state.degraded,
         stream=stream,
         documents={**state.documents, **documents},
-        took=state.took or answers[-1].took or 0,
         envelope=envelope_of(answers[0].body) if state.envelope is None else after(state.envelope, answers),
         raw=state.raw or answers[0].raw,
         partial=partial,
