@@ -18,11 +18,13 @@ Strategy = Literal["auto", "one_phase", "one_trip"]
 Total = Literal["hits", "groups"]
 Members = Literal["window", "all"]
 SeenMode = Literal["hide", "demote", "annotate"]
+Listing = Literal["documents", "ids", "count"]
 _CHOICES = {
     "mode": get_args(Mode),
     "seen_mode": get_args(SeenMode),
     "total": get_args(Total),
     "members": get_args(Members),
+    "duplicates": get_args(Listing),
     "strategy": get_args(Strategy),
 }
 
@@ -103,6 +105,8 @@ class CollapseOptions:
     members:          which copies a wrapped client lists under a hit, and lets `keep` choose from: those in the
                       "window", or "all" that match the query, found by stored keys with one more request for each page.
                       "all" needs mode "group" and max_per_group 1. A list in memory is its own window.
+    duplicates:       what a response tells of the duplicates of a hit: "documents" what it tells of every hit, "ids"
+                      their ids, scores and similarities, "count" only their number, which often saves a request.
     """
 
     min_similarity: float | str = "auto"
@@ -124,6 +128,7 @@ class CollapseOptions:
     collapse_unranked: bool = False
     total: Total = "hits"
     members: Members = "window"
+    duplicates: Listing = "documents"
 
     def __post_init__(self) -> None:
         self._check_min_similarity()
@@ -237,10 +242,13 @@ class CollapseChanges(TypedDict, total=False):
     collapse_unranked: bool
     total: Total
     members: Members
+    duplicates: Listing
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:
     """Return `base` (the defaults when None) with some options changed. Raises TypeError for an unknown one."""
+    if not changes:
+        return base or CollapseOptions()
     known = [option.name for option in fields(CollapseOptions)]
     for name in changes:
         if name not in known:

@@ -7,11 +7,11 @@ They read `core` at each call, so setting it to None switches to numpy.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 10  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 11  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -119,6 +119,15 @@ class Core(Protocol):
         """Return values (int32) and offsets (int64) of the sketches, and the indexes (int64) of texts left to numpy.
 
         is_ascii: a byte for each text, 1 if it is all ASCII. Texts left to numpy have no values.
+        """
+
+    def stored_sketches(
+        self, fields: list[Mapping[str, object]], names: tuple[str, str, str, str], k: int, /
+    ) -> tuple[bytes, bytes] | None:
+        """Return the values (int32) of stored sketches, and for each hit how many it has (int64).
+
+        fields: of each hit, a dict of doc values. names: paths of integers, packed values and recipe, and its id.
+        A count is 0 for an empty sketch, -1 for a malformed one, -2 for one of another recipe, -3 for none with values.
         """
 
 

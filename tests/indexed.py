@@ -15,7 +15,7 @@ RECIPE = ndd.Recipe()
 def stored(client: Any, index: str) -> dict[str, dict[str, Any]]:
     """Return every hit of an index by id, with its source and doc values."""
     client.indices.refresh(index=index)
-    body = {"size": 10_000, "docvalue_fields": ["ndd.sketch", "ndd.recipe"], "query": {"match_all": {}}}
+    body = {"size": 10_000, "docvalue_fields": SketchField().read, "query": {"match_all": {}}}
     return {hit["_id"]: hit for hit in client.search(index=index, body=body)["hits"]["hits"]}
 
 

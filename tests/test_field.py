@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ndd_search as ndd
+from ndd_search import native
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import SketchField
+from ndd_search.sketching.field import STORAGES, SketchField, Storage, is_sketch_object, pack, sketch_in
 
 RECIPE = Recipe.words(k=4)
 FIELD = SketchField()
@@ -50,6 +52,50 @@ def test_a_hit_without_a_good_sketch_says_why_and_its_neighbours_keep_theirs(
     assert before.tolist() == [5, 6]  # type: ignore[union-attr]
     assert odd == reason
     assert after.tolist() == [1, 9]  # type: ignore[union-attr]
+
+
+def test_the_core_and_python_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packed values are read with and without padding, and preferred to integers; anything else is malformed."""
+    values = [5, 6, 2**31 - 1]
+    good = pack(np.array(values, np.int32))
+    bad: list[object] = ["!", "AAAA", good[:-2], good + "A", "é" * 8, "A=AA", "\ud800", {}, [good, good], [True, 2.0]]
+    bad += [[2**70], *(pack(np.array(one, np.int32)) for one in (range(5), [-1, 4], [2, 1]))]
+    recipe = {"ndd.recipe": [RECIPE.id]}
+    fine = [{"ndd.packed": [good], **recipe}, {"ndd.packed": good.rstrip("="), "ndd.sketch": [1], **recipe}]
+    empty = [recipe, {"ndd.packed": None, **recipe}, {"ndd.packed": [""], **recipe}]
+    given: list[Any] = [
+        *fine,
+        *empty,
+        *({"ndd.packed": one if isinstance(one, list) else [one], **recipe} for one in bad),
+    ]
+    given += [{"ndd.packed": [good]}, {"ndd.packed": [good], "ndd.recipe": ["w3-k64-v1"]}]
+    expected = [values, values, *["empty"] * len(empty), *["malformed"] * len(bad), "foreign", "foreign"]
+    for core in (native.core, None):
+        monkeypatch.setattr(native, "core", core)
+        assert [one if isinstance(one, str) else one.tolist() for one in FIELD.decode(given, RECIPE)] == expected
+
+
+@given(st.lists(st.integers(0, 2**31 - 1), max_size=4, unique=True).map(sorted), st.sampled_from(STORAGES))
+def test_every_form_holds_the_same_values(values: list[int], storage: Storage) -> None:
+    parts = SketchField(storage=storage).parts(np.array(values, np.int32), RECIPE, keys=2)
+    stored = parts["ndd"]
+    assert is_sketch_object(stored)
+    assert parts["ndd_keys"] == [format(value, "08x") for value in values[:2]]
+    assert (
+        set(stored) - {"recipe"}
+        == {
+            "integers": {"sketch"},
+            "packed": {"packed"} if values else set(),
+            "both": {"sketch", "packed"} if values else {"sketch"},
+        }[storage]
+    )
+    found = sketch_in(stored, RECIPE.k)
+    assert (values or None) == (None if found is None else found.tolist())
+
+
+def test_an_unknown_form_is_refused() -> None:
+    with pytest.raises(ValueError, match="storage must be one of integers, packed, both, got 'zip'"):
+        ndd.with_sketches([], "text", storage="zip")  # type: ignore[arg-type]
 
 
 def test_a_second_recipe_lives_under_another_name() -> None:

@@ -25,9 +25,8 @@ FIELDS = ["title", "body"]
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
 DOCUMENT = {"title": "Steel", "body": TEXT, "year": 2031}
 STALE = {"sketch": [], "recipe": "stale"}
-OF_THE_OLD_TEXT = dict.fromkeys(
-    ("numbers", "duplicate_of", "group", "group_size", "leads")
-)  # an update takes them away
+# An update takes them away.
+OF_THE_OLD_TEXT = dict.fromkeys(("packed", "numbers", "duplicate_of", "group", "group_size", "leads"))
 
 
 def stored(text: str, recipe: ndd.Recipe | None = None) -> dict[str, Any]:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndd_search.collapse_options import CollapseOptions
+from ndd_search.collapse_options import CollapseOptions, Strategy
 from ndd_search.middleware.driver import Driver
-from ndd_search.middleware.fetch_strategies import Seen, own_part, ranges_of, sketches_only, strategy_of, together
+from ndd_search.middleware.fetch_strategies import Seen, own_part, ranges_of, sketches_only, strategies_of, together
 from ndd_search.middleware.msearch import multi_conversation
 from ndd_search.middleware.settings import settings_of
 from ndd_search.paging.fetching import Fetch
@@ -38,7 +38,9 @@ def search(body: dict[str, Any], **params: str) -> Search:
 
 def chosen(body: dict[str, Any], seen: Seen = Seen(), params: dict[str, str] | None = None, **options: Any) -> str:  # noqa: B008
     made = CollapseOptions(**options)
-    return strategy_of(search(body, **(params or {})), made, SKETCH.and_of((), fields_of(made)), seen)
+    reading = SKETCH.and_of((), fields_of(made))
+    possible = strategies_of(search(body, **(params or {})), made, reading, seen.width(10))
+    return possible[0] if len(possible) == 1 else seen.strategy
 
 
 WHOLE: dict[str, dict[str, Any]] = {
@@ -96,24 +98,25 @@ def test_auto_goes_by_what_is_spared() -> None:
     assert chosen({"size": 10}, keep=["newest:published"]) == "one_phase"  # every document is read anyway
 
 
-def seen_after(searches: int, took: float, kilobytes: float) -> Seen:
+def seen_after(*times: tuple[Strategy, int, float]) -> Seen:
+    """Figures after searches, given as strategy, number and seconds."""
     seen = Seen()
-    for _ in range(searches):
-        seen = seen.after(took, kilobytes, 60.0)
+    for strategy, number, seconds in times:
+        for _ in range(number):
+            seen = seen.after(strategy, seconds, 1.5, 60.0)
     return seen
 
 
-def test_auto_goes_by_what_the_last_searches_were_like() -> None:
-    assert chosen({}, seen_after(20, took=20, kilobytes=0.3)) == "one_phase"  # asking twice costs more than it spares
-    assert chosen({}, seen_after(20, took=20, kilobytes=50)) == "one_trip"
-    assert chosen({}, seen_after(3, took=20, kilobytes=0.3)) == "one_trip"  # too few to say
-    mean = seen_after(20, took=1, kilobytes=1).after(20, 1, 60.0)
-    assert 1 < mean.took < 2
-    assert chosen({}, mean) == "one_trip"  # one slow search says little
-    late = mean
-    for _ in range(200):
-        late = late.after(1, 1, 60.0)
-    assert late.took == pytest.approx(1, abs=0.01)
+def test_auto_takes_what_was_faster_and_tries_the_other_now_and_then() -> None:
+    assert chosen({}, seen_after(("one_trip", 7, 0.02))) == "one_trip"
+    assert chosen({}, seen_after(("one_trip", 8, 0.02))) == "one_phase"  # to compare
+    for one_phase, faster, slower in ((0.01, "one_phase", "one_trip"), (0.03, "one_trip", "one_phase")):
+        seen = seen_after(("one_trip", 8, 0.02), ("one_phase", 2, one_phase))
+        assert chosen({}, seen) == faster
+        assert chosen({}, seen_after(("one_trip", 8, 0.02), ("one_phase", 12, one_phase))) == slower
+    seen = seen_after(("one_trip", 15, 0.02), ("one_phase", 2, 0.03), ("one_trip", 2, 5.0))
+    assert chosen({}, seen) == "one_trip"  # a few slow searches say little
+    assert chosen({}, seen_after(("one_trip", 30, 0.01), ("one_phase", 9, 0.02), ("one_trip", 15, 0.05))) == "one_phase"
 
 
 def test_sketches_are_asked_for_without_any_document() -> None:
@@ -135,24 +138,44 @@ def test_sketches_are_asked_for_without_any_document() -> None:
         "size": 100,
         "_source": False,
         "stored_fields": "_none_",
-        "docvalue_fields": ["ndd.sketch", "ndd.recipe"],
+        "docvalue_fields": ["ndd.sketch", "ndd.packed", "ndd.recipe"],
         "track_total_hits": False,
     }
     more = SKETCH.and_of(["ndd.numbers"], ["site"])
     with_fields = sketches_only(search(body), Fetch(0, 100), SketchField(), more).body
     assert with_fields["fields"] == ["site"]
     assert "stored_fields" not in with_fields  # the engines refuse both
-    assert with_fields["docvalue_fields"] == ["ndd.sketch", "ndd.recipe", "ndd.numbers"]
+    assert with_fields["docvalue_fields"] == ["ndd.sketch", "ndd.packed", "ndd.recipe", "ndd.numbers"]
 
 
 @pytest.mark.parametrize(
     ("start", "size", "window"), [(0, 10, 100), (0, 1, 100), (20, 10, 100), (0, 99, 100), (40, 70, 50)]
 )
-def test_the_own_part_holds_the_page_that_the_engine_would_show(start: int, size: int, window: int) -> None:
-    own = own_part(search({"from": start, "size": size}), window)
+@pytest.mark.parametrize("width", [1.75, 4.0])
+def test_the_own_part_holds_the_page_that_the_engine_would_show(
+    start: int, size: int, window: int, width: float
+) -> None:
+    own = own_part(search({"from": start, "size": size}), window, width)
     assert own.start == start
     assert size <= own.size
     assert own.start + own.size <= max(window, start + size)
+
+
+def test_the_first_trip_is_as_wide_as_pays_off() -> None:
+    """It reaches as far as the last pages did, unless the documents cost more than the second trips that they save."""
+
+    def width(reaches: list[float], page: int = 10) -> float:
+        seen = Seen()
+        for reach in reaches:
+            seen = seen.after("one_trip", 0.01, reach, 60.0)
+        return seen.width(page)
+
+    assert width([4.0] * 7) == 1.75  # too few to say
+    assert width([4.0] * 8) == 4.0
+    assert width([1.2] * 8) == 1.75
+    assert width([2.5] * 18 + [9.0] * 2) == 2.5
+    assert width([4.0] * 20, page=50) == 1.75  # 200 documents cost more than a trip
+    assert width([9.0] * 30 + [2.0] * 20) == 2.0  # those before the last twenty do not count
 
 
 @given(st.sets(st.integers(0, 300), min_size=1))

@@ -84,6 +84,7 @@ def test_whatever_else_is_written_into_the_object_makes_no_new_fields(engine: En
         mapping = client.indices.get_mapping(index=f"{component}-1")[f"{component}-1"]["mappings"]
         assert set(mapping["properties"]["ndd"]["properties"]) == {
             "sketch",
+            "packed",
             "numbers",
             "recipe",
             "duplicate_of",

@@ -39,6 +39,7 @@ from ndd_search.indexing.tables import TableCount
 from ndd_search.middleware.stored_table import TABLES
 from ndd_search.presets import preset
 from ndd_search.recipe import Recipe
+from ndd_search.sketching.field import STORAGES
 from ndd_search.text.printable import safe
 
 
@@ -54,6 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--keys", type=int, default=0, help="number of keys to store, by which `duplicates` finds candidates (none)"
     )
     parser.add_argument("--numbers", action="store_true", help="also store numbers, for the guard numbers_must_match")
+    parser.add_argument(
+        "--storage", choices=STORAGES, help="the form in which sketches are stored; stored ones are converted"
+    )
     parser.add_argument("--remove", metavar="FIELD", help="instead remove the sketches stored in this object")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     parser.add_argument(
@@ -82,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         field=arguments.remove or arguments.field,
         keys=arguments.keys,
         numbers=arguments.numbers or bool(chosen and chosen.numbers),
+        storage=arguments.storage,
         remove=arguments.remove is not None,
         query=arguments.query,
         rate=arguments.rate,

@@ -112,7 +112,7 @@ def _stored(client: Any, index: str, identity: str, search: CandidateSearch) -> 
     body = {
         "query": {"ids": {"values": [identity]}},
         "_source": False,
-        "docvalue_fields": [where.sketch, where.recipe],
+        "docvalue_fields": where.read,
         "sort": ["_doc"],
     }
     hits = client.search(index=index, body=body)["hits"]["hits"]

@@ -9,15 +9,17 @@
  *
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
  * rule.h, index.h and search.h find near-duplicates on a page; corpus.h finds them in
- * whole collections; meetings.h finds records that share tokens; clean.h and sketch.h sketch texts. Each includes the ones before.
+ * whole collections; meetings.h finds records that share tokens; clean.h and sketch.h sketch texts; stored_calls.h reads
+ * stored sketches. Each includes the ones before.
  */
 #include "page_calls.h"
 #include "corpus_calls.h"
 #include "meetings.h"
 #include "text_calls.h"
+#include "stored_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native.py. */
-enum { VERSION = 10 };
+enum { VERSION = 11 };
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
@@ -29,6 +31,7 @@ static PyMethodDef methods[] = {
     {"meetings", meetings, METH_VARARGS, meetings_doc},
     {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
+    {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -78,7 +78,7 @@ def read_collection(client: Any, index: str, search: CandidateSearch) -> Collect
     """Read the sketches of a snapshot of an index. client: synchronous, wrapped or not."""
     where, retry = SketchField(search.field), Retry()
     of_recipe = {"term": {where.recipe: search.recipe.id}}
-    body = {"query": of_recipe, "_source": False, "docvalue_fields": [where.sketch, where.recipe]}
+    body = {"query": of_recipe, "_source": False, "docvalue_fields": where.read}
     others = {"query": {"bool": {"must_not": of_recipe}}}
     copies: dict[bytes, list[Name]] = {}
     with options(enabled=False), snapshot(client, index, retry) as now:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ndd_search.checks import check_one_of
 from ndd_search.documents import text_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.indexes import IndexFacts, look_up
@@ -33,7 +34,8 @@ from ndd_search.indexing.templates import (
 )
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import SketchField, is_sketch_object
+from ndd_search.rest.request import stored_sketch
+from ndd_search.sketching.field import STORAGES, SketchField, Storage, is_sketch_object
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents of the index
@@ -81,6 +83,8 @@ class Backfill:
     index:   an index, alias, data stream, pattern, or several joined by commas.
     fields:  the text fields that make the sketch, in the same order as in with_sketches; none with `remove`.
     recipe, field, keys, numbers: of the sketches, as in with_sketches.
+    storage: the form in which sketches are stored, as in with_sketches; stored ones are converted. None keeps the form
+             of stored sketches and stores new ones as integers.
     remove:  remove what is stored under `field`, and its keys.
     query:   process only documents that match it, in the query language of the engine.
     rate:    documents per second, None for no limit.
@@ -95,6 +99,7 @@ class Backfill:
     field: str = "ndd"
     keys: int = 0
     numbers: bool = False
+    storage: Storage | None = None
     remove: bool = False
     query: Mapping[str, Any] | None = None
     rate: float | None = None
@@ -109,6 +114,8 @@ class Backfill:
             raise ValueError("give the fields that make the sketch, fields=[...]; with remove=True give none")
         if not 1 <= self.slices <= 64 or not 0 <= self.keys <= 64:
             raise ValueError(f"slices must be 1..64 and keys 0..64, got {self.slices} and {self.keys}")
+        if self.storage is not None:
+            check_one_of("storage", self.storage, STORAGES)
         Retry(self.rate)  # validates it
 
     def plan(self, client: Any) -> list[Work]:
@@ -146,14 +153,27 @@ class Backfill:
         where = SketchField(self.field)
         only = [query for query in (self.query, facts.filter) if query is not None]
         if self.remove:
-            stored = [{"exists": {"field": path}} for path in (where.recipe, where.sketch)]
+            stored = [{"exists": {"field": path}} for path in where.read]
             return {"bool": {"should": stored, "minimum_should_match": 1, "filter": only}}
         lacking: list[dict[str, Any]] = [{"bool": {"must_not": [{"term": {where.recipe: self.recipe.id}}]}}]
         wanted = [path for path, on in ((where.keys, self.keys), (where.numbers, self.numbers)) if on]
         for path in wanted:  # the sketch was stored without them
-            without = {"filter": [{"exists": {"field": where.sketch}}], "must_not": [{"exists": {"field": path}}]}
-            lacking.append({"bool": without})
+            lacking.append({"bool": {"filter": [stored_sketch(where)], "must_not": [{"exists": {"field": path}}]}})
+        lacking += self._in_other_forms(where)
         return {"bool": {"should": lacking, "minimum_should_match": 1, "filter": only}}
+
+    def _in_other_forms(self, where: SketchField) -> list[dict[str, Any]]:
+        """The queries for sketches that are not stored in the wanted form."""
+        integers, packed = ({"exists": {"field": path}} for path in where.values)
+        match self.storage:
+            case "integers":
+                return [packed]
+            case "packed":
+                return [integers]
+            case "both":
+                pairs = (integers, packed), (packed, integers)
+                return [{"bool": {"filter": [one], "must_not": [other]}} for one, other in pairs]
+        return []
 
     def _plan(self, client: Any, facts: IndexFacts) -> Work:
         problem = self._problem(facts)
@@ -219,9 +239,11 @@ class Backfill:
         missing = {
             name: one for name, one in mapping_properties(self.field, self.keys > 0).items() if name not in known
         }
-        if self.numbers and "numbers" not in known.get(self.field, {}).get("properties", {"numbers": None}):
-            ours = mapping_properties(self.field)[self.field]["properties"]
-            missing[self.field] = {"properties": {"numbers": ours["numbers"]}}  # the mapping was made without numbers
+        ours, there = mapping_properties(self.field)[self.field]["properties"], known.get(self.field, {})
+        wanted = {"numbers": self.numbers, "packed": self.storage in ("packed", "both")}
+        later = {name: ours[name] for name, on in wanted.items() if on and name not in there.get("properties", ours)}
+        if later:  # the mapping was made without these
+            missing[self.field] = {"properties": later}
         return missing
 
     def _count(self, client: Any, facts: IndexFacts) -> int:

@@ -90,7 +90,7 @@ class CandidateSearch:
             "query": {"bool": query},
             "size": self.examined,
             "_source": False,
-            "docvalue_fields": [where.sketch, where.recipe],
+            "docvalue_fields": where.read,
             "track_total_hits": False,
         }
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions
-from ndd_search.documents import text_of
+from ndd_search.documents import text_of, value_of
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.templates import Finding, check_mapping
 from ndd_search.matching.decision import Decision, Setting
@@ -47,6 +47,7 @@ class Figures:
     short:          share of them with too few shingles to resemble any but an identical text.
     wrong:          share of them whose sketch is not that of their text; None if the source fields are unknown.
     wrong_keys:     share of them whose keys are not those of their sketch.
+    unread:         share of them whose packed sketch is not mapped, so that no search can read it.
     hidden:         for each min_similarity, the share of hits of the sample queries that would be listed under another.
     queries, hits:  number of sample queries, and of their hits.
     templated:      number of hits that "auto" would list under another and that differ from it in a slot of a template.
@@ -60,6 +61,7 @@ class Figures:
     short: float = 0.0
     wrong: float | None = None
     wrong_keys: float = 0.0
+    unread: float = 0.0
     hidden: Mapping[str, float] = dataclasses.field(default_factory=dict)
     queries: int = 0
     hits: int = 0
@@ -131,7 +133,7 @@ class Doctor:
             yield Finding("note", about, what, "raise it if users page that deep")
         fields, most = _mapped(facts.mapping), _limit(facts.settings)
         if fields > 0.9 * most:
-            remedy = "raise index.mapping.total_fields.limit, or map fewer fields: every sketch takes five"
+            remedy = "raise index.mapping.total_fields.limit, or map fewer fields: every sketch takes six"
             yield Finding("warning", about, f"{fields} of at most {most} fields are mapped", remedy)
 
     def _coverage(self, figures: Figures) -> Iterator[Finding]:
@@ -157,6 +159,10 @@ class Doctor:
             what = f"{figures.wrong:.1%} of {figures.sampled} sampled sketches are not of the text in {self.fields}"
             remedy = f"{run} --recheck, and let updates go through ndd.with_sketches; or give the right --fields"
             yield Finding("warning", "sample", what, remedy)
+        if figures.unread:
+            share = f"{figures.unread:.1%} of {figures.sampled} sampled sketches"
+            what = f"{share} are packed, and {self._where.packed} is not mapped, so no search can read them"
+            yield Finding("error", "sample", what, f"{run} --storage packed --recheck")
         if figures.wrong_keys:
             what = f"{figures.wrong_keys:.1%} of {figures.sampled} sampled documents have keys of another text"
             remedy = f"{run} --recheck, and write with keys=... wherever texts change"
@@ -202,6 +208,7 @@ class Doctor:
             short=float((lengths < CollapseOptions().min_shingles).mean()),
             wrong=self._wrong(texts, sketches) if texts else None,
             wrong_keys=self._wrong_keys(sample, sketches),
+            unread=float(np.mean([self._is_unread(hit) for hit in sample])),
             hidden=hidden,
             queries=len(queries if self.queries else queries[:_QUERIES]),
             hits=hits,
@@ -225,8 +232,8 @@ class Doctor:
         body = {
             "query": {"function_score": {"query": wanted, "random_score": {}, "boost_mode": "replace"}},
             "size": _SAMPLE,
-            "_source": [*self.fields, self._where.keys],
-            "docvalue_fields": [self._where.sketch, self._where.recipe],
+            "_source": [*self.fields, self._where.keys, self._where.packed],
+            "docvalue_fields": self._where.read,
         }
         return list(client.search(index=names, body=body)["hits"]["hits"])
 
@@ -248,6 +255,11 @@ class Doctor:
             wrong += are_keys(keys) and keys != keys_of(values, len(keys))
         return wrong / len(sample)
 
+    def _is_unread(self, hit: Mapping[str, Any]) -> bool:
+        """Whether packed values are stored in a document whose index does not map them."""
+        packed = value_of(hit.get("_source", {}), self._where.packed)
+        return isinstance(packed, str) and packed != "" and not self._where.has_values(hit.get("fields"))
+
     def _hidden(
         self, client: Any, names: str, queries: Sequence[str], frequency_table: FrequencyTable
     ) -> tuple[dict[str, float], int, int]:
@@ -262,7 +274,7 @@ class Doctor:
                 "query": {"simple_query_string": query},
                 "size": _WINDOW,
                 "_source": list(self.fields) or False,
-                "docvalue_fields": [self._where.sketch, self._where.recipe],
+                "docvalue_fields": self._where.read,
             }
             page = client.search(index=names, body=body)["hits"]["hits"]
             decoded = self._where.decode([hit.get("fields", {}) for hit in page], self.recipe)

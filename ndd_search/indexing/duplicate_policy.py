@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.run_memory import Copies, LookUp, Original, Recent, Write, Written
+from ndd_search.sketching.field import SketchField
 from ndd_search.writing.add_sketches import Sketcher
 
 logger = logging.getLogger("ndd_search")
@@ -198,7 +199,7 @@ class DuplicateFilter:
         known = (*recent, *originals)
         unconfirmed = [original for original in known if original.id is not None and self._should_be_stored(original)]
         for original in unconfirmed:
-            lookup.add(original.index, original.id or "", original.routing, source=[f"{self._field}.sketch"])
+            lookup.add(original.index, original.id or "", original.routing, source=SketchField(self._field).values)
         if not lookup.lines:
             return
         answer: Any = yield Question("mget", {"docs": lookup.lines})

@@ -31,6 +31,7 @@ from ndd_search.indexing.duplicate_policy import DuplicateFilter, DuplicatePolic
 from ndd_search.indexing.run_memory import Write
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
+from ndd_search.sketching.field import Storage
 from ndd_search.sketching.sketches import Sketch
 from ndd_search.writing.add_sketches import Fields, IngestReport, Sketcher
 from ndd_search.writing.bulk_actions import open_action
@@ -44,6 +45,7 @@ def sketch_fields(
     field: str = "ndd",
     keys: int = 0,
     numbers: bool = False,
+    storage: Storage = "integers",
 ) -> dict[str, Any]:
     """Return a copy of a document with its sketch, or without one if it has no text.
 
@@ -52,11 +54,11 @@ def sketch_fields(
     if not isinstance(document, Mapping):
         raise TypeError(f"a document is a mapping, got {type(document).__name__}")
     actions = [{"_source": document}]
-    (action,) = with_sketches(actions, fields, recipe=recipe, field=field, keys=keys, numbers=numbers)
+    (action,) = with_sketches(actions, fields, recipe=recipe, field=field, keys=keys, numbers=numbers, storage=storage)
     return dict(action["_source"])
 
 
-def with_sketches(
+def with_sketches(  # noqa: PLR0913 - everything about the stored fields in one call
     actions: Iterable[Any] | AsyncIterable[Any],
     fields: Fields,
     *,
@@ -64,6 +66,7 @@ def with_sketches(
     field: str = "ndd",
     keys: int = 0,
     numbers: bool = False,
+    storage: Storage = "integers",
     duplicates: DuplicatePolicy | None = None,
     batch_size: int = 500,
 ) -> SketchedActions:
@@ -76,6 +79,8 @@ def with_sketches(
     keys:       how many keys to store with each sketch for find_duplicates, 0..64; 8 or 16 are good. All writers of an
                 index must use the same number: an update without keys leaves the keys of the old text.
     numbers:    store the numbers of the text as one value, for the guard numbers_must_match.
+    storage:    "integers" stores a sketch as a list of integers; "packed" as base64 of the same values, which makes
+                responses of wrapped searches half as large; "both" is for indexes that older readers search as well.
     duplicates: what to do with documents that resemble one of the index or of this run, by their first sketch.
     batch_size: with `duplicates`, how many actions of a list or tuple are looked up in one request. Actions of any
                 other iterable are looked up one by one, because reading ahead would delay those already read.
@@ -87,7 +92,7 @@ def with_sketches(
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
     if duplicates and not keys:
         raise ValueError("duplicates needs keys: pass keys=8 as well")
-    return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers), duplicates, batch_size)
+    return SketchedActions(actions, Sketcher(fields, field, recipe, keys, numbers, storage), duplicates, batch_size)
 
 
 class SketchedActions:

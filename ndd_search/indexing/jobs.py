@@ -14,7 +14,7 @@ from ndd_search.indexing.indexes import IndexFacts
 from ndd_search.indexing.rewrite import Job
 from ndd_search.indexing.scan import Hits
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import MARKS, SketchField, are_keys, is_sketch_object, listed
+from ndd_search.sketching.field import MARKS, SketchField, Storage, are_keys, is_sketch_object, listed, sketch_in
 from ndd_search.sketching.sketches import Lack, Sketch, sketch, sketch_many
 from ndd_search.text.numbers import number_signature
 
@@ -34,6 +34,8 @@ class Settings(Protocol):
     def keys(self) -> int: ...
     @property
     def numbers(self) -> bool: ...
+    @property
+    def storage(self) -> Storage | None: ...
 
 
 class SketchDocuments(Job):
@@ -46,7 +48,7 @@ class SketchDocuments(Job):
     @property
     def search(self) -> Mapping[str, Any]:
         """Fetches the whole `_source`: its numbers, its order of keys and our own fields decide what may be written."""
-        stored = [self._where.sketch, self._where.recipe, self._where.numbers] if self._compare else []
+        stored = [*self._where.read, self._where.numbers] if self._compare else []
         return {"query": self._query, "_source": True, "docvalue_fields": stored}
 
     def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
@@ -69,8 +71,11 @@ class SketchDocuments(Job):
         stored_keys = listed(source.get(where.keys)) if are_keys(source.get(where.keys)) else []
         # Stored keys must fit the new text, even if this run was not asked to store keys.
         kept_keys = max(len(stored_keys), _USUAL_KEYS) if stored_keys or source.get(where.keys) == [] else 0
-        parts = where.parts(new, settings.recipe, settings.keys or kept_keys, numbers)
-        if self._compare and _same(new, stored):
+        form = settings.storage or _storage_of(before)
+        parts = SketchField(where.name, form).parts(new, settings.recipe, settings.keys or kept_keys, numbers)
+        other_forms = {name: None for name in ("sketch", "packed") if name in before and name not in parts[where.name]}
+        parts[where.name].update(other_forms)
+        if self._compare and _same(new, stored) and (form == _storage_of(before) or not len(new)):
             # If this run was not asked for numbers they may be unmapped: then compare with those in _source.
             known = where.numbers_in(hit.get("fields", {})) if settings.numbers else before.get("numbers")
             same_numbers = numbers in (None, known)
@@ -127,6 +132,13 @@ def own_field(source: Mapping[str, Any], where: SketchField, with_keys: bool) ->
     return next((key for key in source if key.startswith(f"{where.name}.")), "")
 
 
+def _storage_of(stored: Mapping[str, Any]) -> Storage:
+    """The form in which a stored object holds its values."""
+    if stored.get("packed") is None:
+        return "integers"
+    return "packed" if stored.get("sketch") is None else "both"
+
+
 def _same(new: Sketch, stored: Sketch | Lack) -> bool:
     if isinstance(stored, str):
         return stored == "empty" and not len(new)
@@ -139,4 +151,5 @@ def _is_sketch_of(text: str, stored: Mapping[str, Any]) -> bool:
         recipe = Recipe.parse(stored["recipe"])
     except ValueError:  # it is STALE, or names a recipe of another version of this library
         return False
-    return bool(sketch(text, recipe).tolist() == listed(stored.get("sketch")))
+    values = sketch_in(stored, recipe.k)
+    return values is not None and sketch(text, recipe).tolist() == values.tolist()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.indexing.candidates import CandidateSearch
+from ndd_search.sketching.field import sketch_in
 from ndd_search.sketching.sketches import Sketch
 from ndd_search.writing.bulk_actions import Action
 
@@ -233,4 +234,5 @@ class LookUp:
         """Whether a document is stored with its known sketch. field: the object that holds sketches."""
         answer = self._answers.get((document.index, document.id or ""), {})
         stored = answer.get("_source", {}).get(field)
-        return isinstance(stored, Mapping) and stored.get("sketch") == document.sketch.tolist()
+        found = sketch_in(stored, len(document.sketch)) if isinstance(stored, Mapping) else None
+        return found is not None and found.tolist() == document.sketch.tolist()

@@ -46,6 +46,7 @@ def mapping_properties(field: str = "ndd", keys: bool = False) -> dict[str, Any]
             "dynamic": False,  # other values that a pipeline writes into the object add no fields
             "properties": {
                 "sketch": {"type": "integer", "index": False},  # doc values only: never searched, half the space
+                "packed": {"type": "binary", "doc_values": True},  # the same values in half the space of a response
                 "numbers": {"type": "integer", "index": False},  # compared by the guard numbers_must_match
                 "recipe": {"type": "keyword"},  # queried by backfill, counted by doctor
                 "duplicate_of": {"type": "keyword"},  # for reports and counts, not for filters: see docs/indexing.md
@@ -128,6 +129,11 @@ def _check_object(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
         )
         return
     yield from _check_sketch(where, found["properties"].get("sketch"))
+    packed = found["properties"].get("packed")
+    if packed is not None and not is_packed(packed):
+        kind = packed.get("type", "object")
+        what = f"{where.packed} is {kind}, not binary with doc values: no search can read packed sketches"
+        yield Finding("error", "mapping", what, 'choose another name (--field), or use storage="integers"')
     recipe = found["properties"].get("recipe", {}).get("type")
     if recipe != "keyword":
         what = f"{where.recipe} is {recipe or 'not mapped'}, not keyword (dynamic mapping makes it text)"
@@ -164,7 +170,7 @@ def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
     if source.get("enabled") is False:
         remedy = "sketch documents before they are indexed: ndd.with_sketches"
         yield Finding("error", "_source", "_source is disabled, so backfill has no text to sketch", remedy)
-    elif any(name in (field, f"{field}.*", f"{field}.sketch", f"{field}*") for name in excluded):
+    elif any(name in (field, f"{field}.*", f"{field}.sketch", f"{field}.packed", f"{field}*") for name in excluded):
         what = f"_source excludes {field}: every partial update, update by query and reindex drops the sketch"
         yield Finding("warning", "_source", what, "never update documents, or run backfill after updates")
     if others := kept_out_of_source(mapping, field):
@@ -172,6 +178,11 @@ def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
         yield Finding(
             "warning", "_source", what, "use ndd.with_sketches, and index the documents again from their source"
         )
+
+
+def is_packed(found: Mapping[str, Any]) -> bool:
+    """Whether a field is mapped as packed sketches are."""
+    return found.get("type") == "binary" and found.get("doc_values") is True
 
 
 def holds_sketches(mapping: Mapping[str, Any], field: str) -> bool:
@@ -193,5 +204,5 @@ def kept_out_of_source(mapping: Mapping[str, Any], field: str = "ndd") -> list[s
     source = mapping.get("_source", {})
     included = [f"all but {', '.join(source['includes'])}"] if source.get("includes") else []
     ours = SketchField(field)
-    mine = {field, f"{field}.*", ours.sketch, ours.recipe, ours.numbers, ours.duplicate_of, ours.keys, f"{field}*"}
+    mine = {field, f"{field}.*", *ours.paths, f"{field}*"}
     return [*included, *(name for name in source.get("excludes", []) if name not in mine)]

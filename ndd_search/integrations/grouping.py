@@ -84,7 +84,9 @@ class Given:
         place = SketchField()
         found = [read(hit, self.where.stored) for hit in self.hits]
         as_read = [
-            {place.sketch: one.get("sketch"), place.recipe: [one.get("recipe")]} if isinstance(one, Mapping) else {}
+            {place.sketch: one.get("sketch"), place.packed: one.get("packed"), place.recipe: [one.get("recipe")]}
+            if isinstance(one, Mapping)
+            else {}
             for one in found
         ]
         return place.decode(as_read, self.recipe) if any(as_read) else ["missing"] * len(found)

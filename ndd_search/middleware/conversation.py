@@ -34,7 +34,7 @@ from ndd_search.middleware.whereabouts import explained_ids, with_explanations
 from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of
-from ndd_search.paging.page import slice_page
+from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.records import SEEN_WITH_ITEMS
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request, Search, read_search
@@ -168,17 +168,20 @@ class Conversation:
             return found
         state, is_new = found, found is not cached
         page = slice_page(state.stream, plan.search.start, plan.search.size, reader_of(state, settings), plan.options)
-        if is_new and plan.is_split:
-            self._learn_from(state)
-        if page.ranks - state.documents.keys():
-            state = yield from fetcher.fetch_documents(state, page.ranks)
-        is_cached = state is cached
+        remembered = state
+        if missing := page.ranks - state.documents.keys():
+            ids_only = page.listing == "ids" and missing.isdisjoint(page.shown_ranks)
+            state = yield from fetcher.fetch_documents(state, page.ranks, ids_only)
+            remembered = remembered if ids_only else state  # other pages may show whole documents
         if page.groups and page.groups[0].rank not in state.documents:
             return (yield from own_request(plan, settings, NO_DOCUMENTS))
+        is_cached = remembered is cached
         if not is_cached and state.lasting:
-            settings.memory.remember_state(self.stream_key, state, self._moment)
+            settings.memory.remember_state(self.stream_key, remembered, self._moment)
             if settings.frequency_table is True and state.table != LISTED:
                 settings.memory.remember_table(state.frequency_table)
+        if is_new and cached is None and plan.is_measured:
+            self._learn_from(plan, page)
         if plan.options.members == "all":
             whole = WholeGroups(plan, settings, self._round_trips, plan.search.start)
             state, page = yield from whole.added(state, page, page.info.examined)
@@ -190,13 +193,13 @@ class Conversation:
             settings.memory.remember_page(self.key, body, state, self._moment)
         return Answer(body, raw=state.raw)
 
-    def _learn_from(self, state: State) -> None:
+    def _learn_from(self, plan: Plan, page: Page) -> None:
         """Update the figures by which "auto" chooses the strategy of the next searches."""
-        kilobytes = len(str(next(iter(state.documents.values()), ""))) / 1000
+        reach = (max(page.ranks, default=0) + 1) / (self.search.start + self.search.size)
         known, caller, now = self.settings.known, self.search.target_of_caller, self.settings.clock()
         seen = known.of_caller(caller).seen
-        before = seen if now < seen.until else Seen()
-        known.learn_of_caller(caller, seen=before.after(state.took, kilobytes, now + self.settings.bypass_seconds))
+        before, until = seen if now < seen.until else Seen(), now + self.settings.bypass_seconds
+        known.learn_of_caller(caller, seen=before.after(plan.strategy, self._round_trips.seconds, reach, until))
 
     def _recall_state(self, plan: Plan) -> State | None:
         """Return the cached state of this search with its frequency table, None if there is none."""
@@ -222,7 +225,8 @@ class Conversation:
         if not self._remember:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
-        return self._make_key(replace(self.options, keep=("score",), members="window"), fields_of(self.options), whole)
+        of_stream = replace(self.options, keep=("score",), members="window", duplicates="documents")
+        return self._make_key(of_stream, fields_of(self.options), whole)
 
 
 def _is_bypassed(search: Search, settings: Settings) -> bool:

@@ -58,7 +58,6 @@ def extended(state: State, plan: Plan, settings: Settings, answers: Sequence[Ans
         degraded=_NO_NUMBERS if unknown else state.degraded,
         stream=stream,
         documents={**state.documents, **documents},
-        took=state.took or answers[-1].took or 0,
         envelope=envelope_of(answers[0].body) if state.envelope is None else after(state.envelope, answers),
         raw=state.raw or answers[0].raw,
         partial=partial,
@@ -84,11 +83,13 @@ def with_documents(
 
 def _drop_sketches(hits: Sequence[Hit], plan: Plan) -> None:
     """Remove the fields that were fetched for the sketches from hits, in place."""
-    for hit in hits:
-        if plan.is_split and plan.reading == plan.sketch_reading:
+    if plan.is_split and plan.reading == plan.sketch_reading:
+        for hit in hits:
             hit.pop("fields", None)  # no longer needed
-        else:
-            drop_fields(hit, (plan.field.sketch, plan.field.recipe) if plan.is_split else plan.sketch_fields)
+        return
+    names = plan.field.read if plan.is_split else plan.sketch_fields
+    for hit in hits:
+        drop_fields(hit, names)
 
 
 def _documents(stream: Stream, plan: Plan, settings: Settings, start: int, hits: list[Hit]) -> dict[int, Hit]:

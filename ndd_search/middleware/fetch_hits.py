@@ -54,10 +54,12 @@ class HitFetcher:
             found = yield from (self._first(fetch) if state.envelope is None else self._next(state, fetch))
         return found
 
-    def fetch_documents(self, state: State, ranks: set[int]) -> Generator[Request, Answer, State]:
-        """Return the state with the documents of these ranks; missing ones are fetched."""
+    def fetch_documents(
+        self, state: State, ranks: set[int], ids_only: bool = False
+    ) -> Generator[Request, Answer, State]:
+        """Return the state with the documents of these ranks; missing ones are fetched. ids_only: without `_source`."""
         missing = ranges_of(ranks - state.documents.keys())
-        answers = yield from self.round_trips.later(self.plan.document_requests(missing))
+        answers = yield from self.round_trips.later(self.plan.document_requests(missing, ids_only))
         if reason := trouble(answers, like=Answer(state.envelope)):
             return state.stop(reason)
         self.plan.hide_sketches(answers)
@@ -73,7 +75,7 @@ class HitFetcher:
         if (instead := (yield from self._after_trouble(answers))) is not None:
             return instead
         plan.hide_sketches(answers)
-        sketched = any(plan.field.sketch in (hit.get("fields") or {}) for hit in answers[-1].hits)
+        sketched = any(plan.field.has_values(hit.get("fields")) for hit in answers[-1].hits)
         if sketched and weighs(plan, settings) and settings.counts_document_frequency:
             yield from sample_frequency_table(search, settings, plan.sketch_reading, self.round_trips)
         state = extended(new_state(plan, settings), plan, settings, answers, fetch)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -47,15 +48,13 @@ _WHOLE_ONLY = {
 }
 
 _WIDER = 1.75  # documents fetched by the first request of one_trip per hit of the page: enough for 70 % of pages
+_TRIP = 50  # documents that an engine and a client process in the time of a further trip (docs/wrapping.md)
 _SPARED = 0.4  # least share of the window whose documents must not be fetched for splitting to pay off
 _MOST_RANGES = 4  # most requests for documents in one trip
 _GAP = 10  # so many unneeded hits between two ranges cost less than another request
-# Milliseconds per document and per kB of it: the engine decompresses it, the client parses it (docs/wrapping.md).
-_OPENING = 0.04
-_PER_KILOBYTE = 0.008
-_QUERY = 0.5  # share of the query in the engine's time for the sketches of a window; one_phase reads sketches too
-_ENOUGH = 8  # searches of an index before their means are used
-_REMEMBERED = 20  # searches over which the means run
+_ENOUGH = 8  # searches in one trip before their figures are used
+_TRIED = 2  # searches in one phase before the two strategies are compared
+_REMEMBERED = 20  # searches whose figures are kept, and between two searches with the slower strategy
 
 
 class DoesNotFit(Exception):
@@ -64,59 +63,91 @@ class DoesNotFit(Exception):
 
 @dataclass(frozen=True)
 class Seen:
-    """Moving means over the last one_trip searches of an index.
+    """Figures of the last searches of a caller in a target, of which the first page could be fetched with any strategy.
 
-    searches:  number of searches. took: milliseconds of the engine for the sketches of a window.
-    kilobytes: of one document as text. until: time at which the means expire.
+    one_trip, one_phase: seconds from a search to its page, with each strategy. searches: number of all.
+    reaches: the end of the hits that each page showed or listed, in multiples of the end of the page.
+    until:   time at which the figures expire.
     """
 
+    one_trip: tuple[float, ...] = ()
+    one_phase: tuple[float, ...] = ()
+    reaches: tuple[float, ...] = ()
     searches: int = 0
-    took: float = 0.0
-    kilobytes: float = 0.0
     until: float = 0.0
 
-    def after(self, took: float, kilobytes: float, until: float) -> Seen:
-        """Return the means after another search."""
-        share = 1 / min(self.searches + 1, _REMEMBERED)
+    def after(self, strategy: Strategy, seconds: float, reach: float, until: float) -> Seen:
+        """Return the figures after another search."""
+        times = (*getattr(self, strategy), seconds)[-_REMEMBERED:]
+        reaches = (*self.reaches, reach)[-_REMEMBERED:]
+        return replace(self, reaches=reaches, searches=self.searches + 1, until=until, **{strategy: times})
 
-        def mean(old: float, new: float) -> float:
-            return old + (new - old) * share
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy for the next search: mostly the faster one.
 
-        return Seen(self.searches + 1, mean(self.took, took), mean(self.kilobytes, kilobytes), until)
+        Nothing but a comparison under the same load tells which is faster: with a slow query one_phase, which runs it
+        once, and with large documents one_trip, which reads few of them.
+        """
+        if len(self.one_trip) < _ENOUGH:
+            return "one_trip"
+        if len(self.one_phase) < _TRIED:
+            return "one_phase"
+        is_faster, tries_other = median(self.one_phase) < median(self.one_trip), self.searches % _REMEMBERED == 0
+        return "one_phase" if is_faster != tries_other else "one_trip"
+
+    def width(self, page: int) -> float:
+        """Return where the documents of the first trip should end, in multiples of the end of the page.
+
+        page: end of the page. The cheapest of the former reaches is chosen: a wider request fetches more documents, and
+        a narrower one needs a second trip more often.
+        """
+        if len(self.reaches) < _ENOUGH:
+            return _WIDER
+
+        def cost(width: float) -> float:
+            return width * page + _TRIP * sum(reach > width for reach in self.reaches) / len(self.reaches)
+
+        return min((_WIDER, *(reach for reach in self.reaches if reach > _WIDER)), key=cost)
 
 
-def strategy_of(search: Search, options: CollapseOptions, reading: Reading, seen: Seen) -> Strategy:
-    """Choose how to fetch a page: anything but "auto". seen: of the same index."""
+def strategies_of(search: Search, options: CollapseOptions, reading: Reading, width: float) -> tuple[Strategy, ...]:
+    """Return the strategies among which "auto" chooses; one if the options or the search leave no choice."""
     if options.strategy == "one_phase" or not _can_be_split(search, options):
-        return "one_phase"
+        return ("one_phase",)
     if options.strategy == "one_trip":
-        return "one_trip"
+        return ("one_trip",)
     window = options.initial_window
-    fewer = window - own_part(search, window).size
+    fewer = window - own_part(search, window, width).size
     if fewer < _SPARED * window or (reading.fields and options.total == "hits"):
-        return "one_phase"
-    saved = fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes)
-    # If the query takes most of the time, it is run once.
-    return "one_phase" if seen.searches >= _ENOUGH and seen.took * _QUERY > saved else "one_trip"
+        return ("one_phase",)
+    return "one_trip", "one_phase"
 
 
-def own_part(search: Search, window: int) -> Fetch:
-    """Return the hits that one_trip fetches with documents: those of the engine's own page, and some after."""
-    end = max(ceil((search.start + search.size) * _WIDER), search.start + search.size + 2)
+def own_part(search: Search, window: int, width: float) -> Fetch:
+    """Return the hits that one_trip fetches with documents: those of the engine's own page, and some after.
+
+    width: end of these hits, in multiples of the end of the page.
+    """
+    end = max(ceil((search.start + search.size) * width), search.start + search.size + 2)
     return Fetch(search.start, min(end, max(window, search.start + search.size)) - search.start)
 
 
-def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Reading) -> Request:
-    """Return the request for the sketches of some hits. It reads no stored document unless `reading` does."""
+def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Reading, *, ids: bool = False) -> Request:
+    """Return the request for the sketches of some hits. ids: also for their ids.
+
+    It reads no stored document, unless `reading` has fields or ids are requested.
+    """
     asked = search.body
     body = {key: asked[key] for key in _WHICH if key in asked}
     if "collapse" in asked:
         body["collapse"] = {"field": asked["collapse"].get("field")}
     body["track_total_hits"] = False
     body["_source"] = False
-    if not reading.fields:
+    if not reading.fields and not ids:
         body["stored_fields"] = "_none_"
-    plain = replace(search, request=replace(search.request, body=body))
+    params = {"preference": search.preference, **search.request.params}
+    plain = replace(search, request=replace(search.request, body=body, params=params))
     return widened(plain, fetch.start, fetch.size, field, reading)
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, Strategy
-from ndd_search.middleware.fetch_strategies import Seen, own_part, sketches_only, strategy_of
+from ndd_search.middleware.fetch_strategies import Seen, own_part, sketches_only, strategies_of
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.fetching import Fetch
@@ -30,6 +30,8 @@ class Plan:
     field:           where the sketches are in a document.
     may_split:       whether the search may be split in two requests; False after a split search of it failed.
     strategy:        how hits are fetched (see `fetch_strategies`).
+    is_measured:     whether "auto" compares the time of this search with that of others.
+    width:           end of the documents that one_trip fetches first, in multiples of the end of the page.
     sketch_reading:  how sketches are read of a hit. reading: the same with the fields that guards and `keep` need.
     sketch_fields:   fields of ours that are removed from hits when they arrive.
     added_fields:    fields that were added for guards and `keep`; they are removed from the hits shown.
@@ -41,6 +43,8 @@ class Plan:
     field: SketchField
     may_split: bool
     strategy: Strategy
+    is_measured: bool
+    width: float
     sketch_reading: Reading
     reading: Reading
     sketch_fields: tuple[str, ...]
@@ -77,11 +81,13 @@ class Plan:
         sketches = sketches_only(self.search, fetch, self.field, self.reading)
         if not first:
             return [sketches]
-        own = own_part(self.search, self.options.initial_window)
+        own = own_part(self.search, self.options.initial_window, self.width)
         return [widened(self.search, own.start, own.size, self.field, self.sketch_reading), sketches]
 
-    def document_requests(self, ranges: Sequence[Fetch]) -> list[Request]:
-        """Return the requests for the documents of some ranges of the engine's list."""
+    def document_requests(self, ranges: Sequence[Fetch], ids_only: bool = False) -> list[Request]:
+        """Return the requests for the documents, or only the ids, of some ranges of the engine's list."""
+        if ids_only:
+            return [sketches_only(self.search, one, self.field, self.sketch_reading, ids=True) for one in ranges]
         return [
             widened(self.search, one.start, one.size, self.field, self.sketch_reading, first=False) for one in ranges
         ]
@@ -114,15 +120,19 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))
     reading = sketches.and_of(numbers, values)
     hidden = [name for name in {*field.paths, *values} if not asked_for(search, field, name)]
-    strategy: Strategy = "one_phase"
+    seen = seen if now < seen.until else Seen()
+    width = seen.width(search.start + search.size)
+    possible: tuple[Strategy, ...] = ("one_phase",)
     if may_split and now >= learned.whole_until:
-        strategy = strategy_of(search, options, reading, seen if now < seen.until else Seen())
+        possible = strategies_of(search, options, reading, width)
     return Plan(
         search=search,
         options=options,
         field=field,
         may_split=may_split,
-        strategy=strategy,
+        strategy=seen.strategy if len(possible) > 1 else possible[0],
+        is_measured=len(possible) > 1 or options.strategy == "one_trip",
+        width=width,
         sketch_reading=sketches,
         reading=reading,
         sketch_fields=tuple(name for name in hidden if name not in (*values, *numbers)),

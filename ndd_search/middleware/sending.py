@@ -41,6 +41,11 @@ class RoundTrips:
         self._budget, self._began, self._waited = budget, perf_counter(), 0.0
 
     @property
+    def seconds(self) -> float:
+        """Seconds spent so far."""
+        return perf_counter() - self._began
+
+    @property
     def own_seconds(self) -> float:
         """Seconds spent so far without waiting for the engine."""
         return perf_counter() - self._began - self._waited

@@ -18,7 +18,6 @@ class State:
     """The state of a search. envelope: the first answer without its hits. raw: the client's own first answer.
 
     documents: hits with everything the user asked for, by rank; the hits of the stream may lack it.
-    took: milliseconds by the engine's clock for the first sketches.
     stopped: why no more hits are fetched, "" if they may be.
     degraded: another reason for a degraded page, "" for none. partial: whether the first answer is partial.
     lasting: whether the state may be cached: nothing timed out, failed or was cut short.
@@ -28,7 +27,6 @@ class State:
 
     stream: Stream = field(default_factory=Stream)
     documents: Mapping[int, Hit] = field(default_factory=dict)
-    took: int = 0
     envelope: dict[str, Any] | None = None
     raw: Any = None
     stopped: str = ""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.collapse_options import CollapseOptions
+from ndd_search.collapse_options import CollapseOptions, Listing
 from ndd_search.matching.decision import telling_shingles
 from ndd_search.paging.explain import Explanation, explain
 from ndd_search.paging.fetching import first_window, window_for
@@ -134,6 +134,7 @@ class Page:
     _stream: Stream = field(repr=False, compare=False)
     _reader: Reader = field(repr=False, compare=False)
     _options: CollapseOptions = field(repr=False, compare=False)
+    _hits: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)  # other hits than the stream's
 
     @property
     def hits(self) -> list[Any]:
@@ -158,26 +159,42 @@ class Page:
 
     def hit_at(self, rank: int) -> Any:
         """Return the hit with this rank in the engine's list. Raises IndexError if it was not examined."""
-        return self._stream.hits[self._stream.index_of(rank)]
+        return self._hits[rank] if rank in self._hits else self._stream.hits[self._stream.index_of(rank)]
+
+    @property
+    def listing(self) -> Listing:
+        """What a response tells of the duplicates of a hit."""
+        return self._options.duplicates
+
+    @property
+    def shown_ranks(self) -> set[int]:
+        """The ranks, in the engine's list, of the hits that the page shows."""
+        return {group.rank for group in self.groups}
 
     @property
     def ranks(self) -> set[int]:
-        """The ranks, in the engine's list, of all hits that the page shows or names."""
-        named = {of for group in self.groups for of in (group.rank, group.duplicate_of) if of is not None}
-        listed = {copy.rank for group in self.groups for copy in group.duplicates}
+        """The ranks, in the engine's list, of all hits of which a response tells more than their number."""
+        named = {group.duplicate_of for group in self.groups if group.duplicate_of is not None}
+        listed = {copy.rank for group in self.groups for copy in group.duplicates if self.listing != "count"}
         late = {place for late in self.info.late for place in late[:2]}
-        return named | listed | late | {rank for rank, _, _ in self.info.seen}
+        return self.shown_ranks | named | listed | late | {rank for rank, _, _ in self.info.seen}
 
     def with_hits(self, hits: Mapping[int, Any]) -> Page:
         """Return the same page with other hits, given by their ranks in the engine's list.
 
-        Duplicates whose rank is not among them are left out. The page ends before the first shown hit that is not.
+        Duplicates whose rank is not among them are left out, unless they are only counted. The page ends before the
+        first shown hit whose rank is not among them.
         """
+        counts = self.listing == "count"
         groups = tuple(
             Group(
                 hits[group.rank],
                 group.rank,
-                tuple(replace(one, hit=hits[one.rank]) for one in group.duplicates if one.rank in hits),
+                tuple(
+                    Duplicate(hits.get(one.rank, one.hit), one.rank, one.similarity, one.shares)
+                    for one in group.duplicates
+                    if counts or one.rank in hits
+                ),
                 group.duplicate_of if group.duplicate_of in hits else None,
                 group.similarity,
                 group.shares,
@@ -187,13 +204,11 @@ class Page:
             for group in takewhile(lambda group: group.rank in hits, self.groups)
         )
         late = tuple(one for one in self.info.late if one[0] in hits and one[1] in hits)
-        at = zip(self._stream.ranks.tolist(), self._stream.hits, strict=True)
-        stream = replace(self._stream, hits=tuple([hits.get(rank, hit) for rank, hit in at]))
         seen = tuple(one for one in self.info.seen if one[0] in hits)
         info = (
             self.info if (late, seen) == (self.info.late, self.info.seen) else replace(self.info, late=late, seen=seen)
         )
-        return Page(groups, info, stream, self._reader, self._options)
+        return Page(groups, info, self._stream, self._reader, self._options, hits)
 
     def explain(self, rank: int) -> Explanation:
         """Explain why the hit with this rank is shown or hidden. Raises IndexError if it was not examined."""
@@ -231,7 +246,7 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
 
 def places_of(stream: Stream, options: CollapseOptions) -> list[int]:
     """Return the indexes of the hits of a stream that have a place on a page, in the order shown."""
-    if options.max_per_group == 1 and options.mode != "annotate":  # the leaders
+    if options.max_per_group == 1 and options.mode != "annotate" and not stream.seen:  # the leaders
         return np.flatnonzero(stream.leader == np.arange(len(stream.leader))).tolist()
     return _Layout(stream, len(stream.hits), options).places(everything=False)
 
@@ -248,7 +263,9 @@ class _Layout:
         self.shares = dict(stream.shares)
         self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
         moved = {} if options.seen_mode == "annotate" else self.seen
-        slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
+        slots = list(self.members)  # the leaders, in their order
+        if options.max_per_group > 1:
+            slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
         self.slots = [index for index in slots if self.leader[index] not in moved]
         self.moved = sorted(moved) if options.mode == "annotate" else [i for i in slots if self.leader[i] in moved]
 

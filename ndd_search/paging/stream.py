@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -121,21 +122,20 @@ class Stream:
     ) -> Stream:
         """Return the stream with the engine's next hits added; fewer than `asked` means that the engine has no more."""
         seen = {reader.identity(hit, rank) for hit, rank in zip(self.hits, self.ranks.tolist(), strict=True)}
-        fresh: list[Any] = []
-        ranks: list[int] = []
-        for rank, hit in enumerate(hits, self.fetched):
-            identity = reader.identity(hit, rank)
+        first: dict[Hashable, int] = {}  # of each document that is new, the rank
+        for rank, identity in enumerate(map(reader.identity, hits, count(self.fetched)), self.fetched):
             if identity not in seen:
-                seen.add(identity)
-                fresh.append(hit)
-                ranks.append(rank)
+                first.setdefault(identity, rank)
+        ranks = list(first.values())
+        fresh = [hits[rank - self.fetched] for rank in ranks]
         decoded = reader.sketches(fresh, ranks)
-        sketches = tuple(_NONE if isinstance(sketch, Lack) else sketch for sketch in decoded)
+        sketches = [_NONE if isinstance(one, Lack) else one for one in decoded]
+        lacking = [str(one) if isinstance(one, Lack) else "" for one in decoded]
         assigned = self._assign_leaders(fresh, sketches, reader, options)
         return Stream(
             hits=(*self.hits, *fresh),
             sketches=(*self.sketches, *sketches),
-            lacking=(*self.lacking, *(str(reason) if isinstance(reason, Lack) else "" for reason in decoded)),
+            lacking=(*self.lacking, *lacking),
             ranks=np.concatenate((self.ranks, np.array(ranks, np.int64))),
             leader=assigned.leader,
             similarity=assigned.similarity,

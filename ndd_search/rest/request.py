@@ -125,6 +125,22 @@ class Search:
         return cache_key(self.target.hex(), self.caller)
 
     @cached_property
+    def wanted_fields(self) -> list[str]:
+        """The fields, or patterns of fields, whose values the user requests for each hit."""
+        collapse = self.body.get("collapse")
+        return [
+            *names_of([collapse.get("field")] if isinstance(collapse, Mapping) else []),
+            *names_of(self.body.get("docvalue_fields")),
+            *names_of(self.body.get("fields")),
+            *names_of(self.request.params.get("docvalue_fields")),
+        ]
+
+    @cached_property
+    def preference(self) -> str:
+        """The `preference` of all requests for a page, because copies of a shard break ties differently."""
+        return "ndd" + cache_key(self.request.path, self.body.get("query")).hex()[:12]
+
+    @cached_property
     def caller(self) -> dict[str, str]:
         """The headers that may identify the caller."""
         named = {name.lower(): value for name, value in self.request.headers.items()}
@@ -156,8 +172,8 @@ class Reading:
 def sketch_reading(field: SketchField, text: bool = False, sketched: bool = True) -> Reading:
     """Return how sketches are read. text: whether the recipe is mapped as text, which has no doc values."""
     if text:
-        return Reading((field.sketch,), (field.recipe,), sketched)
-    return Reading((field.sketch, field.recipe), (), sketched)
+        return Reading(field.values, (field.recipe,), sketched)
+    return Reading(field.read, (), sketched)
 
 
 def read_search(request: Request) -> Search | None:
@@ -225,8 +241,7 @@ def widened(
             body.pop(key, None)
         params.pop("track_total_hits", None)
         body["track_total_hits"] = False
-    # All trips need the same copy of each shard, because copies break ties differently.
-    params.setdefault("preference", _preference(search))
+    params.setdefault("preference", search.preference)
     return replace(search.request, body=body, params=params)
 
 
@@ -252,7 +267,7 @@ def sample_body(field: SketchField, recipe: Recipe, size: int = SAMPLE) -> dict[
     """Return the body of that request. size: number of documents."""
     return {
         **_drawn(field, recipe, size),
-        "docvalue_fields": [field.sketch, field.recipe],
+        "docvalue_fields": field.read,
         "track_total_hits": False,
     }
 
@@ -274,7 +289,13 @@ def _drawn(field: SketchField, recipe: Recipe, size: int) -> dict[str, Any]:
 
 def any_sketch(search: Search, field: SketchField) -> Request:
     """Return a request that finds one document with a sketch in the target."""
-    return _beside(search, {"size": 1, "query": {"exists": {"field": field.sketch}}, "_source": False})
+    return _beside(search, {"size": 1, "query": stored_sketch(field), "_source": False})
+
+
+def stored_sketch(field: SketchField) -> dict[str, Any]:
+    """Return the query for documents with the values of a sketch, in any form."""
+    forms = [{"exists": {"field": path}} for path in field.values]
+    return {"bool": {"filter": [{"bool": {"should": forms}}]}}
 
 
 def _beside(search: Search, body: Mapping[str, Any]) -> Request:
@@ -285,14 +306,12 @@ def _beside(search: Search, body: Mapping[str, Any]) -> Request:
 
 def asked_for(search: Search, field: SketchField, path: str) -> bool:
     """Return whether the user requested a field. A pattern that matches everything does not count for our fields."""
-    wanted = [
-        *names_of([search.body["collapse"].get("field")] if isinstance(search.body.get("collapse"), Mapping) else []),
-        *names_of(search.body.get("docvalue_fields")),
-        *names_of(search.body.get("fields")),
-        *names_of(search.request.params.get("docvalue_fields")),
-    ]
+    if not search.wanted_fields:
+        return False
     ours = path in field.paths
-    return any(fnmatchcase(path, pattern) and (not ours or is_named(pattern, field)) for pattern in wanted)
+    return any(
+        fnmatchcase(path, pattern) and (not ours or is_named(pattern, field)) for pattern in search.wanted_fields
+    )
 
 
 def _number(given: Any) -> int | None:
@@ -336,7 +355,3 @@ def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ())
         return given
     patterns = names_of(given) + list(elsewhere)
     return [*given, *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]
-
-
-def _preference(search: Search) -> str:
-    return "ndd" + cache_key(search.request.path, search.body.get("query")).hex()[:12]

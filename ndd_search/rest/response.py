@@ -20,6 +20,8 @@ DUPLICATE_OF = "ndd.duplicate_of"
 SHARES = "ndd.shares"
 SEEN = "ndd.seen"
 
+_OF_IDS = {"_index", "_id", "_routing", "_score", "sort"}  # what duplicates="ids" tells
+
 Hit = dict[str, Any]
 Plain = Callable[[Any], Hit]
 
@@ -82,10 +84,10 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
         hit = _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], SEEN: [group.seen]})
     if not group.duplicates:
         return hit
-    copies = [_with_fields(plain(copy.hit), _relation(copy)) for copy in group.duplicates]
+    copies = [] if page.listing == "count" else [_listed(copy, page, plain) for copy in group.duplicates]
     scores = [score for copy in copies if isinstance(score := copy.get("_score"), int | float)]
     found = {
-        "total": {"value": len(copies), "relation": "eq" if group.whole else "gte"},
+        "total": {"value": len(group.duplicates), "relation": "eq" if group.whole else "gte"},
         "max_score": max(scores, default=None),
         "hits": copies,
     }
@@ -96,6 +98,13 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
 def _relation(hit: Group | Duplicate) -> dict[str, Any]:
     """Return the fields that say how a hit relates to its leader."""
     return {SIMILARITY: [round(hit.similarity, 4)], **({SHARES: [hit.shares]} if hit.shares else {})}
+
+
+def _listed(copy: Duplicate, page: Page, plain: Plain) -> Hit:
+    hit = plain(copy.hit)
+    if page.listing == "ids":
+        hit = {name: value for name, value in hit.items() if name in _OF_IDS}
+    return _with_fields(hit, _relation(copy))
 
 
 def _with_fields(hit: Hit, fields: dict[str, Any]) -> Hit:

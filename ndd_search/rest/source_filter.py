@@ -19,7 +19,7 @@ from ndd_search.sketching.field import MARKS, STALE, SketchField
 
 _IN_URL = ("_source", "_source_includes", "_source_excludes", "_source_exclude_vectors")
 _RECIPE = re.compile(rf"[a-z]\d+-k\d+-v\d+(-.+)?|{STALE}")
-_STORED = {"sketch", "recipe", "numbers", "duplicate_of"}
+_STORED = {"sketch", "packed", "recipe", "numbers", "duplicate_of"}
 _KEY = re.compile(r"[0-9a-f]{8}")
 
 
@@ -74,7 +74,7 @@ class SketchFilter:
         found = node.get("hits")
         hits = found.get("hits") if isinstance(found, dict) else None
         for hit in hits if isinstance(hits, list) else ():
-            if not isinstance(hit, dict):
+            if not isinstance(hit, dict) or not (fields or "_source" in hit or "inner_hits" in hit):
                 continue
             if not show and isinstance(source := hit.get("_source"), dict):
                 _clean(source, self.field)
@@ -120,7 +120,7 @@ def _exclude(body: dict[str, Any], params: dict[str, str], field: SketchField) -
         wanted = listed(params.get("_source")) + listed(params.get("_source_includes"))
         if params.get("_source") != "false" and not any(is_named(one, field) for one in wanted):
             excludes = [params["_source_excludes"]] if params.get("_source_excludes") else []
-            params["_source_excludes"] = ",".join([*excludes, field.sketch])
+            params["_source_excludes"] = ",".join([*excludes, *field.values])
         return
     source = body.get("_source", True)
     if source is False or ("_source" not in body and ({"stored_fields", "script_fields"} & {*body, *params})):
@@ -132,18 +132,18 @@ def _exclude(body: dict[str, Any], params: dict[str, str], field: SketchField) -
 def _without_values(source: Any, field: SketchField) -> Any:
     """Return a `_source` that excludes the values. An invalid one is unchanged, so that the engine refuses it."""
     if source is True:
-        return {"excludes": [field.sketch]}
+        return {"excludes": [*field.values]}
     if isinstance(source, str):
-        return {"includes": [source], "excludes": [field.sketch]}
+        return {"includes": [source], "excludes": [*field.values]}
     if isinstance(source, list | tuple):
-        return {"includes": list(source), "excludes": [field.sketch]}
+        return {"includes": list(source), "excludes": [*field.values]}
     if not isinstance(source, Mapping):
         return source
     name = "exclude" if "exclude" in source else "excludes"
     given = source.get(name, [])
     if isinstance(given, str):
         given = [given]
-    return {**source, name: [*given, field.sketch]} if isinstance(given, list | tuple) else source
+    return {**source, name: [*given, *field.values]} if isinstance(given, list | tuple) else source
 
 
 def _excluding(body: Any, field: SketchField) -> Any:

@@ -3,8 +3,11 @@
 A document carries one object, by default under the name "ndd":
 
     "ndd": {"sketch": [17, 4711, ...], "recipe": "w3-k64-v1"}
+    "ndd": {"packed": "EQAAAGcSAAA=", "recipe": "w3-k64-v1"}
 
-`sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. A search reads both as doc values.
+`sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. `packed` is a `binary` field with doc
+values that holds the same values as little-endian 32-bit integers; a response has them as base64, half the size of a
+list of numbers. A document has one of the two, or both. A search reads all three as doc values.
 Further fields are optional: `ndd.numbers`, the number signature of the text (see `text.numbers`), mapped like the
 sketch; `ndd.duplicate_of`, the id of an earlier near-duplicate; `ndd.group`, equal in all documents of a group; and
 `ndd_keys`, the smallest values as indexed terms, which find near-duplicates in a whole index. The keys are outside the
@@ -15,40 +18,57 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from ndd_search import native
+from ndd_search.checks import check_one_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import VALUES, Lack, Sketch
 
 # Names under which the object says what the document is a copy of. They belong to one text: `corpus mark` writes the
 # last three.
 MARKS = ("duplicate_of", "group", "group_size", "leads")
+Storage = Literal["integers", "packed", "both"]
+STORAGES: tuple[Storage, ...] = ("integers", "packed", "both")
 STALE = "stale"  # stored as the recipe id if the text has changed and the sketch has not; no recipe has this id
 
 _KEY = re.compile("[0-9a-f]{8}")
+_NO_VALUES = np.empty(0, np.int32)
+_MALFORMED, _FOREIGN, _NOTHING = -1, -2, -3  # counts of values; see native.Core.stored_sketches
 _RECIPE = re.compile(r"[wcls]\d+-k\d+-v\d+(-\w+)*", re.ASCII)  # an id of any version of this library
 
 
 @dataclass(frozen=True)
 class SketchField:
-    """The place of the sketch in a document. name: of the object; sketches of a second recipe use another name."""
+    """The place of the sketch in a document, and the form in which it is written. Every form is read.
+
+    name:    of the object; sketches of a second recipe use another name.
+    storage: "integers", "packed" (half the size of a response), or "both" (while some readers know integers only).
+    """
 
     name: str = "ndd"
+    storage: Storage = "integers"
 
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):
             raise ValueError(f"the object that holds the sketch needs a name, got {self.name!r}")
+        check_one_of("storage", self.storage, STORAGES)
 
     @property
     def sketch(self) -> str:
-        """Return the path of the values."""
+        """Return the path of the values as integers."""
         return f"{self.name}.sketch"
+
+    @property
+    def packed(self) -> str:
+        """Return the path of the packed values."""
+        return f"{self.name}.packed"
 
     @property
     def recipe(self) -> str:
@@ -73,44 +93,84 @@ class SketchField:
     @property
     def paths(self) -> tuple[str, ...]:
         """Return all paths."""
-        return self.sketch, self.recipe, self.numbers, self.duplicate_of, self.keys
+        return *self.read, self.numbers, self.duplicate_of, self.keys
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Return the paths of the values, the long part of what is stored."""
+        return self.sketch, self.packed
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Return the paths whose doc values `decode` reads."""
+        return *self.values, self.recipe
 
     def encode(self, sketch: Sketch, recipe: Recipe, numbers: int | None = None) -> dict[str, Any]:
-        """Return the object stored under `name`, in lists and ints for any JSON writer. numbers: None stores none."""
-        return {"sketch": sketch.tolist(), "recipe": recipe.id, **({} if numbers is None else {"numbers": numbers})}
+        """Return the object stored under `name`, in plain values for any JSON writer. numbers: None stores none."""
+        return {**self._values(sketch), "recipe": recipe.id, **({} if numbers is None else {"numbers": numbers})}
 
     def parts(self, sketch: Sketch | None, recipe: Recipe, keys: int = 0, numbers: int | None = None) -> dict[str, Any]:
         """Return all fields that are added to a document: the object, and `keys` keys unless that is 0.
 
         sketch: None marks the stored sketch as stale: readers treat it as foreign, and a backfill replaces it.
         """
-        stored: dict[str, Any] = {"sketch": [], "recipe": STALE}
-        if sketch is not None:
+        if sketch is None:
+            sketch, stored = _NO_VALUES, {**self._values(_NO_VALUES), "recipe": STALE}
+        else:
             stored = self.encode(sketch, recipe, numbers)
-        return {self.name: stored, **({self.keys: keys_of(stored["sketch"], keys)} if keys else {})}
+        return {self.name: stored, **({self.keys: keys_of(sketch.tolist(), keys)} if keys else {})}
+
+    def cleared(self, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an object for a partial update: the engine merges it into the stored one, whose values it replaces."""
+        return {**dict.fromkeys(("sketch", "packed", "numbers", *MARKS)), **stored}
+
+    def _values(self, sketch: Sketch) -> dict[str, Any]:
+        """Return the values in each form that is stored. No values are packed for an empty sketch."""
+        integers = {} if self.storage == "packed" else {"sketch": sketch.tolist()}
+        return integers if self.storage == "integers" or not len(sketch) else {**integers, "packed": pack(sketch)}
 
     def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | Lack]:
-        """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare."""
-        sketch_path, recipe_path, expected = self.sketch, self.recipe, [recipe.id]
-        lists: list[Any] = [hit.get(sketch_path) for hit in fields]
-        lacking = [
-            _lack(stored, hit.get(recipe_path), expected, recipe.k) for stored, hit in zip(lists, fields, strict=True)
-        ]
-        lists = [[] if lack or stored is None else stored for stored, lack in zip(lists, lacking, strict=True)]
-        try:
-            values = np.frombuffer(b"".join([_packer(len(stored))(*stored) for stored in lists]), np.int32)
-        except struct.error:  # a value of some hit is no 32-bit integer: decode each hit by itself
-            return [lack or _decoded(stored) for stored, lack in zip(lists, lacking, strict=True)]
-        ends = np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)))
-        wrong = np.concatenate((values[:1] < 0, values[1:] <= values[:-1]))
-        first = ends[(ends > 0) & (ends < len(values))]
-        wrong[first] = values[first] < 0  # the first value of a hit is not compared with the hit before it
-        some = bool(wrong.any())
-        return [
-            lack
-            or (Lack.MALFORMED if some and wrong[end - len(stored) : end].any() else values[end - len(stored) : end])
-            for lack, stored, end in zip(lacking, lists, ends.tolist(), strict=True)
-        ]
+        """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare.
+
+        A hit may have integers, packed values, or both; the packed ones are read then.
+        """
+        given = list(fields)
+        values, counts = self._read(given, recipe)
+        found: list[Sketch | Lack] = []
+        start = 0
+        for at, count in enumerate(counts):
+            if count > 0:
+                found.append(values[start : start + count])
+                start += count
+            else:
+                found.append(self._lack(given[at], count))
+        return found
+
+    def _read(self, fields: list[Mapping[str, Any]], recipe: Recipe) -> tuple[Sketch, list[int]]:
+        """Return values and counts as `native.core.stored_sketches` does."""
+        names = self.sketch, self.packed, self.recipe, recipe.id
+        if native.core and (found := native.core.stored_sketches(fields, names, recipe.k)):
+            return np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int64).tolist()
+        sketches, counts = [], []
+        for hit in fields:
+            stored = hit.get(self.sketch) if hit.get(self.packed) is None else hit[self.packed]
+            if hit.get(self.recipe) == [recipe.id]:
+                values = _NO_VALUES if stored is None else _read_one(stored, recipe.k)
+                counts.append(_MALFORMED if values is None else len(values))
+                sketches.append(b"" if values is None else values.tobytes())
+            else:
+                counts.append(_NOTHING if stored is None else _FOREIGN)
+        return np.frombuffer(b"".join(sketches), np.int32), counts
+
+    def _lack(self, fields: Mapping[str, Any], count: int) -> Lack:
+        """Why a hit has no sketch."""
+        if count == _NOTHING:
+            return Lack.FOREIGN if any(map(_is_recipe, listed(fields.get(self.recipe)))) else Lack.MISSING
+        return {0: Lack.EMPTY, _MALFORMED: Lack.MALFORMED, _FOREIGN: Lack.FOREIGN}[count]
+
+    def has_values(self, fields: Mapping[str, Any] | None) -> bool:
+        """Return whether the doc values of a hit have the values of a sketch."""
+        return fields is not None and (self.packed in fields or self.sketch in fields)
 
     def numbers_in(self, fields: Mapping[str, Any]) -> int | None:
         """Return the stored number signature of a hit from its doc values, None if there is no valid one."""
@@ -123,12 +183,28 @@ class SketchField:
 def is_sketch_object(value: Any) -> bool:
     """Return whether a value under the object's name was stored by this library rather than by the user.
 
-    It was if it names a recipe (or STALE) and its sketch is a list of integers. Engines that rebuild `_source` from doc
-    values return a list of one member as that member, and omit an empty list.
+    It was if it names a recipe (or STALE) and its sketch is a list of integers, or packed. Engines that rebuild
+    `_source` from doc values return a list of one member as that member, and omit an empty list.
     """
     if not isinstance(value, Mapping) or not isinstance(made_by := value.get("recipe"), str):
         return False
-    return _is_recipe(made_by) and all(type(one) is int for one in listed(value.get("sketch")))
+    packed = value.get("packed")
+    return (
+        _is_recipe(made_by)
+        and all(type(one) is int for one in listed(value.get("sketch")))
+        and (packed is None or isinstance(packed, str))
+    )
+
+
+def pack(sketch: Sketch) -> str:
+    """Return the base64 of the values as little-endian 32-bit integers."""
+    return b2a_base64(sketch.astype("<i4", copy=False).tobytes(), newline=False).decode()
+
+
+def sketch_in(stored: Mapping[str, Any], k: int) -> Sketch | None:
+    """Return the values of an object in a document's `_source`, None if it has no sketch of at most k values."""
+    found = stored.get("packed") or stored.get("sketch")
+    return None if found is None else _read_one(found if isinstance(found, str) else listed(found), k)
 
 
 def are_keys(value: Any) -> bool:
@@ -153,26 +229,20 @@ def _is_recipe(value: Any) -> bool:
     return isinstance(value, str) and (value == STALE or _RECIPE.fullmatch(value) is not None)
 
 
-def _lack(stored: Any, recipe: Any, expected: list[str], k: int) -> Lack | None:
-    """Why a hit has no sketch, None where `stored` may be one. recipe, expected: doc values, lists of one id."""
-    if stored is None and not any(map(_is_recipe, listed(recipe))):
-        return Lack.MISSING
-    if recipe != expected:
-        return Lack.FOREIGN
-    if stored is None:
-        return Lack.EMPTY
-    return None if isinstance(stored, list) and 0 < len(stored) <= k else Lack.MALFORMED
-
-
-@cache
-def _packer(length: int) -> Callable[..., bytes]:
-    """Return a function from 32-bit integers to bytes, four times as fast as np.array. It raises struct.error."""
-    return struct.Struct(f"{length}i").pack
-
-
-def _decoded(stored: list[Any]) -> Sketch | Lack:
+def _read_one(stored: Any, k: int) -> Sketch | None:
+    """Return the values of one stored sketch, None if it is no sketch of at most k values."""
+    if isinstance(stored, list) and len(stored) == 1 and isinstance(stored[0], str):
+        stored = stored[0]
     try:
-        values = np.frombuffer(_packer(len(stored))(*stored), np.int32)
-    except struct.error:
-        return Lack.MALFORMED
-    return Lack.MALFORMED if values[0] < 0 or (np.diff(values) <= 0).any() else values
+        if isinstance(stored, str):
+            digits = stored.rstrip("=")  # OpenSearch leaves the padding out
+            packed = a2b_base64(digits + "=" * (-len(digits) % 4), strict_mode=True)
+            values = np.frombuffer(packed, "<i4").astype(np.int32)
+        elif isinstance(stored, list) and stored:
+            values = np.frombuffer(struct.pack(f"{len(stored)}i", *stored), np.int32)
+        else:
+            return None
+    except (ValueError, struct.error):
+        return None
+    ascending = not len(values) or (values[0] >= 0 and bool((np.diff(values) > 0).all()))
+    return values if ascending and len(values) <= k else None

@@ -156,5 +156,5 @@ class ServerSource:
             words = {"query": re.sub(r"[^\w\s]", " ", query), **({"fields": list(self.fields)} if self.fields else {})}
             query = {"query": {"simple_query_string": words}}
         kept = {name: value for name, value in query.items() if name not in _LEFT_OUT}
-        docvalues = [self.field.sketch, self.field.recipe, self.field.numbers]
+        docvalues = [*self.field.read, self.field.numbers]
         return {**kept, "size": window, "_source": True, "docvalue_fields": docvalues}

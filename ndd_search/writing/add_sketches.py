@@ -12,7 +12,7 @@ from typing import Any
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import MARKS, SketchField, are_keys, is_sketch_object
+from ndd_search.sketching.field import SketchField, Storage, are_keys, is_sketch_object
 from ndd_search.sketching.sketches import Sketch, sketch
 from ndd_search.text.numbers import number_signature
 from ndd_search.writing.bulk_actions import Action, touches
@@ -20,7 +20,7 @@ from ndd_search.writing.bulk_actions import Action, touches
 logger = logging.getLogger("ndd_search")
 
 Fields = str | Sequence[str] | Mapping[str, str | Sequence[str]]
-MOST_SKETCHES = 16  # per document: each is five fields of the mapping, and an index holds 1,000 by default
+MOST_SKETCHES = 16  # per document: each is six fields of the mapping, and an index holds 1,000 by default
 
 
 @dataclass
@@ -48,9 +48,18 @@ class Sketcher:
 
     fields: the text fields of each sketch, by the name under which it is stored.
     keys:   how many keys are stored beside each sketch, 0..64. numbers: whether the numbers of the text are stored.
+    storage: the form in which sketches are stored.
     """
 
-    def __init__(self, fields: Fields, field: str, recipe: Recipe | str | None, keys: int, numbers: bool) -> None:
+    def __init__(
+        self,
+        fields: Fields,
+        field: str,
+        recipe: Recipe | str | None,
+        keys: int,
+        numbers: bool,
+        storage: Storage = "integers",
+    ) -> None:
         if not 0 <= keys <= 64:
             raise ValueError(f"keys must be 0..64, got {keys}")
         self.fields, self.recipe, self.keys, self.numbers = (
@@ -61,7 +70,7 @@ class Sketcher:
         )
         self.first = next(iter(self.fields))
         self.report = IngestReport()
-        self._where = {name: SketchField(name) for name in self.fields}
+        self._where = {name: SketchField(name, storage) for name in self.fields}
 
     def add(self, action: Action) -> Sketch | None:
         """Put the sketches into the documents of an action.
@@ -124,9 +133,7 @@ class Sketcher:
             parts = where.parts(None, self.recipe, self.keys)
         else:
             parts = self._parts(where, text, found)
-        # The engine merges the object into the stored one, so values of the old text have to be cleared by name.
-        parts[name] = {**parts[name], "numbers": parts[name].get("numbers"), **dict.fromkeys(MARKS)}
-        document.update(parts)
+        document.update({**parts, name: where.cleared(parts[name])})
 
     def _parts(self, where: SketchField, text: str, found: Sketch) -> dict[str, Any]:
         self.report.sketched += 1

@@ -150,12 +150,13 @@ class BulkLines:
 
 
 def _sketcher(fields: Any, field: str, recipe: Recipe) -> Sketcher:
-    """Create a sketcher from text fields, or from {"fields": [...], "keys": 8, "numbers": True}."""
+    """Create a sketcher from text fields, or from {"fields": [...], "keys": 8, "numbers": True, "storage": ...}."""
     if not isinstance(fields, Mapping):
         return Sketcher(fields, field, recipe, 0, False)
-    if unknown := fields.keys() - {"fields", "keys", "numbers"}:
-        raise TypeError(f"sketch has no setting {min(unknown)!r}; it has fields, keys and numbers")
-    return Sketcher(fields["fields"], field, recipe, fields.get("keys", 0), fields.get("numbers", False))
+    if unknown := fields.keys() - {"fields", "keys", "numbers", "storage"}:
+        raise TypeError(f"sketch has no setting {min(unknown)!r}; it has fields, keys, numbers and storage")
+    keys, numbers, storage = fields.get("keys", 0), fields.get("numbers", False), fields.get("storage", "integers")
+    return Sketcher(fields["fields"], field, recipe, keys, numbers, storage)
 
 
 def _same(first: Any, second: Any) -> bool:

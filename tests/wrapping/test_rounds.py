@@ -33,6 +33,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "the newest": {"keep": ["newest:published"]},
     "the longest": {"keep": ["longest"]},
     "same language": {"must_match": ["language"]},
+    "ids of copies": {"duplicates": "ids"},
+    "numbers of copies": {"duplicates": "count"},
     "a bar that nothing meets": {"min_similarity": 1.0},
 }
 
@@ -102,6 +104,33 @@ def test_one_trip_is_enough_where_copies_stand_close(library: Library, connect: 
     caller.search(index=library.news, body={"query": MATCH, "size": 5})
     (sent,) = proxy.searches
     assert "/_msearch" in sent.target
+
+
+def test_copies_that_are_only_named_or_counted_need_no_documents(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    """Their number is always right. What was fetched for one listing is not taken for another one's documents."""
+    caller = connect(proxy.url, window=100, frequency_table=False, strategy="one_trip")
+    pages, sent = {}, {}
+    for listing in ("count", "ids", "documents", "ids"):
+        proxy.reset()
+        pages[listing] = caller.search(index=library.news, body={**PAGE, "ndd": {"duplicates": listing}})["hits"][
+            "hits"
+        ]
+        sent[listing] = [bodies(one) for one in proxy.searches]
+    counted, named, whole = (pages[listing] for listing in ("count", "ids", "documents"))
+    assert [hit["_source"] for hit in counted] == [hit["_source"] for hit in named] == [hit["_source"] for hit in whole]
+    groups = [
+        [hit["inner_hits"]["near_duplicates"]["hits"] for hit in hits if "inner_hits" in hit]
+        for hits in (counted, named, whole)
+    ]
+    for few, ids_only, full in zip(*groups, strict=True):
+        assert few == {"total": full["total"], "max_score": None, "hits": []}
+        assert [one["_id"] for one in ids_only["hits"]] == [one["_id"] for one in full["hits"]]
+        assert not any("_source" in one for one in ids_only["hits"])
+        assert all("_source" in one for one in full["hits"])
+    assert all(body["_source"] is False for trip in sent["ids"] for body in trip)
+    assert any(body["_source"] is not False for trip in sent["documents"] for body in trip)
 
 
 def test_the_next_page_asks_for_documents_only(library: Library, connect: Connect, proxy: Proxy) -> None:
