@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 9  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 10  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -92,6 +92,27 @@ class Core(Protocol):
         """Return first and second of each pair (int64), similarity (float64), the first of each document's equals.
 
         limits: budget, and the most pairs of one document with earlier ones.
+        """
+
+    def corpus_keys(self, values: object, offsets: object, codes: object, /) -> bytes | None:
+        """Return the key (int32) under which each value is looked up: the value, mixed with its document's code."""
+
+    def corpus_entries(
+        self,
+        values: object,
+        offsets: object,
+        k: int,
+        rule: Rule,
+        frequency_table: bytes | None,
+        limits: tuple[int, int],
+        guards: tuple[object, object, float],
+        holders: object,
+        /,
+    ) -> tuple[bytes, bytes, bytes] | None:
+        """Return the values by which documents are looked up, those with few holders first (see corpus.lists.Entries).
+
+        limits: (1, 0), not used.
+        holders: uint16 as int32, how many documents hold each key, by slot; the number of slots is a power of two.
         """
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:

@@ -16,7 +16,7 @@
 #include "text_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native.py. */
-enum { VERSION = 9 };
+enum { VERSION = 10 };
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
@@ -25,6 +25,8 @@ static PyMethodDef methods[] = {
     {"pairs", pairs, METH_VARARGS, pairs_doc},
     {"corpus_leaders", corpus_leaders, METH_VARARGS, corpus_leaders_doc},
     {"corpus_pairs", corpus_pairs, METH_VARARGS, corpus_pairs_doc},
+    {"corpus_keys", corpus_keys, METH_VARARGS, corpus_keys_doc},
+    {"corpus_entries", corpus_entries, METH_VARARGS, corpus_entries_doc},
     {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
     {NULL, NULL, 0, NULL},
