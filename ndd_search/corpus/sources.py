@@ -135,6 +135,8 @@ def _is_other_source(source: object) -> bool:
 
 def _paths(source: str | Path) -> list[Path]:
     path = Path(source)
+    if path.suffix == ".parquet" and path.is_dir():  # as Spark writes it
+        return sorted(path.glob("*.parquet"))
     if path.exists():
         return [path]
     found = sorted(map(Path, glob.glob(str(source), recursive=True)))
