@@ -171,10 +171,10 @@ class PairsOnSpark:
         repeated = self._pairing.join(first.filter("holders > 1"), equal).filter("rank != same")
         return self.work.written("same", repeated.select("rank", "same"))
 
-    @property
+    @cached_property
     def _different(self) -> DataFrame:
         """rank, sketch, code and time of documents that may pair, one for each sketch."""
-        return self._pairing.join(self._same, "rank", "left_anti").drop("place")
+        return self.work.written("different", self._pairing.join(self._same, "rank", "left_anti").drop("place"))
 
     @cached_property
     def _meeting(self) -> stages.Meeting:

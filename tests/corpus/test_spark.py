@@ -21,6 +21,7 @@ from pyarrow import parquet
 import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
+from ndd_search.corpus.sources import Pieces
 from tests.conftest import REQUIRED
 from tests.corpus import made
 from tests.corpus import spark as servers
@@ -80,20 +81,15 @@ def corpus_on(spark: Any, *sources: Any, **more: Any) -> Any:
 
 def test_groups_of_files_are_those_of_one_machine(spark: Any, tmp_path: Path) -> None:
     source, said, said_here = write(tmp_path / "docs", documents()), list[str](), list[str]()
-    reading: dict[str, Any] = {"text": "text", "fields": ["day", "site"]}
+    reading: dict[str, Any] = {"text": "text", "fields": ["day"]}
     here = ndd.Corpus.read(source, **reading, report=said_here.append)
     there = corpus_on(spark, source, **reading, work=tmp_path / "work", report=said.append)
     assert sorted(said) == sorted(said_here)
     assert there.count == len(here) == COUNT - 3
-    cases: list[tuple[Any, dict[str, Any]]] = [
-        ("leaders", {"keep": ["newest:day", "longest"], "must_match": ["site"]}),
-        ("communities", {"time_field": "day", "max_seconds_apart": 20 * 86_400}),
-    ]
-    for method, wishes in cases:
-        groups = there.groups("auto", method, **wishes)
-        expected = here.groups("auto", method, **wishes)
-        assert by_document(groups.table.toArrow().to_pylist()) == by_document(expected.rows())
-        assert groups.effort.cut == 0
+    wishes: Any = {"method": "communities", "time_field": "day", "max_seconds_apart": 20 * 86_400}
+    groups, expected = there.groups(**wishes), here.groups(**wishes)
+    assert by_document(groups.table.toArrow().to_pylist()) == by_document(expected.rows())
+    assert groups.effort.cut == 0
 
 
 def kill_once(flag: Path) -> Any:
@@ -132,7 +128,7 @@ def test_an_index_is_a_data_frame(spark: Any, engine: Any, index: str, tmp_path:
         )
     source = importlib.import_module("ndd_search.corpus.spark_index").IndexDataSource
     spark.dataSource.register(source)
-    options = {"engine": engine.release.family, "url": engine.url, "index": index}
+    options = {"engine": engine.family, "url": engine.url, "index": index}
     reader = spark.read.format("ndd_search").schema("_id string, text string, site string").options(**options)
     found = sorted(reader.load().toArrow().to_pylist(), key=lambda row: row["_id"])
     assert found == sorted(
@@ -143,13 +139,18 @@ def test_an_index_is_a_data_frame(spark: Any, engine: Any, index: str, tmp_path:
 def test_the_command_writes_a_folder_of_parquet(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = write(tmp_path / "docs", documents(60))
-    command = ["corpus", "groups", source, "--text", "text", "--spark", "local[2]"]
+    source = write(tmp_path / "docs", documents())
+    wishes = {"keep": ["newest:day", "longest"], "must_match": ["site"]}
+    command = ["corpus", "groups", source, "--text", "text", "--spark", "local[2]", "--json"]
     assert main(command) == 2
     assert "--work FOLDER" in capsys.readouterr().err
     monkeypatch.setattr(type(spark), "stop", lambda _: None)  # the session of these tests is used, and goes on
-    assert main([*command, "--work", str(tmp_path / "work"), "--out", str(tmp_path / "g.parquet"), "--json"]) == 3
-    assert "line 21 was skipped" in capsys.readouterr().err
-    groups = ndd.Corpus.read(source, text="text", report=lambda _: None).groups()
-    written = parquet.read_table(tmp_path / "g.parquet").to_pylist()
-    assert by_document(written) == by_document(groups.rows())
+    command += ["--keep", "newest:day,longest", "--must-match", "site", "--work", str(tmp_path / "work")]
+    assert main([*command, "--out", str(tmp_path / "groups.parquet")]) == 3
+    told = capsys.readouterr()
+    assert "is left out, an earlier one has its id, 'd0'" in told.err
+    corpus = ndd.Corpus.read(source, text="text", fields=["day", "site"], report=lambda _: None)
+    groups = corpus.groups(**wishes)  # type: ignore[arg-type]
+    assert json.loads(told.out) == {"documents": len(corpus), "groups": len(groups)}
+    (part,) = Pieces.of([tmp_path / "groups.parquet"]).pieces
+    assert by_document(iter(parquet.read_table(part).to_pylist())) == by_document(groups.rows())
