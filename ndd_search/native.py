@@ -104,6 +104,27 @@ class Core(Protocol):
         Also returns how often two records met at a token, and how many pairs of records did.
         """
 
+    def corpus_keys(self, values: object, offsets: object, codes: object, /) -> bytes | None:
+        """Return the key (int32) under which each value is looked up: the value, mixed with its document's code."""
+
+    def corpus_entries(
+        self,
+        values: object,
+        offsets: object,
+        k: int,
+        rule: Rule,
+        frequency_table: bytes | None,
+        limits: tuple[int, int],
+        guards: tuple[object, object, float],
+        holders: object,
+        /,
+    ) -> tuple[bytes, bytes, bytes] | None:
+        """Return the values by which documents are looked up, those with few holders first (see corpus.lists.Entries).
+
+        limits: (1, 0), not used.
+        holders: uint16 as int32, how many documents hold each key, by slot; the number of slots is a power of two.
+        """
+
     def common_table(self, values: object, weights: object, /) -> bytes | None:
         """Return a hash table from values (int32) to weights (int64, 0..2**20)."""
 

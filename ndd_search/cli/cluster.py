@@ -105,15 +105,18 @@ class Address:
 
     def client(self, engine: str) -> Any:
         """Create a client of the library of an engine. Raises MissingExtra if it is not installed."""
-        package, name, timeout = _CLIENTS[engine]
+        package, name, _ = _CLIENTS[engine]
         with importing(package, f"a cluster of {engine}", package, engine):
             library = import_module(package)
+        return getattr(library, name)(self.url, **self.arguments(engine))
+
+    def arguments(self, engine: str) -> dict[str, Any]:
+        """The arguments of a client of an engine, beside the address."""
         tls: dict[str, Any] = {}
         if self.url.startswith("https:"):
             tls = {"verify_certs": not self.insecure, "ssl_show_warn": False}
             tls |= {"ca_certs": self.ca_certs} if self.ca_certs else {}
-        settings = {timeout: _SECONDS, "headers": self.authorization, **tls}
-        return getattr(library, name)(self.url, **settings)
+        return {_CLIENTS[engine][2]: _SECONDS, "headers": self.authorization, **tls}
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -83,6 +83,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--keep", type=_wishes, default=("score",), help="newest:FIELD, longest, ... in order")
             action.add_argument("--fields", type=comma_list, default=[], help="fields to report by")
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
+        if name in ("groups", "pairs"):
+            action.add_argument("--spark", metavar="MASTER", help="run on a cluster: spark://HOST:7077, yarn, local[4]")
+            action.add_argument(
+                "--work", metavar="FOLDER", help="what all workers of that cluster share, for its files"
+            )
         if name == "hosts":
             action.add_argument("--url", default="url", help="the field that holds the URL (url)")
             action.add_argument("--min-share", type=float, default=0.5, help="of the pages of one of two hosts (0.5)")
@@ -106,6 +111,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _mark(arguments)
     if arguments.out:
         check_kind(arguments.out)
+    if getattr(arguments, "spark", None):
+        return _on_spark(arguments)
     against = Corpus.load(arguments.against) if arguments.action == "new" else None
     left_out: list[str] = []
 
@@ -115,25 +122,19 @@ def run(arguments: argparse.Namespace) -> int:
 
     with ExitStack() as stack:
         sources = [_source(arguments, name, stack) for name in arguments.sources]
-        keep = getattr(arguments, "keep", ("score",))
-        fields = [*fields_of(CollapseOptions(keep=keep)), *getattr(arguments, "fields", []), *arguments.must_match]
-        fields += [arguments.url] if arguments.action == "hosts" else []
-        if arguments.time_field:
-            fields.append(arguments.time_field)
         with progress("sketches", None, arguments.json) as move:
             corpus = Corpus.read(
                 *sources,
                 text=arguments.text,
                 id=arguments.id,
                 recipe=arguments.recipe or (against.recipe if against else None),
-                fields=list(dict.fromkeys(fields)),
+                fields=_fields(arguments),
                 numbers=arguments.numbers_must_match,
                 store=arguments.store,
                 report=report,
                 progress=move,
             )
-        settings = {name: getattr(arguments, name) for name in _SETTINGS}
-        settings["min_similarity"] = arguments.min_similarity or "auto"
+        settings = _settings(arguments)
         if against:
             _new(arguments, corpus, against, settings)
         elif arguments.action == "hosts":
@@ -144,6 +145,50 @@ def run(arguments: argparse.Namespace) -> int:
             _groups(arguments, corpus, settings)
         if arguments.save and not against:
             corpus.save(arguments.save)
+    return PARTLY if left_out else DONE
+
+
+def _fields(arguments: argparse.Namespace) -> list[str]:
+    """The fields of documents to keep."""
+    keep = getattr(arguments, "keep", ("score",))
+    fields = [*fields_of(CollapseOptions(keep=keep)), *getattr(arguments, "fields", []), *arguments.must_match]
+    fields += [arguments.url] if arguments.action == "hosts" else []
+    fields += [arguments.time_field] if arguments.time_field else []
+    return list(dict.fromkeys(fields))
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    settings = {name: getattr(arguments, name) for name in _SETTINGS}
+    return {**settings, "min_similarity": arguments.min_similarity or "auto"}
+
+
+def _on_spark(arguments: argparse.Namespace) -> int:
+    from ndd_search.cli.corpus_spark import corpus_on_spark
+
+    if not arguments.work:
+        raise ValueError("--spark needs --work FOLDER, a folder that all workers of the cluster share")
+    if not (arguments.out or "").endswith(".parquet"):
+        raise ValueError("--spark needs --out FOLDER.parquet: Spark writes a folder of Parquet files")
+    for name in ("store", "save", "report"):
+        if getattr(arguments, name, None):
+            raise ValueError(f"--{name} does not go with --spark")
+    left_out: list[str] = []
+    with corpus_on_spark(arguments, _fields(arguments), left_out.append) as corpus:
+        for sentence in left_out:
+            warn(sentence)
+        facts = {"documents": corpus.count}
+        if arguments.action == "pairs":
+            table = corpus.pairs(**_settings(arguments))
+        else:
+            groups = corpus.groups(**_settings(arguments), method=arguments.method, keep=arguments.keep)
+            _tell_cut(groups.effort)
+            table = groups.table
+        table.write.mode("overwrite").parquet(arguments.out)
+        written = corpus.work.spark.read.parquet(arguments.out)
+        name = "pairs" if arguments.action == "pairs" else "groups"
+        facts[name] = written.filter("document = group").count() if name == "groups" else written.count()
+    count = facts[name]
+    _tell(arguments, facts, f"{many(facts['documents'], 'document')}, {many(count, name[:-1])}")
     return PARTLY if left_out else DONE
 
 

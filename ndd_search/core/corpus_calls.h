@@ -8,7 +8,7 @@ typedef struct {
     Py_buffer values, offsets, codes, times;
     Guards guards;
     long long budget, last; /* the last one: `old` or `each` */
-    PyObject *progress;      /* called with a number of documents, or None */
+    PyObject *progress;      /* called with a number of documents, or None; of corpus_entries the holders */
     PyThreadState *released; /* of this thread while the interpreter lock is released */
 } Inquiry;
 
@@ -143,6 +143,104 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_XDECREF(columns);
     Py_XDECREF(same);
     free(pairs);
+    end_inquiry(&inquiry);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(corpus_keys_doc, "corpus_keys(values, offsets, codes) -> keys, or None. The key under which each value is\n"
+                              "looked up: see key_of.");
+
+static PyObject *corpus_keys(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *values, *offsets, *codes, *result = NULL;
+    Py_buffer from = {0}, at = {0}, coded = {0};
+    if (!PyArg_ParseTuple(arguments, "OOO:corpus_keys", &values, &offsets, &codes))
+        return NULL;
+    int fine = get_row(values, sizeof(int32_t), &from) && get_row(offsets, sizeof(int64_t), &at)
+               && (codes == Py_None || get_row(codes, sizeof(int64_t), &coded));
+    int64_t count = at.len / (int64_t)sizeof(int64_t) - 1, all = from.len / (int64_t)sizeof(int32_t);
+    const int64_t *first = at.buf;
+    fine = fine && count >= 0 && !first[0] && first[count] == all
+           && (codes == Py_None || coded.len == count * (int64_t)sizeof(int64_t));
+    for (int64_t i = 0; fine && i < count; i++)
+        fine = first[i] <= first[i + 1];
+    if (fine && (result = bytes_of(NULL, from.len))) {
+        int32_t *keys = (int32_t *)PyBytes_AsString(result);
+        Guards guards = {.codes = coded.buf};
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = first[i]; j < first[i + 1]; j++)
+                keys[j] = key_of(&guards, i, ((const int32_t *)from.buf)[j]);
+    }
+    PyBuffer_Release(&from);
+    PyBuffer_Release(&at);
+    PyBuffer_Release(&coded);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+/* The entries of the documents of a page, in the lists of values of which `popular` counts the holders. kind: 0 for a value
+ * that is not hot, else SUBLISTS and the profiles in which the document is not poor. Returns how many there are. */
+static int64_t enter_all(Corpus *corpus, const uint16_t *popular, int shift, int32_t *documents, int32_t *found,
+                         uint8_t *kind)
+{
+    const Page *page = corpus->page;
+    uint64_t keys[MOST_VALUES + 1];
+    int64_t entries = 0, alone;
+    for (int64_t i = 0; i < page->count; i++) {
+        if (!length_of(page, i))
+            continue;
+        corpus->meetings[i].least = (uint8_t)least_of(page, corpus->rule, i);
+        if (corpus->weights)
+            set_levels(corpus, i, popular, shift);
+        int64_t count = keys_of(corpus, i, popular, shift, keys, &alone);
+        if (count)
+            sort_smallest(keys, length_of(page, i) - alone, count);
+        for (int64_t j = 0; j < count; j++, entries++) {
+            int hot = (int)(keys[j] >> HOT_BIT);
+            documents[entries] = (int32_t)i;
+            found[entries] = (int32_t)(uint32_t)keys[j];
+            kind[entries] = (uint8_t)(hot ? SUBLISTS + profiles_of(corpus->meetings + i) : 0);
+        }
+    }
+    return entries;
+}
+
+PyDoc_STRVAR(corpus_entries_doc, "corpus_entries(values, offsets, k, rule, common, (1, 0), guards, holders)\n"
+                                 "-> (document, key, kind), or None. holders: uint16, by slot_of a key.");
+
+static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Inquiry inquiry;
+    Py_buffer popular = {0};
+    PyObject *result = NULL, *documents = NULL, *keys = NULL, *kinds = NULL;
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LL)(OOd)O:corpus_entries");
+    const Page *page = &inquiry.question.page;
+    Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
+                     .weights = inquiry.question.common};
+    fine = fine > 0 && get_row(inquiry.progress, sizeof(int32_t), &popular); /* two numbers in each int32 */
+    uint64_t slots = fine ? (uint64_t)popular.len / sizeof(uint16_t) : 0;
+    int shift = 64;
+    while (shift > 32 && (uint64_t)1 << (64 - shift) < slots)
+        shift--;
+    if (fine && shift < 64 && (uint64_t)1 << (64 - shift) == slots) {
+        int64_t most = page->offsets[page->count];
+        corpus.meetings = calloc_large((size_t)page->count + 1, sizeof *corpus.meetings);
+        documents = bytes_of(NULL, most * (int64_t)sizeof(int32_t));
+        keys = bytes_of(NULL, most * (int64_t)sizeof(int32_t));
+        kinds = bytes_of(NULL, most);
+    }
+    if (corpus.meetings && documents && keys && kinds) {
+        char *of = PyBytes_AsString(documents), *key = PyBytes_AsString(keys), *kind = PyBytes_AsString(kinds);
+        inquiry.released = PyEval_SaveThread();
+        int64_t entries = enter_all(&corpus, popular.buf, shift, (int32_t *)of, (int32_t *)key, (uint8_t *)kind);
+        PyEval_RestoreThread(inquiry.released);
+        Py_ssize_t size = (Py_ssize_t)entries * (Py_ssize_t)sizeof(int32_t);
+        result = Py_BuildValue("y#y#y#", of, size, key, size, kind, (Py_ssize_t)entries);
+    }
+    Py_XDECREF(documents);
+    Py_XDECREF(keys);
+    Py_XDECREF(kinds);
+    free(corpus.meetings);
+    PyBuffer_Release(&popular);
     end_inquiry(&inquiry);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }

@@ -29,6 +29,8 @@ static PyMethodDef methods[] = {
     {"corpus_leaders", corpus_leaders, METH_VARARGS, corpus_leaders_doc},
     {"corpus_pairs", corpus_pairs, METH_VARARGS, corpus_pairs_doc},
     {"meetings", meetings, METH_VARARGS, meetings_doc},
+    {"corpus_keys", corpus_keys, METH_VARARGS, corpus_keys_doc},
+    {"corpus_entries", corpus_entries, METH_VARARGS, corpus_entries_doc},
     {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
     {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},

@@ -13,15 +13,15 @@ import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions, Keep, collapse_options
 from ndd_search.corpus import store
-from ndd_search.corpus.communities import communities, connected
+from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.groups import Groups, sources_of
-from ndd_search.corpus.guards import NUMBERS, Guards
+from ndd_search.corpus.guards import Guards
 from ndd_search.corpus.hosts import Hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
+from ndd_search.corpus.reading import Fields
 from ndd_search.corpus.search import BUDGET, Found, Progress, Search, frequency_table
 from ndd_search.corpus.sources import Pieces, Report, Sayings, id_of
 from ndd_search.corpus.store import Rows
-from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument, RecipeMismatch
 from ndd_search.matching.decision import Decision, Setting
 from ndd_search.matching.frequency_table import FrequencyTable
@@ -29,13 +29,11 @@ from ndd_search.matching.rows import Ranks
 from ndd_search.paging.keep import fields_of, order_of_preference
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimated_shingles
-from ndd_search.sketching.sketches import Sketches, sketch_many
-from ndd_search.text.numbers import number_signature
+from ndd_search.sketching.sketches import Sketches
 
 log = logging.getLogger("ndd_search")
 
 Method = Literal["leaders", "connected", "communities"]
-_EACH = 100  # pairs of one document with earlier ones that "connected" and "communities" ask for: a chain needs few
 
 
 Grouped_co = TypeVar("Grouped_co", covariant=True)
@@ -117,11 +115,9 @@ class Corpus:
         Raises InvalidDocument when no document has text, IndexUnusable for a store of another reading.
         """
         pieces, recipe = Pieces.of(sources), Recipe.of(recipe)
-        reading = _Reading(
-            pieces, (text,) if isinstance(text, str) else tuple(text), id, recipe, tuple(fields), numbers
-        )
-        rows = reading.run(store, report or log.warning, progress or _ignore)
-        return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, reading.text, id)
+        chosen = Fields((text,) if isinstance(text, str) else tuple(text), recipe, tuple(fields), numbers)
+        rows = _Reading(pieces, chosen, id).run(store, report or log.warning, progress or _ignore)
+        return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, chosen.text, id)
 
     @classmethod
     def load(cls, path: str | Path) -> Corpus:
@@ -193,7 +189,7 @@ class Corpus:
             led = search.leaders(sketches)
             leader, similarity, effort = led.leader, led.similarity, led.effort
         else:
-            found = search.pairs(sketches, _EACH)
+            found = search.pairs(sketches, EACH)
             joined = connected if method == "connected" else communities
             leader, similarity, effort = joined(len(self), found.pairs, found.same), None, found.effort
         if order is not None:
@@ -285,24 +281,20 @@ class _Reading:
     """How a collection is read."""
 
     pieces: Pieces
-    text: tuple[str, ...]
+    fields: Fields
     id: str | None
-    recipe: Recipe
-    fields: tuple[str, ...]
-    numbers: bool
 
     def run(self, folder: str | Path | None, report: Report, progress: Callable[[int], object]) -> Rows:
-        kept = None if folder is None else store.Store(folder, self.recipe, self._told)
+        kept = None if folder is None else store.Store(folder, self.fields.recipe, self._told)
         before = kept.parts() if kept else []
         parts = [rows for rows, _ in before]
         seen = {name for rows in parts for name in rows.ids}
         progress(len(seen))
         *start, place = before[-1][1] if before else (0, 0, 0)
-        wanted = [*self.text, *([self.id] if self.id else []), *self.fields]
         waiting: list[Rows] = []
         any_text = any(len(rows.sketches.values) for rows in parts)
         told = Sayings(report, "the collection")
-        for position, batch in self.pieces.read(report, wanted, (start[0], start[1])):
+        for position, batch in self.pieces.read(report, self.fields.wanted(self.id), (start[0], start[1])):
             names, chosen = [], []
             for document in batch:
                 name = id_of(document, self.id, place)
@@ -315,34 +307,28 @@ class _Reading:
                     seen.add(name)
                     names.append(name)
                     chosen.append(document)
-            texts = [text_of(document, self.text) or "" for document in chosen]
+            texts = self.fields.texts(chosen)
             any_text = any_text or any(texts)
-            columns = {name: [value_of(document, name) for document in chosen] for name in self.fields}
-            if self.numbers:
-                columns[NUMBERS] = [number_signature(text, self.recipe) for text in texts]
-            waiting.append(Rows(names, sketch_many(texts, self.recipe), columns))
+            waiting.append(self.fields.sketched(chosen, texts, names))
             progress(len(batch))
             if kept and sum(len(rows.ids) for rows in waiting) >= store.PART:
-                parts.append(Rows.joined(waiting, self._kept))
+                parts.append(Rows.joined(waiting, self.fields.kept))
                 kept.add(parts[-1], (*position, place))
                 waiting = []
         told.end()
-        if seen and self.text and not any_text:
-            what = f"none of them has text in {', '.join(self.text)}"
+        if seen and self.fields.text and not any_text:
+            what = f"none of them has text in {', '.join(self.fields.text)}"
             raise InvalidDocument(f"{len(seen):,} documents", what, "name the fields that hold text")
         if waiting:
-            parts.append(Rows.joined(waiting, self._kept))
+            parts.append(Rows.joined(waiting, self.fields.kept))
             if kept:
                 kept.add(parts[-1], (len(self.pieces.pieces), 0, place))
-        return Rows.joined(parts, self._kept)
-
-    @property
-    def _kept(self) -> tuple[str, ...]:
-        return (*self.fields, NUMBERS) if self.numbers else self.fields
+        return Rows.joined(parts, self.fields.kept)
 
     @property
     def _told(self) -> dict[str, Any]:
-        return {"text": list(self.text), "id": self.id, "fields": list(self._kept), "sources": self.pieces.stamps}
+        fields = self.fields
+        return {"text": list(fields.text), "id": self.id, "fields": list(fields.kept), "sources": self.pieces.stamps}
 
 
 def _taken(sketches: Sketches, places: Ranks) -> Sketches:

@@ -13,6 +13,7 @@ from ndd_search.errors import importing
 from ndd_search.matching.pairs import Pairs
 from ndd_search.matching.rows import Ranks
 
+EACH = 100  # pairs of one document with earlier ones that groups of chains are made of: a chain needs few
 _SEED = 1
 _RESOLUTION = 1.0
 
@@ -31,18 +32,19 @@ def communities(count: int, pairs: Pairs, same: Ranks, extra: str = "corpus") ->
         import networkx as nx
     first = np.arange(count)
     component = _components(count, pairs)[pairs.first]
-    order = np.argsort(component, kind="stable")
+    order = np.lexsort((pairs.second, pairs.first, component))
     ends = np.flatnonzero(np.diff(component[order], append=-1)) + 1
     for chosen in np.split(order, ends[:-1]) if len(order) else []:
-        members = np.unique(np.concatenate((pairs.first[chosen], pairs.second[chosen])))
+        ends_of_pairs = np.concatenate((pairs.first[chosen], pairs.second[chosen]))
+        members, numbers = np.unique(ends_of_pairs, return_inverse=True)  # from 0, wherever the component stands
         if 2 * len(chosen) == len(members) * (len(members) - 1):  # everyone pairs with everyone
             first[members] = members[0]
             continue
         graph = nx.Graph()
-        edges = (pairs.first[chosen], pairs.second[chosen], pairs.similarity[chosen])
+        edges = (numbers[: len(chosen)], numbers[len(chosen) :], pairs.similarity[chosen])
         graph.add_weighted_edges_from(zip(*(column.tolist() for column in edges), strict=True))
         for community in nx.community.louvain_communities(graph, resolution=_RESOLUTION, seed=_SEED):
-            first[list(community)] = min(community)
+            first[members[list(community)]] = members[min(community)]
     return first[same]
 
 

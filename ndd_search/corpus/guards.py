@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from math import isnan
 from typing import Any
 
@@ -30,9 +31,15 @@ class Guards:
     apart: float = 0.0
 
     @classmethod
-    def of(cls, options: CollapseOptions, columns: Mapping[str, Sequence[Any]]) -> Guards:
+    def of(
+        cls,
+        options: CollapseOptions,
+        columns: Mapping[str, Sequence[Any]],
+        number: Callable[[tuple[str, ...]], int] | None = None,
+    ) -> Guards:
         """The guards must_match, numbers_must_match and time_field of some options.
 
+        number: gives each combination of values its code; by default codes count them in their order.
         Raises ValueError for a field that was not kept.
         """
         fields = [*options.must_match, *([NUMBERS] if options.numbers_must_match else [])]
@@ -44,7 +51,9 @@ class Guards:
         if fields:
             known: dict[tuple[str, ...], int] = {}
             rows = zip(*(map(comparable, columns[name]) for name in fields), strict=True)
-            codes = np.fromiter((known.setdefault(row, len(known)) for row in rows), np.int64)
+            codes = np.fromiter(
+                (number(row) if number else known.setdefault(row, len(known)) for row in rows), np.int64
+            )
             if options.numbers_must_match:
                 codes[[value is None for value in columns[NUMBERS]]] = -1
         if options.time_field is None or options.max_seconds_apart is None:
@@ -76,3 +85,8 @@ class Guards:
     def arguments(self) -> tuple[object, object, float]:
         """These guards for the native core."""
         return self.codes, None if self.times is None else self.times.view(np.int64), self.apart
+
+
+def lasting_code(values: tuple[str, ...]) -> int:
+    """A code for a combination of values that is the same in every process: 63 bits of a hash."""
+    return int.from_bytes(blake2b(repr(values).encode(), digest_size=8).digest(), "big") >> 1

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.corpus.guards import Guards
+from ndd_search.corpus.lists import partners
 from ndd_search.matching.decision import ROUNDING, Decision
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable, Shares
@@ -148,19 +149,27 @@ class Search:
             return Found(pairs, np.frombuffer(found[3], np.int64), Effort(*found[4]), sketches, self.recipe.k)
         return Found(*self._by_numpy(sketches), sketches, self.recipe.k)
 
+    @property
+    def native_rule(self) -> native.Rule:
+        """The rule of the decision and of min_shingles, for the native core."""
+        return native.Rule(*self.decision.rule[:-1], min(self.min_shingles, self.recipe.k))
+
+    @property
+    def native_table(self) -> bytes | None:
+        """The frequency table for the native core; b"", which the core refuses, if the core did not make it."""
+        table = self.decision.frequency_table
+        return (table.native_table or b"") if table else None
+
     def _native(self, name: str, sketches: Sketches, last: int) -> tuple | None:  # type: ignore[type-arg]
-        decision = self.decision
-        if not native.core or decision.measure != "kmv":
+        if not native.core or self.decision.measure != "kmv":
             return None
-        table = (decision.frequency_table.native_table or b"") if decision.frequency_table else None
-        rule = native.Rule(*decision.rule[:-1], min(self.min_shingles, self.recipe.k))
         call = getattr(native.core, name)
         found: tuple | None = call(  # type: ignore[type-arg]
             sketches.values,
             sketches.offsets,
             self.recipe.k,
-            rule,
-            table,
+            self.native_rule,
+            self.native_table,
             (self.budget, last),
             self.guards.arguments,
             self.progress,
@@ -176,10 +185,21 @@ class Search:
             every = self._by_measure(rows, same)
             pairs = every.where((same[every.first] == every.first) & (same[every.second] == every.second))
             effort = Effort(int((same == np.arange(len(same))).sum()), len(pairs), len(pairs), 0)
+            pairs = self._allowed(rows, pairs)
+        return pairs, same, effort
+
+    def check(self, rows: Rows, first: Ranks, second: Ranks) -> Pairs:
+        """Those of some pairs of rows that count, by a recipe that measures resemblance."""
+        shared = overlaps(rows, first, second, self.decision.frequency_table)
+        counts = self.decision.accepts(shared) & (shared.resemblance >= self.decision.floor - ROUNDING)
+        return self._allowed(rows, Pairs(first[counts], second[counts], shared.resemblance[counts]))
+
+    def _allowed(self, rows: Rows, pairs: Pairs) -> Pairs:
+        """Those of some pairs that the guards and min_shingles do not keep apart."""
         pairs = pairs.where(self.guards.allow(pairs.first, pairs.second))
         few = min(self.min_shingles, self.recipe.k)
         short = np.minimum(rows.lengths[pairs.first], rows.lengths[pairs.second]) < few
-        return pairs.where(~short | (pairs.similarity >= 1)), same, effort
+        return pairs.where(~short | (pairs.similarity >= 1))
 
     def _by_measure(self, rows: Rows, same: Ranks) -> Pairs:
         """The pairs by another measure than "kmv": by block tables where few bits may differ, else all are compared."""
@@ -197,25 +217,27 @@ class Search:
     def _pairs_that_meet(self, rows: Rows, same: Ranks) -> tuple[Pairs, Effort]:
         """The pairs among documents that share a value of their prefixes."""
         different = (same == np.arange(len(same))) & (rows.lengths > 0)
-        kept: list[tuple[Ranks, Ranks, Shares]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+        kept = [Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         met = 0
         for first, second in _meetings(rows, different, self.decision.floor):
-            shared = overlaps(rows, first, second, self.decision.frequency_table)
-            accepted = self.decision.accepts(shared) & (shared.resemblance >= self.decision.floor - ROUNDING)
-            kept.append((first[accepted], second[accepted], shared.resemblance[accepted]))
+            kept.append(self.check(rows, first, second))
             met += len(first)
-        first, second, similarity = (np.concatenate(column) for column in zip(*kept, strict=True))
+        columns = zip(*((one.first, one.second, one.similarity) for one in kept), strict=True)
+        first, second, similarity = (np.concatenate(column) for column in columns)
         _, at = np.unique(first * np.int64(len(same)) + second, return_index=True)
         return Pairs(first[at], second[at], similarity[at]), Effort(int(different.sum()), met, met, 0)
 
 
 def frequency_table(sketches: Sketches, recipe: Recipe) -> FrequencyTable:
     """The frequency table of a collection, counted in a random sample of at most SAMPLE of its sketches."""
-    count = len(sketches)
-    places = np.arange(count)
-    if count > SAMPLE:
-        places = np.sort(np.random.default_rng(_SEED).choice(count, SAMPLE, replace=False))
-    return count_document_frequency([sketches[int(place)] for place in places], recipe)
+    return count_document_frequency([sketches[place] for place in sample_of(len(sketches)).tolist()], recipe)
+
+
+def sample_of(count: int) -> Ranks:
+    """The places of at most SAMPLE of `count` documents, ascending; the same in every process."""
+    if count <= SAMPLE:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(_SEED).choice(count, SAMPLE, replace=False))
 
 
 def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], floor: float) -> Iterator[tuple[Ranks, Ranks]]:
@@ -237,17 +259,10 @@ def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], floor: float) -> Iterat
     owner, which = owner[looked_up], which[looked_up]
     order = np.lexsort((owner, which))
     owner, which = owner[order], which[order]
-    place = np.arange(len(owner)) - np.searchsorted(which, which)  # entries of the same value before each
-    ends = np.cumsum(place)
-    start = 0
-    while start < len(owner):
-        stop = max(int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _AT_ONCE)), start + 1)
-        count = place[start:stop]
-        second = np.repeat(np.arange(start, stop), count)
-        first = second - 1 - (np.arange(len(second)) - np.repeat(np.cumsum(count) - count, count))
+    begin = np.searchsorted(which, which)  # the first entry of the same value
+    for first, second in partners(begin, np.arange(len(owner)) - begin):
         codes = np.unique(owner[first] * np.int64(len(rows.lengths)) + owner[second])
         yield codes // len(rows.lengths), codes % len(rows.lengths)
-        start = stop
 
 
 def _same(rows: Rows, guards: Guards) -> Ranks:

@@ -112,10 +112,11 @@ class Sayings:
             self._report(f"{self._name}: {self._count - TOLD:,} more of its lines or documents are left out")
 
 
-def id_of(document: Document, field: str | None, place: int) -> str | None:
+def id_of(document: Document, field: str | None, place: int | None) -> str | None:
     """The id of a document as text, None where the field that should hold it holds nothing.
 
     field: None for "_id" or "id", and the document's place in the collection where it has neither.
+    place: None where it is not known, which gives "".
     """
     if field is not None:
         value = value_of(document, field)
@@ -123,7 +124,7 @@ def id_of(document: Document, field: str | None, place: int) -> str | None:
     for name in ("_id", "id"):
         if (value := document.get(name)) not in (None, ""):
             return str(value)
-    return str(place)
+    return "" if place is None else str(place)
 
 
 def _is_other_source(source: object) -> bool:
@@ -134,6 +135,8 @@ def _is_other_source(source: object) -> bool:
 
 def _paths(source: str | Path) -> list[Path]:
     path = Path(source)
+    if path.suffix == ".parquet" and path.is_dir():  # as Spark writes it
+        return sorted(path.glob("*.parquet"))
     if path.exists():
         return [path]
     found = sorted(map(Path, glob.glob(str(source), recursive=True)))

@@ -61,7 +61,7 @@ class Snapshot:
 @contextmanager
 def snapshot(client: Any, index: str, retry: Retry) -> Iterator[Snapshot]:
     """Yield a snapshot of an index; it is released at the end of the block."""
-    point = _open(client, index)
+    point = open_point(client, index)
     try:
         yield Snapshot(client, index, point, retry)
     finally:
@@ -69,7 +69,7 @@ def snapshot(client: Any, index: str, retry: Retry) -> Iterator[Snapshot]:
             _close(client, point)
 
 
-def _open(client: Any, index: str) -> str | None:
+def open_point(client: Any, index: str) -> str | None:
     """Open a point in time; None if the server has none, or cannot page through it."""
     try:
         if hasattr(client, "open_point_in_time"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from math import inf, isnan
 from typing import Any
 
@@ -27,10 +28,21 @@ def order_of_preference(
     if len(members) == 1 or list(preferences) == [ByScore()]:
         return list(members)
 
-    def sort_key(index: int) -> list[Any]:
+    def key(index: int) -> list[Any]:
         return [*(_key(preference, index, hits[index], shingles, value) for preference in preferences), index]
 
-    return sorted(members, key=sort_key)
+    return sorted(members, key=key)
+
+
+def sort_key(
+    hit: Any, preferences: Sequence[Preference], shingles: float, value: Callable[[Any, str], Any]
+) -> list[float]:
+    """Return the numbers by which a document is sorted, the copy to show first, before its rank.
+
+    preferences: without callables. shingles: of the document. value: (hit, field) -> the hit's value there.
+    """
+    before_rank = takewhile(lambda preference: preference != ByScore(), preferences)
+    return [float(_key(preference, 0, hit, lambda _: shingles, value)) for preference in before_rank]
 
 
 def adapt_callables(plain: Callable[[Any], Any], keep: Sequence[Keep]) -> tuple[Keep, ...]:

@@ -1,0 +1,50 @@
+"""From documents to what is kept of them: their sketches, and the values of some fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ndd_search.corpus.guards import NUMBERS
+from ndd_search.corpus.sources import Document
+from ndd_search.corpus.store import Rows
+from ndd_search.documents import text_of, value_of
+from ndd_search.recipe import Recipe
+from ndd_search.sketching.sketches import sketch_many
+from ndd_search.text.numbers import number_signature
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The fields of documents that a collection keeps.
+
+    text:    those that are sketched.
+    recipe:  of the sketches.
+    fields:  those whose values are kept.
+    numbers: whether the numbers of each text are kept, too.
+    """
+
+    text: tuple[str, ...]
+    recipe: Recipe
+    fields: tuple[str, ...] = ()
+    numbers: bool = False
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The names of the columns of `sketched`."""
+        return (*self.fields, NUMBERS) if self.numbers else self.fields
+
+    def wanted(self, id: str | None) -> list[str]:
+        """The fields to read, with the one that holds the id."""
+        return [*self.text, *([id] if id else []), *self.fields]
+
+    def texts(self, documents: Sequence[Document]) -> list[str]:
+        """The text of each document, "" for one without."""
+        return [text_of(document, self.text) or "" for document in documents]
+
+    def sketched(self, documents: Sequence[Document], texts: Sequence[str], ids: Sequence[str] = ()) -> Rows:
+        """The sketches of documents with these texts, and the values of fields, with their ids."""
+        columns = {name: [value_of(document, name) for document in documents] for name in self.fields}
+        if self.numbers:
+            columns[NUMBERS] = [number_signature(text, self.recipe) for text in texts]
+        return Rows(list(ids), sketch_many(texts, self.recipe), columns)

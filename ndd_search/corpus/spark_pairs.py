@@ -1,0 +1,197 @@
+"""How rows travel between the stages of a search on Spark: see corpus.spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import numpy as np
+
+from ndd_search.collapse_options import CollapseOptions
+from ndd_search.corpus import spark_stages as stages
+from ndd_search.corpus.collection import Method
+from ndd_search.corpus.guards import NUMBERS
+from ndd_search.corpus.lists import LISTED, Holders
+from ndd_search.corpus.search import Effort, Search
+from ndd_search.errors import importing
+from ndd_search.paging.keep import fields_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+with importing("pandas", "a corpus on Spark", "pandas", "spark"):
+    import_module("pandas")  # Spark asks for it where Python functions are called
+
+SAMPLED = 200_000  # documents in which the holders of values are counted
+_FEWER = 8  # times as few partitions in each round of contraction
+_PAIR = "first long, second long"
+
+
+@dataclass(frozen=True)
+class Work:
+    """The folder that takes the stages. folder: a path that all processes of the cluster can read and write."""
+
+    spark: SparkSession
+    folder: str
+
+    def written(self, name: str, rows: DataFrame) -> DataFrame:
+        """The same rows, read from where they have been written to."""
+        path = f"{self.folder}/{name}-{uuid4().hex[:8]}"
+        rows.write.parquet(path)
+        return self.spark.read.parquet(path)
+
+    def numbered(self, rows: DataFrame, order: Sequence[Column]) -> DataFrame:
+        """The rows with their number in an order, `number`, from 0."""
+        schema = f"{rows.schema.simpleString()[7:-1].replace(':', ' ')}, part int, row long"
+        ordered = rows.sort(*order).withColumn("part", F.spark_partition_id())
+        return self.placed(self.written("numbered", ordered.mapInArrow(stages.number, schema)))
+
+    def placed(self, rows: DataFrame) -> DataFrame:
+        """Rows with `part` and `row` (from 0 in each part), with their number, `number`."""
+        sizes = {row["part"]: row["size"] for row in rows.groupBy("part").agg(F.count("*").alias("size")).collect()}
+        parts = sorted(sizes)
+        ends = np.cumsum([0, *(sizes[part] for part in parts)]).tolist()
+        starts = self.spark.createDataFrame(list(zip(parts, ends, strict=False)), "part int, start long")
+        numbered = rows.join(F.broadcast(starts), "part").withColumn("number", F.col("start") + F.col("row"))
+        return numbered.drop("part", "row", "start")
+
+
+@dataclass(frozen=True, eq=False)
+class PairsOnSpark:
+    """The pairs of a collection that count. The rank of a document is its number in the order of `keep`.
+
+    documents: place, id, sketch and fields: see SparkCorpus.
+    count:     how many there are.
+    fields:    whose values they have.
+    search:    without the codes and times of guards, but with `apart`.
+    options:   `keep` and the guards.
+    """
+
+    work: Work
+    documents: DataFrame
+    count: int
+    fields: tuple[str, ...]
+    search: Search
+    options: CollapseOptions
+
+    def check_fields(self) -> None:
+        """Raise ValueError for a field that is asked for and was not kept."""
+        for name in [*fields_of(self.options), *([NUMBERS] if self.options.numbers_must_match else [])]:
+            if name not in self.fields:
+                how = "numbers=True" if name == NUMBERS else f"fields=[{name!r}]"
+                raise ValueError(f"{name!r} is asked for, which was not kept: read the collection with {how}")
+
+    @cached_property
+    def found(self) -> DataFrame:
+        """first, second (ranks) and similarity, of documents with different sketches."""
+        rows = self._candidates.withColumnsRenamed({"first": "rank1", "second": "rank2"})
+        for side in "12":
+            renamed = {name: name + side for name in self._different.columns}
+            rows = rows.join(self._different.withColumnsRenamed(renamed), f"rank{side}")
+        checked = rows.mapInArrow(self._meeting.check, f"{_PAIR}, similarity double")
+        return self.work.written("pairs", checked)
+
+    @property
+    def effort(self) -> Effort:
+        """What the search cost; `met` and `compared` are the pairs that share a list."""
+        met, cut = self._candidates.count(), 0
+        if int(self._meeting.holders.counts.max(initial=0)) > max(self.search.budget, LISTED):
+            rows = self._different.mapInArrow(self._meeting.count_cut, "cut long")
+            cut = rows.agg(F.sum("cut").alias("cut")).collect()[0]["cut"] or 0
+        return Effort(self._different.count(), met, met, cut)
+
+    def with_ids(self) -> DataFrame:
+        """All pairs by id, equal sketches included: first, second, similarity."""
+        equal = self._same.select(F.col("same").alias("first"), F.col("rank").alias("second"), F.lit(1.0))
+        rows = self.found.union(equal)
+        for side in ("first", "second"):
+            rows = rows.join(self._ids.withColumnsRenamed({"rank": side, "id": f"{side} id"}), side).drop(side)
+        return rows.select(F.col("first id").alias("first"), F.col("second id").alias("second"), "similarity")
+
+    def groups(self, method: Method) -> DataFrame:
+        """The table of groups: document, group (the id of its leader), size, similarity."""
+        led = self._led(method).withColumnRenamed("rank", "same")
+        rows = self._ids.join(self._same, "rank", "left").withColumn("same", F.coalesce("same", "rank"))
+        similarity = F.coalesce("similarity", F.lit(1.0)) if method == "leaders" else F.lit(None).cast("double")
+        rows = rows.join(led, "same", "left").select(
+            F.col("id").alias("document"), F.coalesce("leader", "same").alias("leader"), similarity.alias("similarity")
+        )
+        names = self._ids.withColumnsRenamed({"rank": "leader", "id": "group"})
+        sizes = rows.groupBy("leader").agg(F.count("*").alias("size"))
+        rows = rows.join(names, "leader").join(sizes, "leader")
+        return self.work.written("groups", rows.select("document", "group", "size", "similarity"))
+
+    def _led(self, method: Method) -> DataFrame:
+        """`rank`, `leader` and `similarity` of the documents that do not lead a group, but for equal ones."""
+        chains, parts = (
+            self.found.select("first", "second"),
+            int(self.work.spark.conf.get("spark.sql.shuffle.partitions") or 1),
+        )
+        while parts > 1:
+            chains = chains.repartition(parts, "first").mapInArrow(stages.contract, _PAIR)
+            parts //= _FEWER
+        chains = self.work.written("chains", chains.repartition(1).mapInArrow(stages.contract, _PAIR))
+        roots = chains.withColumnsRenamed({"first": "root", "second": "first"})
+        rows = self.found.join(roots, "first", "left").withColumn("root", F.coalesce("root", "first"))
+        grouping = stages.Grouping(method)
+        led = rows.repartition("root").mapInArrow(grouping.lead, "rank long, leader long, similarity double")
+        return self.work.written("led", led)
+
+    @cached_property
+    def _ranked(self) -> DataFrame:
+        """rank, place, sketch, and the code and time of guards."""
+        preparing = stages.Preparing(self.options, self.fields, self.search.recipe)
+        rows = self.documents.select("place", "sketch", "fields").mapInArrow(preparing.prepare, stages.PREPARED)
+        if self.options.keep == ("score",):
+            rows = rows.withColumn("number", F.col("place"))
+        else:
+            rows = self.work.numbered(rows, [F.col("key"), F.col("place")])
+        rows = rows.withColumnRenamed("number", "rank").drop("key")
+        return self.work.written("ranked", rows)
+
+    @cached_property
+    def _ids(self) -> DataFrame:
+        return self._ranked.select("rank", "place").join(self.documents.select("place", "id"), "place").drop("place")
+
+    @property
+    def _pairing(self) -> DataFrame:
+        """Documents that may pair with another one."""
+        return self._ranked.filter((F.length("sketch") > 0) & (F.col("code") >= 0) & ~F.isnan("time"))
+
+    @cached_property
+    def _same(self) -> DataFrame:
+        """The `rank` of each document with the sketch of an earlier one, and the rank of the first of these, `same`."""
+        equal = ["sketch", "code", "time"]
+        first = self._pairing.groupBy(*equal).agg(F.min("rank").alias("same"), F.count("*").alias("holders"))
+        repeated = self._pairing.join(first.filter("holders > 1"), equal).filter("rank != same")
+        return self.work.written("same", repeated.select("rank", "same"))
+
+    @cached_property
+    def _different(self) -> DataFrame:
+        """rank, sketch, code and time of documents that may pair, one for each sketch."""
+        return self.work.written("different", self._pairing.join(self._same, "rank", "left_anti").drop("place"))
+
+    @cached_property
+    def _meeting(self) -> stages.Meeting:
+        coded = bool(self.options.must_match) or self.options.numbers_must_match
+        timed = self.options.time_field is not None and self.options.max_seconds_apart is not None
+        rows = self._different.select("rank", "sketch", "code")
+        count = rows.count()
+        if count > SAMPLED:
+            rows = rows.filter(F.pmod(F.xxhash64("rank"), F.lit(count)) < SAMPLED)
+        sample = rows.toArrow()
+        codes = sample.column("code").to_numpy() if coded else None
+        holders = Holders.counted(stages.sketches_of(sample.column("sketch")), codes, count)
+        return stages.Meeting(self.search, holders, self.count, coded, timed)
+
+    @cached_property
+    def _candidates(self) -> DataFrame:
+        """Pairs of ranks that share a list, first and second."""
+        entered = self._different.mapInArrow(self._meeting.enter, "list long, side boolean, rank long")
+        lists = entered.repartition("list").sortWithinPartitions("list", "side")
+        return self.work.written("candidates", lists.mapInArrow(stages.meet, _PAIR).distinct())

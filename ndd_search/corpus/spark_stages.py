@@ -1,0 +1,280 @@
+"""What the processes of a Spark cluster compute, a partition at a time: functions from Arrow batches to Arrow batches.
+
+Each calls the function that does the same on one machine. Nothing here imports Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.collapse_options import CollapseOptions
+from ndd_search.corpus.communities import EACH, communities, connected
+from ndd_search.corpus.guards import Guards, lasting_code
+from ndd_search.corpus.lists import Holders, entries_of, pairs_of, sublists
+from ndd_search.corpus.reading import Fields
+from ndd_search.corpus.search import Search
+from ndd_search.corpus.sources import Document, Pieces, id_of
+from ndd_search.errors import importing
+from ndd_search.matching.groups import choose_leaders
+from ndd_search.matching.pairs import Pairs
+from ndd_search.matching.rows import Ranks, rows_of
+from ndd_search.paging.keep import sort_key
+from ndd_search.recipe import Recipe
+from ndd_search.sketching.estimates import estimated_shingles
+from ndd_search.sketching.sketches import Sketch, Sketches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    with importing("pyarrow", "a corpus on Spark", "pyarrow", "corpus"):
+        import pyarrow as pa
+
+Batches = Iterator["pa.RecordBatch"]
+READ = "part int, row long, id string, sketch binary, fields string, said string"
+PARTITION = "ndd partition"
+PREPARED = "place long, sketch binary, code long, time double, key array<double>"
+_ROWS = 50_000  # of a batch that is handed back
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How documents are read.
+
+    id: the field of the id. None for "_id" or "id", else the document's place, which is "" until places are known.
+    """
+
+    fields: Fields
+    id: str | None
+
+    def read_rows(self, batches: Batches) -> Batches:
+        """Sketch the documents of a table that has a column PARTITION with the number of the partition."""
+        row = 0
+        for batch in batches:
+            documents = batch.drop_columns(PARTITION).to_pylist()
+            part = batch.column(PARTITION)[0].as_py() if documents else 0
+            yield self._sketched(part, row, documents, [])
+            row += len(documents)
+
+    def read_files(self, batches: Batches) -> Batches:
+        """Sketch the documents of files: rows of `part`, a number, and `path`."""
+        for task in (task for batch in batches for task in batch.to_pylist()):
+            said: list[str] = []
+            row = 0
+            for _, documents in Pieces.of([task["path"]]).read(said.append, self.fields.wanted(self.id)):
+                yield self._sketched(task["part"], row, documents, said)
+                row += len(documents)
+            yield self._sketched(task["part"], row, [], said)
+
+    def _sketched(self, part: int, row: int, documents: Sequence[Document], said: list[str]) -> pa.RecordBatch:
+        """Rows of READ; sentences have rows of their own, and are taken out of the list."""
+        rows = self.fields.sketched(documents, self.fields.texts(documents))
+        sketches, columns = rows.sketches, rows.columns
+        kept = zip(*columns.values(), strict=True) if columns else ((),) * len(documents)
+        names = [id_of(document, self.id, None) for document in documents]
+        batch = {
+            "part": [part] * (len(documents) + len(said)),
+            "row": [*range(row, row + len(documents)), *[None] * len(said)],
+            "id": [*names, *[None] * len(said)],
+            "sketch": [*(one.tobytes() for one in sketches), *[None] * len(said)],
+            "fields": [*(_as_json(columns, values) for values in kept), *[None] * len(said)],
+            "said": [*[None] * len(documents), *said],
+        }
+        said.clear()
+        kinds = (pa.int32(), pa.int64(), pa.string(), pa.binary(), pa.string(), pa.string())
+        return _batch(batch, kinds)
+
+
+def _as_json(names: Iterable[str], values: Sequence[Any]) -> str | None:
+    fields = dict(zip(names, values, strict=True))
+    return json.dumps(fields, default=str, ensure_ascii=False) if fields else None
+
+
+@dataclass(frozen=True)
+class Preparing:
+    """Which documents may pair, and their order: see CollapseOptions."""
+
+    options: CollapseOptions
+    names: tuple[str, ...]
+    recipe: Recipe
+
+    def prepare(self, batches: Batches) -> Batches:
+        """Rows of `place`, `sketch` and `fields` to rows of PREPARED."""
+        for batch in batches:
+            rows = [json.loads(text) if text else {} for text in batch.column("fields").to_pylist()]
+            guards = Guards.of(
+                self.options, {name: [row.get(name) for row in rows] for name in self.names}, lasting_code
+            )
+            sketches = sketches_of(batch.column("sketch"))
+            last = [int(one[-1]) if len(one) else -1 for one in sketches]
+            shingles = estimated_shingles(np.diff(sketches.offsets), np.array(last, np.int64), self.recipe.k)
+            keys = [
+                sort_key(row, self.options.preferences, float(size), lambda hit, name: hit.get(name))
+                for row, size in zip(rows, shingles, strict=True)
+            ]
+            zeros = np.zeros(len(rows))
+            columns = {
+                "place": batch.column("place"),
+                "sketch": batch.column("sketch"),
+                "code": zeros.astype(np.int64) if guards.codes is None else guards.codes,
+                "time": zeros if guards.times is None else guards.times,
+                "key": keys,
+            }
+            yield _batch(columns, (pa.int64(), pa.binary(), pa.int64(), pa.float64(), pa.list_(pa.float64())))
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """How documents meet.
+
+    search:    without guards' codes and times, but with their `apart`.
+    holders:   of the values of the collection.
+    documents: of the collection.
+    coded, timed: whether there are guards of either kind.
+    """
+
+    search: Search
+    holders: Holders
+    documents: int
+    coded: bool
+    timed: bool
+
+    def enter(self, batches: Batches) -> Batches:
+        """Rows of `rank`, `sketch` and `code` to the lists they are in: `list`, `side`, `rank`."""
+        for batch in batches:
+            ranks = batch.column("rank").to_numpy()
+            entry, lists, side, _, document = self._lists(batch, ranks)
+            columns = {"list": lists, "side": side, "rank": ranks[document[entry]]}
+            yield _batch(columns, (pa.int64(), pa.bool_(), pa.int64()))
+
+    def count_cut(self, batches: Batches) -> Batches:
+        """The same rows to the number of documents that the budget leaves out: `cut`."""
+        for batch in batches:
+            cut = self._lists(batch, batch.column("rank").to_numpy())[3]
+            yield _batch({"cut": [cut]}, (pa.int64(),))
+
+    def _lists(self, batch: pa.RecordBatch, ranks: Ranks) -> tuple[Any, ...]:
+        codes = batch.column("code").to_numpy() if self.coded else None
+        search, sketches = self.search, sketches_of(batch.column("sketch"))
+        entries = entries_of(sketches, search.recipe.k, search.native_rule, search.native_table, codes, self.holders)
+        return *sublists(entries, ranks, self.holders, self.documents, search.budget), entries.document
+
+    def check(self, batches: Batches) -> Batches:
+        """Rows of two documents, `rank`, `sketch`, `code`, `time` with 1 and 2 behind, to pairs that count."""
+        for batch in batches:
+            both = [pa.concat_arrays([batch.column(f"{name}1"), batch.column(f"{name}2")]) for name in
+                    ("sketch", "code", "time", "rank")]  # fmt: skip
+            codes, times, ranks = (column.to_numpy() for column in both[1:])
+            guards = replace(
+                self.search.guards, codes=codes if self.coded else None, times=times if self.timed else None
+            )
+            first = np.arange(batch.num_rows)
+            rows = rows_of(sketches_of(both[0]), self.search.recipe.k)
+            pairs = replace(self.search, guards=guards).check(rows, first, first + batch.num_rows)
+            yield _pairs(ranks[pairs.first], ranks[pairs.second], pairs.similarity)
+
+
+def meet(batches: Batches) -> Batches:
+    """Rows of `list`, `side` and `rank`, ordered by the first two, to pairs of ranks `first` and `second`.
+
+    A list is held in memory as a whole, and a pair may be given several times.
+    """
+    rest: list[Any] = [np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.int64)]
+    for batch in batches:
+        columns = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("list", "side", "rank"))
+        lists, side, ranks = rest = [np.concatenate(both) for both in zip(rest, columns, strict=True)]
+        whole = int(np.searchsorted(lists, lists[-1])) if len(lists) else 0
+        yield from _met(lists[:whole], side[:whole], ranks[:whole])
+        rest = [column[whole:] for column in rest]
+    lists, side, ranks = rest
+    yield from _met(lists, side, ranks)
+
+
+def _met(lists: Ranks, side: npt.NDArray[np.bool_], ranks: Ranks) -> Batches:
+    for one, other in pairs_of(lists, side):
+        first, second = np.minimum(ranks[one], ranks[other]), np.maximum(ranks[one], ranks[other])
+        order = np.lexsort((second, first))
+        first, second = first[order], second[order]
+        new = (first != second) & ((np.diff(first, prepend=-1) != 0) | (np.diff(second, prepend=-1) != 0))
+        yield from _in_parts({"first": first[new], "second": second[new]}, (pa.int64(), pa.int64()))
+
+
+def contract(batches: Batches) -> Batches:
+    """Pairs `first` and `second` to pairs that connect the same ranks, one for each rank but the first of a chain."""
+    first, second = (np.concatenate(column) for column in _columns(batches, "first", "second"))
+    ranks, numbers = np.unique(np.concatenate((first, second)), return_inverse=True)
+    pairs = Pairs(numbers[: len(first)], numbers[len(first) :], np.ones(len(first)))
+    root = connected(len(ranks), pairs, np.arange(len(ranks)))
+    led = root != np.arange(len(ranks))
+    yield from _in_parts({"first": ranks[root[led]], "second": ranks[led]}, (pa.int64(), pa.int64()))
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """How groups are made of pairs. method: see Corpus.groups."""
+
+    method: str
+
+    def lead(self, batches: Batches) -> Batches:
+        """All pairs of some chains to rows of `rank`, `leader` and `similarity`, of documents that do not lead."""
+        first, second, similarity = (
+            np.concatenate(column) for column in _columns(batches, "first", "second", "similarity")
+        )
+        order = np.lexsort((first, second))
+        ranks, numbers = np.unique(np.concatenate((first, second)), return_inverse=True)
+        pairs = Pairs(numbers[: len(first)][order], numbers[len(first) :][order], similarity[order])
+        count, own = len(ranks), np.arange(len(ranks))
+        if self.method == "leaders":
+            leader, alike = choose_leaders(count, pairs)
+        else:
+            earlier = np.arange(len(pairs)) - np.searchsorted(pairs.second, pairs.second)
+            joined = connected if self.method == "connected" else communities
+            leader, alike = joined(count, pairs.where(earlier < EACH), own), np.full(count, np.nan)
+        led = leader != own
+        columns = {"rank": ranks[led], "leader": ranks[leader[led]], "similarity": alike[led]}
+        yield from _in_parts(columns, (pa.int64(), pa.int64(), pa.float64()))
+
+
+def sketches_of(column: pa.Array | pa.ChunkedArray) -> Sketches:
+    """Sketches from a column of their bytes, without nulls."""
+    rows: list[Sketch] = [np.frombuffer(one, np.int32) for one in column.to_pylist()]
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+    return Sketches(np.concatenate([np.empty(0, np.int32), *rows]), offsets)
+
+
+def number(batches: Batches) -> Batches:
+    """Number the rows of a partition: adds a column `row`."""
+    row = 0
+    for batch in batches:
+        yield batch.append_column("row", pa.array(np.arange(row, row + batch.num_rows)))
+        row += batch.num_rows
+
+
+def _columns(batches: Batches, *names: str) -> list[list[Any]]:
+    """All of some columns of a partition."""
+    columns: list[list[Any]] = [[np.empty(0, np.int64)] for _ in names]
+    for batch in batches:
+        for column, name in zip(columns, names, strict=True):
+            column.append(batch.column(name).to_numpy())
+    return columns
+
+
+def _pairs(first: Ranks, second: Ranks, similarity: npt.NDArray[np.float64]) -> pa.RecordBatch:
+    columns = {"first": first, "second": second, "similarity": similarity}
+    return _batch(columns, (pa.int64(), pa.int64(), pa.float64()))
+
+
+def _in_parts(columns: dict[str, Any], kinds: Sequence[pa.DataType]) -> Batches:
+    for start in range(0, len(next(iter(columns.values()))), _ROWS):
+        yield _batch({name: column[start : start + _ROWS] for name, column in columns.items()}, kinds)
+
+
+def _batch(columns: dict[str, Any], kinds: Sequence[pa.DataType]) -> pa.RecordBatch:
+    arrays = [pa.array(column, kind) for column, kind in zip(columns.values(), kinds, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, list(columns))

@@ -1,0 +1,156 @@
+"""Groups found on Spark: they are those of one machine, whatever fails on the way.
+
+Needs pyspark, pandas and Java 17 or later, else the tests are skipped; NDD_TEST_REQUIRE_ENGINES=spark fails instead.
+test_spark_cluster.py adds a cluster of several processes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import ndd_search as ndd
+from ndd_search import native
+from ndd_search.cli import main
+from ndd_search.corpus.sources import Pieces
+from tests.conftest import REQUIRED
+from tests.corpus import made
+from tests.corpus import spark as servers
+from tests.engines.jars import Unavailable
+
+COUNT = 600
+pytestmark = [
+    pytest.mark.skipif(native.core is None, reason="Spark needs the native core"),
+    pytest.mark.filterwarnings("ignore"),  # of pyspark and pandas
+]
+
+
+def documents(count: int = COUNT) -> list[dict[str, Any]]:
+    """Documents with copies, equal texts, an empty one, repeated ids and fields to choose by."""
+    texts = list(made.texts(count, frames=4))
+    texts[7::50] = [texts[7]] * len(texts[7::50])
+    texts[11] = ""
+    return [
+        {
+            "id": f"d{number % (count - 3)}",
+            "text": text,
+            "day": f"2024-01-{number % 28 + 1:02}",
+            "site": "ab"[number % 2],
+        }
+        for number, text in enumerate(texts)
+    ]
+
+
+def write(folder: Path, rows: list[dict[str, Any]], files: int = 3) -> str:
+    folder.mkdir()
+    for number in range(files):
+        part = rows[number * len(rows) // files : (number + 1) * len(rows) // files]
+        (folder / f"{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
+    with (folder / "1.jsonl").open("a") as file:
+        file.write("no JSON\n")
+    return str(folder / "*.jsonl")
+
+
+def by_document(rows: Iterator[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {row["document"]: row for row in rows}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    try:
+        with servers.session("local[2,4]") as session:
+            yield session
+    except Unavailable as reason:
+        if "spark" in os.environ.get(REQUIRED, ""):
+            raise
+        pytest.skip(str(reason))
+
+
+def corpus_on(spark: Any, *sources: Any, **more: Any) -> Any:
+    return importlib.import_module("ndd_search.corpus.spark").SparkCorpus.read(spark, *sources, **more)
+
+
+def test_groups_of_files_are_those_of_one_machine(spark: Any, tmp_path: Path) -> None:
+    source, said, said_here = write(tmp_path / "docs", documents()), list[str](), list[str]()
+    reading: dict[str, Any] = {"text": "text", "fields": ["day"]}
+    here = ndd.Corpus.read(source, **reading, report=said_here.append)
+    there = corpus_on(spark, source, **reading, work=tmp_path / "work", report=said.append)
+    assert sorted(said) == sorted(said_here)
+    assert there.count == len(here) == COUNT - 3
+    wishes: Any = {"method": "communities", "time_field": "day", "max_seconds_apart": 20 * 86_400}
+    groups, expected = there.groups(**wishes), here.groups(**wishes)
+    assert by_document(groups.table.toArrow().to_pylist()) == by_document(expected.rows())
+    assert groups.effort.cut == 0
+
+
+def kill_once(flag: Path) -> Any:
+    """A stage that ends its own process with SIGKILL the first time."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if not flag.exists():
+                flag.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield batch
+
+    return run
+
+
+def test_a_killed_process_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    """A DataFrame, whose documents have the order of their ids, is read by a process that is killed."""
+    rows = sorted({row["id"]: row for row in documents(200)}.values(), key=lambda row: row["id"])
+    flag = tmp_path / "killed"
+    table = spark.createDataFrame(pa.Table.from_pylist(rows).select(["id", "text"]))
+    table = table.mapInArrow(kill_once(flag), "id string, text string")
+    there = corpus_on(spark, table, id="id", text="text", work=tmp_path / "work").pairs(0.5)
+    here = ndd.Corpus.read(rows, text="text").pairs(0.5)
+    expected = {(int(first), int(second)) for first, second in zip(here.pairs.first, here.pairs.second, strict=True)}
+    expected |= {(int(same), place) for place, same in enumerate(here.same) if same != place}
+    place = {row["id"]: number for number, row in enumerate(rows)}
+    assert {(place[row["first"]], place[row["second"]]) for row in there.toArrow().to_pylist()} == expected
+    assert flag.exists()
+
+
+def test_an_index_is_a_data_frame(spark: Any, engine: Any, index: str, tmp_path: Path) -> None:
+    rows = documents(60)[:57]
+    with engine.client() as client:
+        client.bulk(
+            body=[line for row in rows for line in ({"index": {"_index": index, "_id": row["id"]}}, row)], refresh=True
+        )
+    source = importlib.import_module("ndd_search.corpus.spark_index").IndexDataSource
+    spark.dataSource.register(source)
+    options = {"engine": engine.family, "url": engine.url, "index": index}
+    reader = spark.read.format("ndd_search").schema("_id string, text string, site string").options(**options)
+    found = sorted(reader.load().toArrow().to_pylist(), key=lambda row: row["_id"])
+    assert found == sorted(
+        ({"_id": row["id"], "text": row["text"], "site": row["site"]} for row in rows), key=lambda row: row["_id"]
+    )
+
+
+def test_the_command_writes_a_folder_of_parquet(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write(tmp_path / "docs", documents())
+    wishes = {"keep": ["newest:day", "longest"], "must_match": ["site"]}
+    command = ["corpus", "groups", source, "--text", "text", "--spark", "local[2]", "--json"]
+    assert main(command) == 2
+    assert "--work FOLDER" in capsys.readouterr().err
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)  # the session of these tests is used, and goes on
+    command += ["--keep", "newest:day,longest", "--must-match", "site", "--work", str(tmp_path / "work")]
+    assert main([*command, "--out", str(tmp_path / "groups.parquet")]) == 3
+    told = capsys.readouterr()
+    assert "is left out, an earlier one has its id, 'd0'" in told.err
+    corpus = ndd.Corpus.read(source, text="text", fields=["day", "site"], report=lambda _: None)
+    groups = corpus.groups(**wishes)  # type: ignore[arg-type]
+    assert json.loads(told.out) == {"documents": len(corpus), "groups": len(groups)}
+    (part,) = Pieces.of([tmp_path / "groups.parquet"]).pieces
+    assert by_document(iter(parquet.read_table(part).to_pylist())) == by_document(groups.rows())

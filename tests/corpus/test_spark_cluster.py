@@ -1,0 +1,46 @@
+"""Groups found by a standalone Spark cluster of two workers are those of one machine, even if a worker is killed.
+
+Runs with NDD_TEST_LONG=1 only, because the processes of a cluster start slowly.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import ndd_search as ndd
+from tests.conftest import LONG
+from tests.corpus.spark import cluster, session
+from tests.corpus.test_spark import by_document, corpus_on, documents, write
+from tests.engines.jars import Unavailable
+
+
+@pytest.mark.filterwarnings("ignore")  # of pyspark and pandas
+@pytest.mark.skipif(not LONG, reason="NDD_TEST_LONG=1 runs a cluster of two workers")
+def test_a_killed_worker_of_a_cluster_changes_nothing(tmp_path: Path) -> None:
+    source = write(tmp_path / "docs", documents(4_000))
+    expected = ndd.Corpus.read(source, text="text", report=lambda _: None).groups(0.5)
+    try:
+        with cluster(tmp_path) as running, session(running.url) as spark:
+            there = corpus_on(spark, source, text="text", work=tmp_path / "work")
+            victim = running.workers[0]
+
+            def kill() -> None:
+                time.sleep(2)
+                for process in [victim.pid, *running.executors_of(victim)]:
+                    os.kill(process, signal.SIGKILL)
+
+            killer = threading.Thread(target=kill)
+            killer.start()
+            groups = there.groups(0.5)
+            found = by_document(groups.table.toArrow().to_pylist())
+            killer.join()
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    assert victim.wait() == -signal.SIGKILL
+    assert found == by_document(expected.rows())
