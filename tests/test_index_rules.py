@@ -17,7 +17,7 @@ from ndd_search.middleware.settings import settings_of
 from ndd_search.rest.request import Request, read_search
 from ndd_search.settings_file import StoredSettings, read_settings, write_settings
 from ndd_search.writing.writes import SketchedWrites
-from tests.test_cli import ndd as run
+from tests.command_line import run
 
 DEFAULTS = ndd.CollapseOptions()
 PATTERNS = st.text("ab*", min_size=1, max_size=4)

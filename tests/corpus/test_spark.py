@@ -22,10 +22,10 @@ import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.corpus.sources import Pieces
-from tests.conftest import REQUIRED
 from tests.corpus import made
 from tests.corpus import spark as servers
 from tests.engines.jars import Unavailable
+from tests.required import REQUIRED
 
 COUNT = 600
 pytestmark = [
@@ -150,7 +150,7 @@ def test_the_command_writes_a_folder_of_parquet(
     told = capsys.readouterr()
     assert "is left out, an earlier one has its id, 'd0'" in told.err
     corpus = ndd.Corpus.read(source, text="text", fields=["day", "site"], report=lambda _: None)
-    groups = corpus.groups(**wishes)  # type: ignore[arg-type]
+    groups = corpus.groups(**wishes)  # type: ignore[call-overload]
     assert json.loads(told.out) == {"documents": len(corpus), "groups": len(groups)}
     (part,) = Pieces.of([tmp_path / "groups.parquet"]).pieces
     assert by_document(iter(parquet.read_table(part).to_pylist())) == by_document(groups.rows())
