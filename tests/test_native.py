@@ -372,7 +372,7 @@ def test_a_page_leaves_nothing_behind(core: Core) -> None:
     before = tracemalloc.get_traced_memory()[0]
     for _ in range(200):
         check()
-    assert tracemalloc.get_traced_memory()[0] - before < 2000
+    assert tracemalloc.get_traced_memory()[0] - before < 4000  # 20 bytes for each check
     tracemalloc.stop()
     assert [sys.getrefcount(sketch) for sketch in page] == references
 

@@ -134,8 +134,8 @@ def test_the_embedded_index_and_the_command_line_read_it(strict: Path, tmp_path:
     run("compare", tmp_path / "a", tmp_path / "b")
     run("compare", tmp_path / "a", tmp_path / "b", "--settings", strict, code=1)
     run("compare", tmp_path / "a", tmp_path / "b", "--settings", strict, "--min-similarity", "auto")
-    told = run("compare", tmp_path / "a", tmp_path / "b", "--settings", strict, "--recipe", "w5-k64-v1", code=1).stderr
-    assert "tune again" in told
+    other = ["--settings", strict, "--recipe", "w5-k64-v1"]
+    assert "tune again" in run("compare", tmp_path / "a", tmp_path / "b", *other, code=1, process=True).stderr
     strict.write_text("version = 1\n[collapse]\nbar = 1\n")
     assert "unknown option 'bar'" in run("search", folder, "ministers", "--settings", strict, code=2).stderr
 

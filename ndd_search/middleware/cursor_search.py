@@ -38,7 +38,6 @@ from ndd_search.rest.request import Request, Search, is_search, read_search
 
 # Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
 _OF_A_PAGE = ("window", "max_window", "strategy", "keep")
-_DEFAULT = CollapseOptions()
 _ONE_BY_ONE = ("collapse", "rescore", "terminate_after", "knn", "retriever", "sub_searches")
 
 
@@ -240,11 +239,12 @@ def hash_of(search: Search, options: CollapseOptions, settings: Settings) -> str
     """
     body = {name: value for name, value in search.body.items() if name not in ("from", "size")}
     params = {name: value for name, value in search.request.params.items() if name not in ("from", "size")}
+    default = type(options)()
     keep = tuple("a callable" if callable(one) else one for one in options.keep)
     of_stream = {
         one.name: repr(value)
         for one in fields(options)
-        if one.name not in _OF_A_PAGE and (value := getattr(options, one.name)) != getattr(_DEFAULT, one.name)
+        if one.name not in _OF_A_PAGE and (value := getattr(options, one.name)) != getattr(default, one.name)
     }
     recipe = settings.recipe.id, settings.sketch_field.name
     return cache_key("cursor", search.request.path, params, body, of_stream, keep, recipe).hex()

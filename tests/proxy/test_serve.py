@@ -167,11 +167,15 @@ def test_proxies_share_pages_in_redis(behind: Engine, redis_url: str) -> None:
     behind.reply = lambda heard: response(json.dumps(answer).encode())
     body = json.dumps({"query": {"match": {"title": uuid.uuid4().hex}}}).encode()
     pages = []
-    for _ in range(2):
+    for _ in range(10):  # a server that is too busy to answer in time costs a "miss"
         settings = read_configuration(None, {"NDD_SERVE_CACHE": redis_url}, {"upstream": behind.url})
         with serving(*settings.upstream, **settings.proxy) as served:
-            pages.append(ask(served.url, "POST", "/i/_search", body, {"content-type": "application/json"}))
-    assert [json.loads(page.body)["ndd"]["cache"] for page in pages] == ["miss", "hit"]
+            page = ask(served.url, "POST", "/i/_search", body, {"content-type": "application/json"})
+        pages.append(json.loads(page.body)["ndd"]["cache"])
+        if pages[-1] == "hit":
+            break
+    assert pages[0] == "miss"
+    assert pages[-1] == "hit"
 
 
 def test_the_application_refuses_wrong_settings() -> None:
