@@ -15,7 +15,7 @@ from ndd_search.recipe import Recipe
 Mode = Literal["group", "drop", "demote", "annotate"]
 Keep = str | Callable[[Any], Any]
 Strategy = Literal["auto", "one_phase", "one_trip"]
-Total = Literal["hits", "groups"]
+Total = Literal["hits", "groups", "estimate"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,10 @@ class CollapseOptions:
                       filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
     total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
                       together, equal on every page. For it the whole result is examined at once, up to max_window.
+                      "estimate" is for results too long for that: `ndd.unique` is then an estimate from a sample of the
+                      whole result with a 95 % interval, equal on every page; `hits.total` is a lower bound.
+    facets:           names of aggregations of the search (terms, histogram, date_histogram, range, date_range,
+                      filters) whose buckets count groups instead of documents (see docs/paging.md).
     """
 
     min_similarity: float | str = "auto"
@@ -101,6 +105,7 @@ class CollapseOptions:
     strategy: Strategy = "auto"
     collapse_unranked: bool = False
     total: Total = "hits"
+    facets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.min_similarity, str):
@@ -110,7 +115,7 @@ class CollapseOptions:
         if self.min_similarity == 0:
             raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
         check_one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))
-        check_one_of("total", self.total, ("hits", "groups"))
+        check_one_of("total", self.total, ("hits", "groups", "estimate"))
         check_one_of("strategy", self.strategy, ("auto", "one_phase", "one_trip"))
         check_whole("window", self.window, 1)
         check_whole("max_window", self.max_window, 1)
@@ -122,12 +127,13 @@ class CollapseOptions:
         for name in ("numbers_must_match", "collapse_unranked"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be true or false, got {getattr(self, name)!r}")
-        for name in ("keep", "must_match"):  # lists come from JSON; a frozen value holds tuples
+        for name in ("keep", "must_match", "facets"):  # lists come from JSON; a frozen value holds tuples
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Collection):
                 raise TypeError(f"{name} must be a list, got {given!r}")
             object.__setattr__(self, name, tuple(given))
         check_names("must_match", *self.must_match)
+        check_names("facets", *self.facets)
         check_names("time_field", "" if self.time_field is None else self.time_field)
         for given in self.keep:
             preference_of(given)
@@ -188,6 +194,7 @@ class CollapseChanges(TypedDict, total=False):
     strategy: Strategy
     collapse_unranked: bool
     total: Total
+    facets: Sequence[str]
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:

@@ -30,6 +30,7 @@ _LIMITS: Mapping[str, Mapping[str, Any]] = {
     "min_shingles": {"minimum": 0},
     "min_length_ratio": {"minimum": 0, "maximum": 1},
     "must_match": {"items": {"type": "string"}},
+    "facets": {"items": {"type": "string"}},
     "max_seconds_apart": {"minimum": 0},
 }
 _PLAIN = {bool: "boolean", int: "integer", float: "number", str: "string", NoneType: "null"}

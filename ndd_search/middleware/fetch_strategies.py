@@ -87,13 +87,13 @@ class Seen:
 
 def strategy_of(search: Search, options: CollapseOptions, reading: Reading, seen: Seen) -> Strategy:
     """Choose how to fetch a page: anything but "auto". seen: of the same index."""
-    if options.strategy == "one_phase" or not _can_be_split(search, options):
+    if options.strategy == "one_phase" or not can_be_split(search, options):
         return "one_phase"
     if options.strategy == "one_trip":
         return "one_trip"
     window = options.initial_window
     fewer = window - own_part(search, window).size
-    if fewer < _SPARED * window or (reading.fields and options.total == "hits"):
+    if fewer < _SPARED * window or (reading.fields and options.total != "groups"):
         return "one_phase"
     saved = fewer * (_OPENING + _PER_KILOBYTE * seen.kilobytes)
     # If the query takes most of the time, it is run once.
@@ -173,7 +173,7 @@ def goes_together(request: Request) -> bool:
     return {*_FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}.issuperset(request.params)
 
 
-def _can_be_split(search: Search, options: CollapseOptions) -> bool:
+def can_be_split(search: Search, options: CollapseOptions) -> bool:
     """Return whether two requests for parts of the hits give the same result as one request."""
     body = search.body
     if search.one_window or any(map(callable, options.keep)):
