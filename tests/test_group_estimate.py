@@ -106,6 +106,14 @@ def test_a_sample_that_holds_everything_is_counted() -> None:
     assert (found.value, found.low, found.high) == (true, true, true)
 
 
+def test_a_sample_of_copies_of_one_text_shows_that_there_are_many() -> None:
+    (text,) = texts_in_copies(8, 1, (1,), (80,))
+    true, found = estimate([text] * 300, size=24, window=0)
+    assert (found.value, found.low) == (12, true)
+    nothing: list[Found] = [Lack.MISSING] * 30
+    assert estimate(nothing, window=0)[1] == GroupEstimate.exactly(30)
+
+
 def test_without_a_sample_the_bounds_hold_always() -> None:
     stream = stream_of(texts_in_copies(7, 100, (3,), (80,)))
     head = head_of(stream, WINDOW)

@@ -27,7 +27,7 @@ from ndd_search.rest.request import Request
 from ndd_search.sketching.field import listed
 
 _SAMPLED = "ndd_sample"
-_OF_BUCKET, _AT_LEAST = 24, 4  # hits in the sample of a bucket: at most, and with many buckets
+OF_BUCKET, _AT_LEAST = 24, 4  # hits in the sample of a bucket: at most, and with many buckets
 _OF_ALL = 720  # hits in the samples of all buckets, about
 _INNER_LIMIT = 100  # max_inner_result_window, by default
 _FAILED = "facets count documents, because the request for samples of their buckets failed"
@@ -62,7 +62,7 @@ def block_of_facets(state: State) -> dict[str, Any]:
 
 
 def _size(buckets: int) -> int:
-    return max(_AT_LEAST, min(_OF_BUCKET, _OF_ALL // max(buckets, 1)))
+    return max(_AT_LEAST, min(OF_BUCKET, _OF_ALL // max(buckets, 1)))
 
 
 def _sampler(plan: Plan, size: int) -> dict[str, Any]:

@@ -90,18 +90,22 @@ class Sample:
     @property
     def limit(self) -> int:
         """Every hit with a smaller value is in the sample. Further hits may have the last value of the sample."""
-        return VALUES if self.complete else self.smallest[-1]
+        return VALUES if self.complete or not self.hits else self.smallest[-1]
 
     def beyond(self, head: Stream) -> Sample:
         """Return the sampled hits below the limit that the head of the result does not hold.
 
         Each hit of the head with a smaller value is in the sample, so as many equal sketches of the same index are left
-        out as the head has. The limit is kept in `smallest`.
+        out as the head has.
         """
-        held = Counter((hit.get("_index"), one.tobytes()) for hit, one in zip(head.hits, head.sketches, strict=True))
-        places = []
+        limit, places = self.limit, []
+        held = Counter(
+            (hit.get("_index"), one.tobytes())
+            for hit, one in zip(head.hits, head.sketches, strict=True)
+            if len(one) and one[0] < limit
+        )
         for place, (hit, one) in enumerate(zip(self.hits, self.sketches, strict=True)):
-            if self.smallest[place] >= self.limit:
+            if self.smallest[place] >= limit:
                 break
             key = hit.get("_index"), b"" if isinstance(one, str) else one.tobytes()
             if held[key]:
@@ -144,9 +148,12 @@ def estimate_groups(head: Stream, sample: Sample, reader: ReaderOf, options: Col
     groups = _groups(head)
     bare = max(sample.lacking - head.lacking.count("missing") - head.lacking.count("empty"), 0)
     unseen = max(sample.total - head.fetched - bare, 0)  # with values
-    most = groups + bare + unseen
+    if not unseen:
+        return GroupEstimate.exactly(groups + bare)
     further = sample.beyond(head)
-    if not further.hits or not unseen:
+    if not further.hits:  # all have one smallest value, as the copies of one text do, and there may be more of them
+        if not head.hits:
+            head = head.extend(sample.hits, len(sample.hits), reader(sample.sketches), options)
         return extrapolated(head, sample.total)
     stream = head.extend(further.hits, len(further.hits), reader(further.sketches), options)
     if sample.complete and not head.hits:
@@ -164,7 +171,7 @@ def estimate_groups(head: Stream, sample: Sample, reader: ReaderOf, options: Col
         bounds += [number - spread, number + spread, *shares, *(one / 2 for one in shares)]
     known = groups + bare
     value = float(np.exp(np.mean(np.log([known + max(one, 1.0) for one in values]))))
-    return GroupEstimate.between(value, known + min(bounds), known + max(bounds), max(known, 1), most)
+    return GroupEstimate.between(value, known + min(bounds), known + max(bounds), max(known, 1), known + unseen)
 
 
 @dataclass(frozen=True)
