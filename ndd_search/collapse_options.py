@@ -15,7 +15,7 @@ from ndd_search.recipe import Recipe
 Mode = Literal["group", "drop", "demote", "annotate"]
 Keep = str | Callable[[Any], Any]
 Strategy = Literal["auto", "one_phase", "one_trip"]
-Total = Literal["hits", "groups"]
+Total = Literal["hits", "groups", "estimate"]
 Members = Literal["window", "all"]
 SeenMode = Literal["hide", "demote", "annotate"]
 Listing = Literal["documents", "ids", "count"]
@@ -102,6 +102,10 @@ class CollapseOptions:
                       filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
     total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
                       together, equal on every page. For it the whole result is examined at once, up to max_window.
+                      "estimate" is for results too long for that: `ndd.unique` is then an estimate from a sample of the
+                      whole result with a 95 % interval, equal on every page; `hits.total` is a lower bound.
+    facets:           names of aggregations of the search (terms, histogram, date_histogram, range, date_range,
+                      filters) whose buckets count groups instead of documents (see docs/paging.md).
     members:          which copies a wrapped client lists under a hit, and lets `keep` choose from: those in the
                       "window", or "all" that match the query, found by stored keys with one more request for each page.
                       "all" needs mode "group" and max_per_group 1. A list in memory is its own window.
@@ -127,6 +131,7 @@ class CollapseOptions:
     strategy: Strategy = "auto"
     collapse_unranked: bool = False
     total: Total = "hits"
+    facets: tuple[str, ...] = ()
     members: Members = "window"
     duplicates: Listing = "documents"
 
@@ -149,6 +154,7 @@ class CollapseOptions:
         self._make_tuples()
         check_names("must_match", *self.must_match)
         check_names("group_by", *self.group_by)
+        check_names("facets", *self.facets)
         self._check_max_per()
         check_names("time_field", "" if self.time_field is None else self.time_field)
         for given in self.keep:
@@ -170,7 +176,7 @@ class CollapseOptions:
         """Replace lists, which come from JSON, by tuples, and one name in `group_by` by a tuple of it."""
         if isinstance(self.group_by, str):
             object.__setattr__(self, "group_by", (self.group_by,))
-        for name in ("keep", "must_match", "group_by"):
+        for name in ("keep", "must_match", "group_by", "facets"):
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Collection):
                 raise TypeError(f"{name} must be a list, got {given!r}")
@@ -243,6 +249,7 @@ class CollapseChanges(TypedDict, total=False):
     total: Total
     members: Members
     duplicates: Listing
+    facets: Sequence[str]
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:

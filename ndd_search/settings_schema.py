@@ -32,6 +32,7 @@ _LIMITS: Mapping[str, Mapping[str, Any]] = {
     "must_match": {"items": {"type": "string"}},
     "group_by": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
     "max_per": {"additionalProperties": {"type": "integer", "minimum": 1}},
+    "facets": {"items": {"type": "string"}},
     "max_seconds_apart": {"minimum": 0},
 }
 _PLAIN = {bool: "boolean", int: "integer", float: "number", str: "string", NoneType: "null"}

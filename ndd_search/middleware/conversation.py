@@ -17,6 +17,7 @@ from typing import Any
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorUnusable
 from ndd_search.middleware.extending import reader_of
+from ndd_search.middleware.facet_count import with_facets
 from ndd_search.middleware.fallbacks import NO_DOCUMENTS, own_request
 from ndd_search.middleware.fetch_hits import HitFetcher
 from ndd_search.middleware.fetch_strategies import DoesNotFit, Seen, goes_together
@@ -167,6 +168,7 @@ class Conversation:
         if isinstance(found, Answer):
             return found
         state, is_new = found, found is not cached
+        state = yield from with_facets(state, plan, settings, self._round_trips)
         page = slice_page(state.stream, plan.search.start, plan.search.size, reader_of(state, settings), plan.options)
         remembered = state
         if missing := page.ranks - state.documents.keys():

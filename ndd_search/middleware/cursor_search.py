@@ -224,8 +224,9 @@ def obstacle(search: Search, options: CollapseOptions) -> str:
         **{f'"{name}"': name in search.body for name in _ONE_BY_ONE},
         "a search with a limit of candidates": search.one_window,
         "random_score without a seed": has_random_scores(search.body),
-        'total="groups"': options.total == "groups",
         '"explain"': bool(search.changes.get("explain")),
+        f'total="{options.total}"': options.total != "hits",
+        "a search with facets": bool(options.facets),
         'mode="demote"': options.mode == "demote",
         "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
     }

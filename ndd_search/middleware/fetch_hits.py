@@ -12,6 +12,7 @@ from http import HTTPStatus
 from ndd_search.middleware.extending import extended, with_documents
 from ndd_search.middleware.fallbacks import after_partial_refusal, after_refusal, without_sketches
 from ndd_search.middleware.fetch_strategies import DoesNotFit, ranges_of
+from ndd_search.middleware.group_count import sample_requests, with_group_count
 from ndd_search.middleware.plan import Plan, Replan, replan_if_learned
 from ndd_search.middleware.sampling import sample_frequency_table
 from ndd_search.middleware.sending import RoundTrips, trouble
@@ -68,11 +69,13 @@ class HitFetcher:
     def _first(self, fetch: Fetch) -> Fetching:
         """Make the first trip."""
         plan, search, settings = self.plan, self.plan.search, self.settings
-        refusals = _REFUSED_MSEARCH if plan.begins_with_msearch else _REFUSED
-        answers = yield from self.round_trips.first(plan.requests(fetch, first=True), refusals)
-        if isinstance(answers, Answer):
-            return answers
-        if (instead := (yield from self._after_trouble(answers))) is not None:
+        requests, samples = plan.requests(fetch, first=True), sample_requests(plan)
+        refusals = _REFUSED_MSEARCH if len(requests) + len(samples) > 1 else _REFUSED
+        all_answers = yield from self.round_trips.first([*requests, *samples], refusals)
+        if isinstance(all_answers, Answer):
+            return all_answers
+        answers, sampled = all_answers[: len(requests)], all_answers[len(requests) :]
+        if (instead := (yield from self._after_trouble(answers, bool(samples)))) is not None:
             return instead
         plan.hide_sketches(answers)
         sketched = any(plan.field.has_values(hit.get("fields")) for hit in answers[-1].hits)
@@ -86,14 +89,17 @@ class HitFetcher:
         saw_a_sketch(search, settings)
         if "" in state.stream.lacking and not settings.known.about(search.target).sketched:
             settings.known.learn(search.target, sketched=True)
-        return state
+        return with_group_count(state, plan, settings, sampled)
 
-    def _after_trouble(self, answers: list[Answer]) -> Generator[Request, Answer, Answer | None]:
-        """Return the final answer if the first trip failed and no other plan helps, None if its answers can be used."""
+    def _after_trouble(self, answers: list[Answer], sampled: bool) -> Generator[Request, Answer, Answer | None]:
+        """Return the final answer if the first trip failed and no other plan helps, None if its answers can be used.
+
+        sampled: whether the trip had one more request, for a sample.
+        """
         plan = self.plan
         unreadable = next((answer for answer in answers if answer.ok and not answer.has_hits), None)
         if unreadable is None and trouble(answers, like=answers[0]):
-            if plan.is_split:
+            if plan.is_split or sampled:
                 raise DoesNotFit
             if plan.search.limits.apart:
                 raise Replan(plan.as_found, State())

@@ -113,13 +113,13 @@ class Seen:
 
 def strategies_of(search: Search, options: CollapseOptions, reading: Reading, width: float) -> tuple[Strategy, ...]:
     """Return the strategies among which "auto" chooses; one if the options or the search leave no choice."""
-    if options.strategy == "one_phase" or not _can_be_split(search, options):
+    if options.strategy == "one_phase" or not can_be_split(search, options):
         return ("one_phase",)
     if options.strategy == "one_trip":
         return ("one_trip",)
     window = options.initial_window
     fewer = window - own_part(search, window, width).size
-    if fewer < _SPARED * window or (reading.fields and options.total == "hits"):
+    if fewer < _SPARED * window or (reading.fields and options.total != "groups"):
         return ("one_phase",)
     return "one_trip", "one_phase"
 
@@ -210,7 +210,7 @@ def can_be_limited(search: Search) -> bool:
     return known and not search.one_window and goes_together(search.request)
 
 
-def _can_be_split(search: Search, options: CollapseOptions) -> bool:
+def can_be_split(search: Search, options: CollapseOptions) -> bool:
     """Return whether two requests for parts of the hits give the same result as one request."""
     body = search.body
     if search.one_window or any(map(callable, options.keep)):

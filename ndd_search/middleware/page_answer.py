@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ndd_search.middleware.facet_count import block_of_facets
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.page import Page
 from ndd_search.rest.answers import Hit, without_fields
+from ndd_search.rest.facets import with_counts, wrong_facets
 from ndd_search.rest.filter_path import filtered
 from ndd_search.rest.request import Search
 from ndd_search.rest.response import block_of, hits_of, total_of
@@ -43,6 +45,12 @@ def unfiltered_body(
     if "total" in body["hits"]:
         body["hits"]["total"] = total_of(page, body["hits"]["total"], limits.total)
     block = {**block_of(page, plain), "strategy": plan.strategy, "table": state.table[:8] or None}
+    if state.groups is not None:
+        block["unique"] = dict(state.groups)
+    if plan.options.facets:
+        body = with_counts(body, search, state.facets or {})
+        block["facets"] = block_of_facets(state)
+        block["warnings"] += wrong_facets(search, plan.options.facets)
     if limits.total is not None and (unique := block["unique"]):
         unique.update({name: min(unique[name], limits.total) for name in ("value", "low", "high")})
     if notes := search.raised(plan.options.initial_window)[1]:

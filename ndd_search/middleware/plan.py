@@ -62,11 +62,6 @@ class Plan:
         return self.strategy != "one_phase"
 
     @property
-    def begins_with_msearch(self) -> bool:
-        """Whether the first trip is an `_msearch` of several requests."""
-        return self.is_split or self.search.limits.apart
-
-    @property
     def as_found(self) -> Plan:
         """The same plan with the caller's own candidate limits."""
         return replace(self, search=self.search.as_found)

@@ -23,6 +23,8 @@ class State:
     lasting: whether the state may be cached: nothing timed out, failed or was cut short.
     table: digest of the frequency table for all hits of the stream; "list" for one counted in the stream's first
            window, "" for none. frequency_table: that table; for "list" it is counted when hits are added.
+    groups: the number of groups of the whole result (see `group_count`), None if it is not asked for. facets: the
+            buckets of facets counted over groups (see `facet_count`), by facet; None before they are counted.
     """
 
     stream: Stream = field(default_factory=Stream)
@@ -35,6 +37,8 @@ class State:
     lasting: bool = True
     table: str = ""
     frequency_table: FrequencyTable | None = None
+    groups: dict[str, Any] | None = None
+    facets: dict[str, Any] | None = None
 
     def comparing_with(self, table: FrequencyTable | None) -> State:
         """Return the state with a frequency table."""

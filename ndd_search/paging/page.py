@@ -155,7 +155,7 @@ class Page:
     @property
     def counts_groups(self) -> bool:
         """Whether `hits.total` counts the hits that all pages show together."""
-        return self._options.total == "groups"
+        return self._options.total != "hits"
 
     def hit_at(self, rank: int) -> Any:
         """Return the hit with this rank in the engine's list. Raises IndexError if it was not examined."""

@@ -1,4 +1,4 @@
-"""total="groups": every page shows the same total, and the pages hold as many hits as it says."""
+"""Totals that every page shows alike, exact or estimated, and facets that count groups."""
 
 from __future__ import annotations
 
@@ -13,10 +13,22 @@ import pytest
 import ndd_search as ndd
 from ndd_search.indexing.templates import mapping_properties
 from tests.engines.find import Engine
-from tests.wrapping.conftest import Connect, bulk
+from tests.wrapping.conftest import Caller, Connect, bulk
+from tests.wrapping.proxy import Harm, Proxy
 
 GROUPS, COPIES, SIZE = 200, 3, 10
 MATCH: dict[str, Any] = {"query": {"match": {"body": "market"}}, "size": SIZE}
+DESKS = ("north", "south", "south", "sea", "sea", "sea")
+FACETS: dict[str, Any] = {
+    "desks": {"terms": {"field": "desk"}, "aggs": {"newest": {"max": {"field": "day"}}}},
+    "ages": {
+        "range": {"field": "day", "keyed": True, "ranges": [{"key": "old", "to": 300}, {"key": "new", "from": 300}]}
+    },
+    "dates": {"histogram": {"field": "day", "interval": 250}},
+    "seas": {"filters": {"filters": {"at sea": {"term": {"desk": "sea"}}, "none": {"term": {"desk": "air"}}}}},
+    "average": {"avg": {"field": "day"}},
+}
+COUNTED = ("desks", "ages", "dates", "seas")
 WORDS = [f"word{number}" for number in range(2000)]
 
 
@@ -37,9 +49,10 @@ def articles(engine: Engine) -> Iterator[Articles]:
         newest.append(f"{text}-{max(days)}")
         for day in days:
             body = " ".join([*words, *["market"] * rng.choice((1, 2, 3))])
-            found.append({"_index": index, "_id": f"{text}-{day}", "day": day, "body": body})
+            desk = rng.choice(DESKS)
+            found.append({"_index": index, "_id": f"{text}-{day}", "day": day, "desk": desk, "body": body})
     rng.shuffle(found)
-    properties = {**mapping_properties(), "day": {"type": "integer"}}
+    properties = {**mapping_properties(), "day": {"type": "integer"}, "desk": {"type": "keyword"}}
     with engine.client() as client:
         settings = {"number_of_shards": 2}
         client.indices.create(index=index, body={"settings": settings, "mappings": {"properties": properties}})
@@ -97,3 +110,113 @@ def test_a_mode_that_shows_every_hit_counts_every_hit(
         answer = caller.search(index=articles.index, body={**MATCH, "from": start})
         assert answer["hits"]["total"] == {"value": total, "relation": "eq"}
         assert len(answer["hits"]["hits"]) == SIZE
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_an_estimate_is_the_same_on_every_page_and_a_paginator_that_believes_the_total_meets_no_blank_page(
+    cache: bool, articles: Articles, connect: Connect, proxy: Proxy
+) -> None:
+    caller = connect(proxy.url, window=100, cache=cache, total="estimate", frequency_table=False)
+    body = {**MATCH, "size": 40}
+    answer = caller.search(index=articles.index, body=body)
+    estimate = answer["ndd"]["unique"]
+    assert (estimate["relation"], estimate["confidence"]) == ("estimate", 0.95)
+    assert estimate["low"] <= GROUPS <= estimate["high"]
+    assert estimate["high"] - estimate["low"] < GROUPS
+    assert answer["hits"]["total"]["relation"] == "gte"
+    assert [one.target.partition("?")[0] for one in proxy.searches] == [f"/{articles.index}/_msearch"]
+    shown = [hit["_id"] for hit in answer["hits"]["hits"]]
+    while answer["hits"]["total"]["value"] > len(shown):
+        answer = caller.search(index=articles.index, body={**body, "from": len(shown)})
+        assert answer["hits"]["hits"]
+        assert answer["ndd"]["unique"] == estimate
+        shown += [hit["_id"] for hit in answer["hits"]["hits"]]
+    assert answer["hits"]["total"] == {"value": GROUPS, "relation": "eq"}
+    assert len({one.partition("-")[0] for one in shown}) == len(shown) == GROUPS
+
+
+def test_a_result_within_the_window_or_without_a_sample_has_an_honest_total(
+    articles: Articles, connect: Connect
+) -> None:
+    caller = connect(window=100, total="estimate", frequency_table=False)
+    few = {"query": within(MATCH["query"], {"range": {"day": {"lt": 100}}}), "size": SIZE}
+    groups = clicked(caller, articles, {"range": {"day": {"lt": 100}}})
+    answer = caller.search(index=articles.index, body=few)
+    assert answer["ndd"]["unique"] == {"value": groups, "relation": "eq", "low": groups, "high": groups}
+    assert answer["hits"]["total"] == {"value": groups, "relation": "eq"}
+    alone = caller.search(index=articles.index, body={**MATCH, "timeout": "1m"})["ndd"]  # no part of an `_msearch`
+    assert alone["strategy"] == "one_phase"
+    kept = alone["kept"]
+    assert (alone["unique"]["low"], alone["unique"]["high"]) == (kept, kept + GROUPS * COPIES - alone["examined"])
+
+
+def within(query: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+    """A query with a filter."""
+    return {"bool": {"must": [query], "filter": [part]}}
+
+
+def clicked(caller: Caller, articles: Articles, *parts: dict[str, Any]) -> int:
+    """The number of hits that a reader finds who clicks on a bucket."""
+    query = {"bool": {"must": [MATCH["query"]], "filter": list(parts)}}
+    body = {"query": query, "size": 1, "ndd": {"total": "groups"}}
+    value: int = caller.search(index=articles.index, body=body)["hits"]["total"]["value"]
+    return value
+
+
+def part_of(name: str, key: Any) -> dict[str, Any]:
+    """The filter of a bucket."""
+    start = {"old": 0, "new": 300}.get(key, key)
+    end = {"old": 300, "new": 2000}.get(key, start if isinstance(start, str) else start + 250)
+    if name in ("ages", "dates"):
+        return {"range": {"day": {"gte": start, "lt": end}}}
+    return {"term": {"desk": {"at sea": "sea", "none": "air"}.get(key, key)}}
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_a_facet_shows_as_many_groups_as_a_click_on_it_gives(few: bool, articles: Articles, connect: Connect) -> None:
+    """Exactly within the window, else within an interval."""
+    caller = connect(window=100, frequency_table=False)
+    limit = {"range": {"day": {"lt": 120 if few else 2000}}}
+    body = {"query": within(MATCH["query"], limit), "size": SIZE, "aggs": FACETS}
+    plain = caller.search(index=articles.index, body=body)["aggregations"]
+    options = {"facets": [*COUNTED, "average", "desk"]}
+    for start, typed in ((0, False), (20, True)):
+        asked = {**body, "from": start, "ndd": options}
+        answer = caller.search(index=articles.index, body=asked, **({"typed_keys": True} if typed else {}))
+        block = answer["ndd"]
+        assert [one.split(":")[0][:12] for one in block["warnings"]] == ["facet 'avera", "no aggregati"]
+        assert block["degraded"] is None
+        found = {name.rpartition("#")[2]: one for name, one in answer["aggregations"].items()}
+        assert found["average"] == plain["average"]
+        for name in COUNTED:
+            given, counts = plain[name]["buckets"], block["facets"][name]["buckets"]
+            buckets = found[name]["buckets"]
+            assert [one["documents"] for one in counts] == [one["doc_count"] for one in listed(given)]
+            assert sorted(one["doc_count"] for one in listed(buckets)) == sorted(one["value"] for one in counts)
+            for count in counts:
+                true = clicked(caller, articles, limit, part_of(name, count["key"])) if start == 0 else None
+                assert count["relation"] == "eq" if few else count["documents"] < 2 or "low" in count
+                assert true is None or count["low"] <= true <= count["high"]
+        ranked = [one["doc_count"] for one in found["desks"]["buckets"]]
+        assert ranked == sorted(ranked, reverse=True)
+        assert all("newest" in {key.rpartition("#")[2] for key in one} for one in found["desks"]["buckets"])
+
+
+def listed(buckets: Any) -> list[dict[str, Any]]:
+    """Buckets in order, whether they are keyed or not."""
+    return list(buckets.values()) if isinstance(buckets, dict) else buckets
+
+
+def test_facets_that_cannot_be_counted_keep_the_counts_of_the_engine(
+    articles: Articles, connect: Connect, proxy: Proxy
+) -> None:
+    caller = connect(proxy.url, window=100, frequency_table=False, facets=["desks"])
+    proxy.reset(lambda _, request: Harm(status=500) if b"ndd_sample" in request.body else None)
+    answer = caller.search(index=articles.index, body={**MATCH, "aggs": FACETS})
+    assert len(answer["hits"]["hits"]) == SIZE
+    assert "facets count documents" in answer["ndd"]["degraded"]
+    assert sum(one["doc_count"] for one in answer["aggregations"]["desks"]["buckets"]) == GROUPS * COPIES
+    proxy.reset()
+    again = caller.search(index=articles.index, body={**MATCH, "aggs": FACETS})
+    assert again["ndd"]["degraded"] is None
+    assert sum(one["doc_count"] for one in again["aggregations"]["desks"]["buckets"]) < GROUPS * COPIES

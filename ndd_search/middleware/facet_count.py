@@ -1,0 +1,134 @@
+"""Counts the groups in each bucket of facets, with one more request on the first page of a search.
+
+A group counts once in each bucket that holds one of its documents, so a filter by that bucket shows as many groups. The
+request fetches a sample of each bucket: its documents with the smallest sketch values (see `paging.group_estimate`).
+A bucket whose documents are all in its sample is counted, any other is estimated. If the first window holds the whole
+result, its leaders are known in the engine's order, and the counts are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ndd_search.documents import value_of
+from ndd_search.middleware.extending import sketches_of
+from ndd_search.middleware.group_count import counted_lacking, lacking, sample_of, smallest_first
+from ndd_search.middleware.plan import Plan
+from ndd_search.middleware.sending import RoundTrips, trouble
+from ndd_search.middleware.settings import Settings
+from ndd_search.middleware.state import State
+from ndd_search.paging.group_estimate import GroupEstimate, estimate_groups
+from ndd_search.paging.stream import Stream
+from ndd_search.rest.answers import Answer, Hit, HitReader
+from ndd_search.rest.facets import buckets_of, facets_of, sampling
+from ndd_search.rest.request import Request
+from ndd_search.sketching.field import listed
+
+_SAMPLED = "ndd_sample"
+OF_BUCKET, _AT_LEAST = 24, 4  # hits in the sample of a bucket: at most, and with many buckets
+_OF_ALL = 720  # hits in the samples of all buckets, about
+_INNER_LIMIT = 100  # max_inner_result_window, by default
+_FAILED = "facets count documents, because the request for samples of their buckets failed"
+
+Asked = Generator[Request, Answer, State]
+
+
+def with_facets(state: State, plan: Plan, settings: Settings, round_trips: RoundTrips) -> Asked:
+    """Return the state with the counts of its facets, which are fetched unless it has them.
+
+    If the request fails, the counts remain the engine's, and the page is degraded.
+    """
+    facets = facets_of(plan.search, plan.options.facets)
+    if not facets or state.facets is not None or state.envelope is None:
+        return state
+    held = state.stream.exhausted and state.stream.fetched <= plan.options.window
+    found = state.envelope.get("aggregations")
+    size = _INNER_LIMIT if held else _size(sum(len(buckets_of(found, name)) for name in facets))
+    request = sampling(plan.search.as_found, facets, _sampler(plan, size))
+    (answer,) = yield from round_trips.later([request])
+    if trouble([answer], like=answer):
+        return replace(state, degraded=state.degraded or _FAILED, lasting=False)
+    counter = _Counter(state, plan, settings, held)
+    aggregations = answer.body.get("aggregations")
+    counted = {name: counter.counts(buckets_of(found, name), dict(buckets_of(aggregations, name))) for name in facets}
+    return replace(state, facets=counted)
+
+
+def block_of_facets(state: State) -> dict[str, Any]:
+    """Return what the block `ndd` says of facets."""
+    return {name: {"buckets": counts} for name, counts in (state.facets or {}).items()}
+
+
+def _size(buckets: int) -> int:
+    return max(_AT_LEAST, min(OF_BUCKET, _OF_ALL // max(buckets, 1)))
+
+
+def _sampler(plan: Plan, size: int) -> dict[str, Any]:
+    fields = list(plan.reading.fields)
+    hits = {
+        "size": size,
+        "sort": smallest_first(plan.field),
+        "docvalue_fields": list(plan.reading.stored),
+        "_source": {"includes": fields} if fields else False,
+    }
+    return {_SAMPLED: {"top_hits": hits}, **lacking(plan.field)}
+
+
+class _Counter:
+    """Counts the groups of buckets. held: whether the first window holds the whole result."""
+
+    def __init__(self, state: State, plan: Plan, settings: Settings, held: bool) -> None:
+        self._state, self._plan, self._settings = state, plan, settings
+        stream = state.stream
+        placed = zip(stream.hits, stream.sketches, strict=True) if held else ()
+        self._places: dict[Any, int] = {}
+        for place, (hit, sketch) in enumerate(placed):
+            self._places.setdefault((hit.get("_index"), sketch.tobytes()), place)
+
+    def counts(self, buckets: Sequence[tuple[Any, Mapping[str, Any]]], sampled: Mapping[Any, Any]) -> list[Any]:
+        """Return the counts of each bucket: number of documents, and of groups with its interval."""
+        return [
+            {"key": key, "documents": bucket["doc_count"], **self._groups(bucket, sampled.get(key)).as_dict()}
+            for key, bucket in buckets
+        ]
+
+    def _groups(self, bucket: Mapping[str, Any], sampled: Mapping[str, Any] | None) -> GroupEstimate:
+        documents = int(bucket["doc_count"])
+        if sampled is None:  # the index has changed between the two requests
+            return GroupEstimate(documents, "estimate", min(documents, 1), documents)
+        total = int(sampled["doc_count"])
+        hits = [self._with_recipe(hit) for hit in sampled[_SAMPLED]["hits"]["hits"]]
+        if total <= 1:
+            return GroupEstimate.exactly(total)
+        if total == len(hits) and (ordered := self._in_order(hits)) is not None:
+            return GroupEstimate.exactly(self._leaders(ordered))
+        if self._settings.recipe.method != "min-k":
+            return GroupEstimate(total, "estimate", 1, total)
+        sample = sample_of(hits, total, counted_lacking(sampled), self._settings)
+        return estimate_groups(Stream(), sample, self._reader, self._plan.options)
+
+    def _with_recipe(self, hit: Hit) -> Hit:
+        """Return a hit with the fields that its sketch needs, also those that were read from its document."""
+        read = {name: listed(value_of(hit.get("_source") or {}, name)) for name in self._plan.sketch_reading.fields}
+        return {**hit, "fields": {**read, **hit.get("fields", {})}}
+
+    def _in_order(self, hits: Sequence[Hit]) -> list[Hit] | None:
+        """Return the hits of a bucket in the engine's order, None if the window does not hold all of them."""
+        sketches = sketches_of(hits, self._settings)
+        keys = [
+            (hit.get("_index"), b"" if isinstance(one, str) else one.tobytes())
+            for hit, one in zip(hits, sketches, strict=True)
+        ]
+        if not all(key in self._places for key in keys):
+            return None
+        return [hits[at] for at in sorted(range(len(hits)), key=lambda at: self._places[keys[at]])]
+
+    def _leaders(self, hits: Sequence[Hit]) -> int:
+        reader = self._reader(sketches_of(hits, self._settings))
+        stream = Stream().extend(hits, len(hits), reader, self._plan.options)
+        return len(set(stream.leader.tolist()))
+
+    def _reader(self, found: Sequence[Any]) -> HitReader:
+        return HitReader(self._settings.recipe, self._settings.sketch_field, self._state.frequency_table, found)
