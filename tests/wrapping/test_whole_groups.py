@@ -20,6 +20,8 @@ from ndd_search.indexing.templates import mapping_properties
 from ndd_search.middleware.observer import Observation
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, bulk
+from tests.wrapping.proxy import Harm, Proxy
+from tests.wrapping.test_faults import after_the_first
 
 GROUPS, COPIES, SIZE, WINDOW = 200, 3, 10, 100
 STARTS = (0, 10, 90, 100, 190)
@@ -58,7 +60,7 @@ def group_of(id: str) -> str:
 
 @pytest.fixture(scope="module")
 def articles(engine: Engine) -> Iterator[Articles]:
-    """Copy c of text t has place 200 * c + t by weight; which copy is the newest is drawn."""
+    """Copy c of text t has place 200 * c + t by weight; which copy is the newest is drawn. A word of copy 2 differs."""
     rng, index = random.Random(7), f"ndd-whole-{uuid.uuid4().hex[:12]}"
     found, groups = [], {}
     for text in range(GROUPS):
@@ -67,7 +69,10 @@ def articles(engine: Engine) -> Iterator[Articles]:
         for copy, day in enumerate(days):
             place = GROUPS * copy + text
             fields = {"day": day, "weight": 1000 - place, "place": place, "desk": f"desk{copy}"}
-            found.append({"_index": index, "_id": f"{text}-{copy}", **fields, "body": " ".join([*words, "market"])})
+            body = [*words, "market"]
+            if copy == 2:
+                body[rng.randrange(60)] = "changed"
+            found.append({"_index": index, "_id": f"{text}-{copy}", **fields, "body": " ".join(body)})
         groups[str(text)] = [f"{text}-{copy}" for copy in sorted(range(COPIES), key=lambda copy: -days[copy])]
     rng.shuffle(found)
     number = {"type": "integer"}
@@ -169,6 +174,22 @@ def test_members_match_the_query_its_filters_and_the_options(articles: Articles,
     assert answer["ndd"]["members"]["found"] == COPIES - 1
     assert answer["aggregations"]["of"]["value"] == sum(range(GROUPS * COPIES))
     assert all(one in ("body",) for hit in answer["hits"]["hits"] for one in hit["highlight"])
+
+
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
+def test_each_search_of_several_finds_its_members_and_a_failure_costs_no_more_than_these(
+    articles: Articles, connect: Connect, proxy: Proxy
+) -> None:
+    caller = connect(proxy.url, window=WINDOW, frequency_table=False, members="all", cache=False)
+    body: dict[str, Any] = {"query": RANKED, "size": 2}
+    lines = [{"index": articles.index}, body, {"index": articles.index}, {**body, "from": 2}]
+    answers = caller.msearch(body=lines)["responses"]
+    groups = [[hit["_id"], *listed(hit)] for answer in answers for hit in answer["hits"]["hits"]]
+    assert [sorted(group) for group in groups] == [[f"{text}-{copy}" for copy in range(COPIES)] for text in range(4)]
+    proxy.reset(after_the_first(Harm(status=503, body=b'{"error": "down", "status": 503}')))
+    answer = caller.search(index=articles.index, body={**body, "ndd": {"strategy": "one_phase"}})
+    assert [hit["_id"] for hit in answer["hits"]["hits"]] == ["0-0", "1-0"]
+    assert {one["reason"] for one in answer["ndd"]["members"]["incomplete"]} == {"the search for members failed"}
 
 
 @pytest.mark.parametrize("connect", ["sync"], indirect=True)
