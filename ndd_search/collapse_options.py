@@ -87,7 +87,8 @@ class CollapseOptions:
                       together, equal on every page. For it the whole result is examined at once, up to max_window.
     members:          which copies a wrapped client lists under a hit, and lets `keep` choose from: those in the
                       "window", or "all" that match the query, found by stored keys with one more request for each page.
-                      "all" needs mode "group" and max_per_group 1. A list in memory is its own window.
+                      "all" needs mode "group" and max_per_group 1. An index in a folder examines max_window hits for
+                      it; a list in memory is its own window.
     """
 
     min_similarity: float | str = "auto"
