@@ -2,9 +2,9 @@
 
     python -m benchmarks.whole_groups http://127.0.0.1:9200 [--groups 2000] [--repeats 50]
 
-An index of groups of three is created, and deleted at the end. The copies of a group rank far apart; in two of them some
-words are changed, and all documents end in one of five footers. The compared requests take turns, so that other load
-affects all alike.
+An index of groups of three is created, and deleted at the end. The copies of a group rank far apart; in two of them
+some words are changed, and all documents end in one of five footers. The compared requests take turns, so that other
+load affects all alike.
 """
 
 from __future__ import annotations
