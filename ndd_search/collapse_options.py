@@ -13,10 +13,10 @@ from ndd_search.checks import check_names, check_one_of, check_seconds, check_sh
 from ndd_search.recipe import Recipe
 
 Mode = Literal["group", "drop", "demote", "annotate"]
+Members = Literal["window", "all"]
 Keep = str | Callable[[Any], Any]
 Strategy = Literal["auto", "one_phase", "one_trip"]
 Total = Literal["hits", "groups"]
-Members = Literal["window", "all"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,10 @@ class CollapseOptions:
     max_window:       the most hits examined for one search, at least `window`. It does not apply to a list in memory
                       (`collapse`, `merge`).
     max_per_group:    how many hits of one group are shown, at least 1.
+    members:          which copies a wrapped client lists under a hit, and lets `keep` choose from: those in the
+                      "window", or "all" that match the query, found by stored keys with one more request for each page.
+                      "all" needs mode "group" and max_per_group 1. An index in a folder examines max_window hits for
+                      it; a list in memory is its own window.
     keep:             which copy of a group is shown, of those in the first window that holds the group's best hit (of
                       all copies, with members="all"). The group keeps the rank of that hit. A list of preferences; the
                       first that tells two copies apart decides, then the better rank: "score" (the engine's order),
@@ -85,10 +89,6 @@ class CollapseOptions:
                       filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
     total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
                       together, equal on every page. For it the whole result is examined at once, up to max_window.
-    members:          which copies a wrapped client lists under a hit, and lets `keep` choose from: those in the
-                      "window", or "all" that match the query, found by stored keys with one more request for each page.
-                      "all" needs mode "group" and max_per_group 1. An index in a folder examines max_window hits for
-                      it; a list in memory is its own window.
     """
 
     min_similarity: float | str = "auto"
@@ -96,6 +96,7 @@ class CollapseOptions:
     window: int = 100
     max_window: int = 10_000
     max_per_group: int = 1
+    members: Members = "window"
     keep: tuple[Keep, ...] = ("score",)
     min_shingles: int = 4
     min_length_ratio: float = 0.0
@@ -106,7 +107,6 @@ class CollapseOptions:
     strategy: Strategy = "auto"
     collapse_unranked: bool = False
     total: Total = "hits"
-    members: Members = "window"
 
     def __post_init__(self) -> None:
         if isinstance(self.min_similarity, str):
@@ -117,15 +117,15 @@ class CollapseOptions:
             raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
         check_one_of("mode", self.mode, ("group", "drop", "demote", "annotate"))
         check_one_of("total", self.total, ("hits", "groups"))
-        check_one_of("members", self.members, ("window", "all"))
-        if self.members == "all" and (self.mode != "group" or self.max_per_group != 1):
-            raise ValueError('members="all" lists the copies of a hit under it: set mode="group" and max_per_group=1')
         check_one_of("strategy", self.strategy, ("auto", "one_phase", "one_trip"))
         check_whole("window", self.window, 1)
         check_whole("max_window", self.max_window, 1)
         if self.window > self.max_window:
             raise ValueError(f"window must be at most max_window, {self.max_window}, got {self.window}")
         check_whole("max_per_group", self.max_per_group, 1)
+        check_one_of("members", self.members, ("window", "all"))
+        if self.members == "all" and (self.mode != "group" or self.max_per_group != 1):
+            raise ValueError('members="all" lists the copies of a hit under it: set mode="group" and max_per_group=1')
         check_whole("min_shingles", self.min_shingles, 0)
         check_share("min_length_ratio", self.min_length_ratio)
         for name in ("numbers_must_match", "collapse_unranked"):
@@ -187,6 +187,7 @@ class CollapseChanges(TypedDict, total=False):
     window: int
     max_window: int
     max_per_group: int
+    members: Members
     keep: Sequence[Keep]
     min_shingles: int
     min_length_ratio: float
@@ -197,7 +198,6 @@ class CollapseChanges(TypedDict, total=False):
     strategy: Strategy
     collapse_unranked: bool
     total: Total
-    members: Members
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:
