@@ -52,9 +52,9 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     search = read_search(request)
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
+    search = replace(search, changes={**changes, **search.changes})
     named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor", "explain")}
-    around = {name: value for name, value in changes.items() if name not in ("cache", "explain")}
-    options = collapse_options(settings.options, **{**around, **named})
+    options = collapse_options(settings.options, **named)
     if reason := obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
     cursor = None if given is True else cursor_of(given, settings.cursor_key)

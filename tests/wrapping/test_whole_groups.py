@@ -16,6 +16,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.cli import DONE, NO, main
+from ndd_search.errors import CursorUnusable
 from ndd_search.indexing.templates import mapping_properties
 from ndd_search.middleware.observer import Observation
 from tests.engines.find import Engine
@@ -254,6 +255,11 @@ def test_an_explanation_says_where_a_document_is_and_why(articles: Articles, con
     (unknown,) = explained("3-1", collapse={"field": "desk"})
     assert unknown["status"] == "unknown"
     assert unknown["description"].endswith("this kind of search cannot be limited to one document")
+    with ndd.options(explain=["3-0"]):
+        (entry,) = caller.search(index=articles.index, body={"query": RANKED})["ndd"]["explain"]
+        assert entry["status"] == "shown"
+        with pytest.raises(CursorUnusable, match='"explain" cannot be continued by a cursor'):
+            caller.search(index=articles.index, body={"query": RANKED, "ndd": {"cursor": True}})
     with pytest.raises(TypeError, match="ids of documents, as strings, got"):
         explained(7)  # type: ignore[arg-type]
 
