@@ -13,10 +13,10 @@ from ndd_search.checks import check_names, check_one_of, check_seconds, check_sh
 from ndd_search.recipe import Recipe
 
 Mode = Literal["group", "drop", "demote", "annotate"]
+Members = Literal["window", "all"]
 Keep = str | Callable[[Any], Any]
 Strategy = Literal["auto", "one_phase", "one_trip"]
 Total = Literal["hits", "groups", "estimate"]
-Members = Literal["window", "all"]
 SeenMode = Literal["hide", "demote", "annotate"]
 Listing = Literal["documents", "ids", "count"]
 _CHOICES = {
@@ -72,6 +72,10 @@ class CollapseOptions:
     max_window:       the most hits examined for one search, at least `window`. It does not apply to a list in memory
                       (`collapse`, `merge`).
     max_per_group:    how many hits of one group are shown, at least 1.
+    members:          which copies a wrapped client lists under a hit, and lets `keep` choose from: those in the
+                      "window", or "all" that match the query, found by stored keys with one more request for each page.
+                      "all" needs mode "group" and max_per_group 1. An index in a folder examines max_window hits for
+                      it; a list in memory is its own window.
     keep:             which copy of a group is shown, of those in the first window that holds the group's best hit (of
                       all copies, with members="all"). The group keeps the rank of that hit. A list of preferences; the
                       first that tells two copies apart decides, then the better rank: "score" (the engine's order),
@@ -106,9 +110,6 @@ class CollapseOptions:
                       whole result with a 95 % interval, equal on every page; `hits.total` is a lower bound.
     facets:           names of aggregations of the search (terms, histogram, date_histogram, range, date_range,
                       filters) whose buckets count groups instead of documents (see docs/paging.md).
-    members:          which copies a wrapped client lists under a hit, and lets `keep` choose from: those in the
-                      "window", or "all" that match the query, found by stored keys with one more request for each page.
-                      "all" needs mode "group" and max_per_group 1. A list in memory is its own window.
     duplicates:       what a response tells of the duplicates of a hit: "documents" what it tells of every hit, "ids"
                       their ids, scores and similarities, "count" only their number, which often saves a request.
     """
@@ -118,6 +119,7 @@ class CollapseOptions:
     window: int = 100
     max_window: int = 10_000
     max_per_group: int = 1
+    members: Members = "window"
     keep: tuple[Keep, ...] = ("score",)
     min_shingles: int = 4
     min_length_ratio: float = 0.0
@@ -132,7 +134,6 @@ class CollapseOptions:
     collapse_unranked: bool = False
     total: Total = "hits"
     facets: tuple[str, ...] = ()
-    members: Members = "window"
     duplicates: Listing = "documents"
 
     def __post_init__(self) -> None:
@@ -146,6 +147,9 @@ class CollapseOptions:
         if self.window > self.max_window:
             raise ValueError(f"window must be at most max_window, {self.max_window}, got {self.window}")
         check_whole("max_per_group", self.max_per_group, 1)
+        check_one_of("members", self.members, ("window", "all"))
+        if self.members == "all" and (self.mode != "group" or self.max_per_group != 1):
+            raise ValueError('members="all" lists the copies of a hit under it: set mode="group" and max_per_group=1')
         check_whole("min_shingles", self.min_shingles, 0)
         check_share("min_length_ratio", self.min_length_ratio)
         for name in ("numbers_must_match", "collapse_unranked"):
@@ -234,6 +238,7 @@ class CollapseChanges(TypedDict, total=False):
     window: int
     max_window: int
     max_per_group: int
+    members: Members
     keep: Sequence[Keep]
     min_shingles: int
     min_length_ratio: float
@@ -247,7 +252,6 @@ class CollapseChanges(TypedDict, total=False):
     strategy: Strategy
     collapse_unranked: bool
     total: Total
-    members: Members
     duplicates: Listing
     facets: Sequence[str]
 

@@ -126,6 +126,9 @@ def test_options_change_how_a_page_is_collapsed(index: ndd.Index) -> None:
     assert {one.partition("-")[2] for one in ids(newest)} == {"3"}
     wished = index.search("climate", size=30, window=120, keep=[lambda hit: -int(hit["_source"]["copy"])])
     assert ids(wished) == ids(newest)
+    whole = index.search("climate", size=5, window=5, keep=["preferred:copy=3"], members="all")
+    assert ids(whole) == ids(newest)[:5]
+    assert all(len(copies(hit)) == 3 for hit in whole["hits"]["hits"])
     with pytest.raises(TypeError, match="unknown option 'similarity'"):
         index.search("climate", similarity=1)  # type: ignore[call-arg]
 

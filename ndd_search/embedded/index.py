@@ -245,6 +245,8 @@ class Index:
         if not isinstance(query, str):
             raise TypeError(f"query must be a string, got {type(query).__name__}")
         options = collapse_options(options or self.options, **changes)
+        if options.members == "all":
+            options = replace(options, window=options.max_window)
         notes: list[str] = []
         view, state = self._view(lambda searcher: self._query(query, searcher, notes, where))
         view.sort = None if sort is None else Sort.parse(sort)

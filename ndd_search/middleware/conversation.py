@@ -55,7 +55,7 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     combined = {**changes, **search.changes}
     seen = combined.pop("seen", None)
     remember = bool(combined.pop("cache", True)) and not seen
-    if combined.pop("cursor", None):
+    if combined.pop("cursor", None) or combined.pop("search_after", None):
         raise CursorUnusable(request.path, "a search in an _msearch cannot have a cursor", "send it on its own")
     ids = explained_ids(combined.pop("explain", None))
     options = collapse_options(settings.options, **combined)

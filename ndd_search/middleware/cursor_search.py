@@ -57,11 +57,11 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
     settings = settings.of_search(search) or settings
-    if "seen" in changes or "seen" in search.changes:
+    search = replace(search, changes={**changes, **search.changes})
+    if "seen" in search.changes:
         raise CursorUnusable(request.path, '"seen" cannot be combined with a cursor', "use from and size")
     named = {name: value for name, value in search.changes.items() if name not in (*NOT_OPTIONS, "cursor")}
-    around = {name: value for name, value in changes.items() if name not in NOT_OPTIONS}
-    options = collapse_options(settings.options, **{**around, **named})
+    options = collapse_options(settings.options, **named)
     if reason := "a comparison by items" if settings.items is not None else obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
     cursor = None if given is True else cursor_of(given, settings.cursor_key)

@@ -34,7 +34,7 @@ _OF_EACH = ("_source", "fields", "docvalue_fields", "stored_fields", "script_fie
 _APART = {*_WHICH, *_OF_ALL, *_OF_EACH, "collapse", "from", "size", "seq_no_primary_term"}
 
 # Parameters of a search that an `_msearch` takes per search, and those that it takes once for all searches.
-_FOR_EACH = {
+FOR_EACH = {
     *("preference", "routing", "search_type", "request_cache"),
     *("ignore_unavailable", "allow_no_indices", "expand_wildcards"),
 }
@@ -193,7 +193,7 @@ def together(requests: list[Request]) -> Request:
     first = requests[0]
     lines: list[Any] = []
     for request in requests:
-        lines += [{name: value for name, value in request.params.items() if name in _FOR_EACH}, request.body]
+        lines += [{name: value for name, value in request.params.items() if name in FOR_EACH}, request.body]
     params = {name: value for name, value in first.params.items() if name in _FOR_ALL}
     path = first.path.removesuffix("_search") + "_msearch"
     return replace(first, method="POST", path=path, params=params, body=lines, parts=tuple(requests))
@@ -201,7 +201,7 @@ def together(requests: list[Request]) -> Request:
 
 def goes_together(request: Request) -> bool:
     """Return whether an `_msearch` accepts every URL parameter of a search."""
-    return {*_FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}.issuperset(request.params)
+    return {*FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}.issuperset(request.params)
 
 
 def can_be_limited(search: Search) -> bool:

@@ -52,9 +52,9 @@ def search_after(request: Request, settings: Settings, changes: Mapping[str, Any
     search = read_search(replace(request, body={name: value for name, value in body.items() if name not in theirs}))
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
+    search = replace(search, changes={**changes, **search.changes})
     named = {name: value for name, value in search.changes.items() if name not in ("cache", "search_after", "explain")}
-    around = {name: value for name, value in changes.items() if name not in ("cache", "explain")}
-    options = collapse_options(settings.options, **{**around, **named})
+    options = collapse_options(settings.options, **named)
     own = {"a search without a sort": not sorts(search), 'members="all"': options.members == "all"}
     if reason := next((name for name, present in own.items() if present), "") or obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be collapsed across search_after", _REMEDY)

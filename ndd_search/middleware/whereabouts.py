@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ndd_search.middleware.extending import reader_of, sketches_of
-from ndd_search.middleware.fetch_strategies import can_be_limited
+from ndd_search.middleware.fetch_strategies import FOR_EACH, can_be_limited
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
@@ -74,14 +74,14 @@ def _look_up(
     """Return the hits of the search that have some ids, and the entries of those that are no hits."""
     names = {"ids": {"values": list(ids)}}
     request = widened(plan.search, 0, _SAME_ID * len(ids), plan.field, plan.reading, first=False)
+    request = replace(request, params={name: value for name, value in request.params.items() if name in FOR_EACH})
     body = dict(request.body)
     asked = [body["query"]] if body.get("query") else []
     limited = {**body, "query": {"bool": {"must": asked, "filter": [names]}}}
     alone = {"query": names, "size": body["size"], "_source": False}
     fits = can_be_limited(plan.search)
-    answers = yield from round_trips.later(
-        [replace(request, body=one) for one in ([limited, alone] if fits else [alone])]
-    )
+    bodies = [limited, alone] if fits else [alone]
+    answers = yield from round_trips.later([replace(request, body=one) for one in bodies])
     if trouble(answers, like=Answer(state.envelope)):
         return [], [_entry({"_id": id}, "unknown", _FAILED) for id in ids]
     plan.hide_sketches(answers)

@@ -23,7 +23,7 @@ from ndd_search.middleware.sending import RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import counted_in_list
-from ndd_search.paging.members import groups_of_members, members_of
+from ndd_search.paging.members import groups_of_members, members_of, some_of
 from ndd_search.paging.page import Page
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import Answer, Hit, after, drop_fields
@@ -70,6 +70,7 @@ class WholeGroups:
         """
         plan, settings = self.plan, self.settings
         state, stream = comparing(state, plan, settings), _examined(state, examined)
+        leaders: list[int] = []
         hits: list[Hit] = []
         reasons: dict[int, str] = {}
         if not page.info.exhausted:
@@ -79,7 +80,7 @@ class WholeGroups:
         reader = reader_of(state, settings, sketches_of(hits, settings))
         for hit in hits:
             drop_fields(hit, plan.sketch_fields)
-        longer = members_of(stream, hits, reader, plan.options)
+        longer = members_of(stream, leaders, hits, reader, plan.options)
         groups = groups_of_members(longer, self.start, plan.search.size, reader, plan.options, reasons)
         known = len(stream.hits)
         documents = dict(zip(longer.ranks[known:].tolist(), longer.hits[known:], strict=True))
@@ -131,17 +132,9 @@ def _telling(keys: Sketch, state: State) -> Sketch:
 
 def _examined(state: State, count: int) -> Stream:
     """Return the first hits of the stream, with their documents where these were fetched."""
-    stream = state.stream
-    hits = zip(stream.ranks[:count].tolist(), stream.hits[:count], strict=True)
-    return replace(
-        stream,
-        hits=tuple([state.documents.get(rank, hit) for rank, hit in hits]),
-        sketches=stream.sketches[:count],
-        lacking=stream.lacking[:count],
-        ranks=stream.ranks[:count],
-        leader=stream.leader[:count],
-        similarity=stream.similarity[:count],
-    )
+    first = some_of(state.stream, range(count))
+    hits = zip(first.ranks.tolist(), first.hits, strict=True)
+    return replace(first, hits=tuple([state.documents.get(rank, hit) for rank, hit in hits]))
 
 
 def comparing(state: State, plan: Plan, settings: Settings) -> State:

@@ -13,25 +13,31 @@ from ndd_search.paging.page import Group, slice_page
 from ndd_search.paging.stream import Reader, Stream
 
 
-def members_of(stream: Stream, hits: Sequence[Any], reader: Reader, options: CollapseOptions) -> Stream:
-    """Return the stream with those of some later hits that belong to one of its groups.
+def some_of(stream: Stream, kept: Sequence[int]) -> Stream:
+    """Return a stream of some of its hits. kept: their indexes, ascending; the leaders of all of them come first."""
+    return replace(
+        stream,
+        hits=tuple(stream.hits[index] for index in kept),
+        sketches=tuple(stream.sketches[index] for index in kept),
+        lacking=tuple(stream.lacking[index] for index in kept),
+        ranks=stream.ranks[kept],
+        leader=stream.leader[kept],
+        similarity=stream.similarity[kept],
+    )
 
-    hits: in any order; a hit of the stream is ignored. Each joins the best-ranked leader that it resembles, as if it
-          had been examined, and gets a rank beyond those fetched. reader: gives their sketches at these ranks.
+
+def members_of(
+    stream: Stream, leaders: Sequence[int], hits: Sequence[Any], reader: Reader, options: CollapseOptions
+) -> Stream:
+    """Return the stream with those of some later hits that belong to the groups of some leaders.
+
+    leaders: their indexes. hits: in any order; a hit of the stream is ignored. Each joins the best-ranked leader that
+    it resembles, as if it had been examined, and gets a rank beyond those fetched. reader: gives their sketches.
     """
     whole = stream.extend(hits, len(hits), reader, options)
     known = len(stream.hits)
-    kept = np.flatnonzero(whole.leader < known)
-    return replace(
-        stream,
-        hits=tuple(whole.hits[index] for index in kept.tolist()),
-        sketches=tuple(whole.sketches[index] for index in kept.tolist()),
-        lacking=tuple(whole.lacking[index] for index in kept.tolist()),
-        ranks=whole.ranks[kept],
-        leader=np.concatenate((stream.leader, whole.leader[kept[known:]])),
-        similarity=whole.similarity[kept],
-        fetched=whole.fetched,
-    )
+    added = known + np.flatnonzero(np.isin(whole.leader[known:], leaders))
+    return some_of(whole, [*range(known), *added.tolist()])
 
 
 def groups_of_members(

@@ -16,10 +16,13 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.cli import DONE, NO, main
+from ndd_search.errors import CursorUnusable
 from ndd_search.indexing.templates import mapping_properties
 from ndd_search.middleware.observer import Observation
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, bulk
+from tests.wrapping.proxy import Harm, Proxy
+from tests.wrapping.test_faults import after_the_first
 
 GROUPS, COPIES, SIZE, WINDOW = 200, 3, 10, 100
 STARTS = (0, 10, 90, 100, 190)
@@ -58,7 +61,7 @@ def group_of(id: str) -> str:
 
 @pytest.fixture(scope="module")
 def articles(engine: Engine) -> Iterator[Articles]:
-    """Copy c of text t has place 200 * c + t by weight; which copy is the newest is drawn."""
+    """Copy c of text t has place 200 * c + t by weight; which copy is the newest is drawn. A word of copy 2 differs."""
     rng, index = random.Random(7), f"ndd-whole-{uuid.uuid4().hex[:12]}"
     found, groups = [], {}
     for text in range(GROUPS):
@@ -67,7 +70,10 @@ def articles(engine: Engine) -> Iterator[Articles]:
         for copy, day in enumerate(days):
             place = GROUPS * copy + text
             fields = {"day": day, "weight": 1000 - place, "place": place, "desk": f"desk{copy}"}
-            found.append({"_index": index, "_id": f"{text}-{copy}", **fields, "body": " ".join([*words, "market"])})
+            body = [*words, "market"]
+            if copy == 2:
+                body[rng.randrange(60)] = "changed"
+            found.append({"_index": index, "_id": f"{text}-{copy}", **fields, "body": " ".join(body)})
         groups[str(text)] = [f"{text}-{copy}" for copy in sorted(range(COPIES), key=lambda copy: -days[copy])]
     rng.shuffle(found)
     number = {"type": "integer"}
@@ -172,6 +178,22 @@ def test_members_match_the_query_its_filters_and_the_options(articles: Articles,
 
 
 @pytest.mark.parametrize("connect", ["sync"], indirect=True)
+def test_each_search_of_several_finds_its_members_and_a_failure_costs_no_more_than_these(
+    articles: Articles, connect: Connect, proxy: Proxy
+) -> None:
+    caller = connect(proxy.url, window=WINDOW, frequency_table=False, members="all", cache=False)
+    body: dict[str, Any] = {"query": RANKED, "size": 2}
+    lines = [{"index": articles.index}, body, {"index": articles.index}, {**body, "from": 2}]
+    answers = caller.msearch(body=lines)["responses"]
+    groups = [[hit["_id"], *listed(hit)] for answer in answers for hit in answer["hits"]["hits"]]
+    assert [sorted(group) for group in groups] == [[f"{text}-{copy}" for copy in range(COPIES)] for text in range(4)]
+    proxy.reset(after_the_first(Harm(status=503, body=b'{"error": "down", "status": 503}')))
+    answer = caller.search(index=articles.index, body={**body, "ndd": {"strategy": "one_phase"}})
+    assert [hit["_id"] for hit in answer["hits"]["hits"]] == ["0-0", "1-0"]
+    assert {one["reason"] for one in answer["ndd"]["members"]["incomplete"]} == {"the search for members failed"}
+
+
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
 def test_it_says_which_groups_may_have_more_members(articles: Articles, engine: Engine, connect: Connect) -> None:
     caller = connect(window=1, max_window=1, frequency_table=False, cache=False, members="all")
     collapsed = caller.search(index=articles.index, body={"query": RANKED, "size": 1, "collapse": {"field": "desk"}})
@@ -233,6 +255,11 @@ def test_an_explanation_says_where_a_document_is_and_why(articles: Articles, con
     (unknown,) = explained("3-1", collapse={"field": "desk"})
     assert unknown["status"] == "unknown"
     assert unknown["description"].endswith("this kind of search cannot be limited to one document")
+    with ndd.options(explain=["3-0"]):
+        (entry,) = caller.search(index=articles.index, body={"query": RANKED})["ndd"]["explain"]
+        assert entry["status"] == "shown"
+        with pytest.raises(CursorUnusable, match='"explain" cannot be continued by a cursor'):
+            caller.search(index=articles.index, body={"query": RANKED, "ndd": {"cursor": True}})
     with pytest.raises(TypeError, match="ids of documents, as strings, got"):
         explained(7)  # type: ignore[arg-type]
 
