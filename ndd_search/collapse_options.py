@@ -90,6 +90,9 @@ class CollapseOptions:
                       always fetched in one phase.
     collapse_unranked: whether a wrapped client also collapses searches that do not rank their hits: `match_all`,
                       filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
+    collapse_pipelines: whether a wrapped client also collapses searches with a search pipeline of OpenSearch that only
+                      filters, normalises or reranks.
+    collapse_templates: whether a wrapped client renders search templates, and collapses the searches that they give.
     total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
                       together, equal on every page. For it the whole result is examined at once, up to max_window.
     """
@@ -111,6 +114,8 @@ class CollapseOptions:
     seen_mode: SeenMode = "hide"
     strategy: Strategy = "auto"
     collapse_unranked: bool = False
+    collapse_pipelines: bool = False
+    collapse_templates: bool = False
     total: Total = "hits"
 
     def __post_init__(self) -> None:
@@ -131,7 +136,7 @@ class CollapseOptions:
         check_whole("max_per_group", self.max_per_group, 1)
         check_whole("min_shingles", self.min_shingles, 0)
         check_share("min_length_ratio", self.min_length_ratio)
-        for name in ("numbers_must_match", "collapse_unranked"):
+        for name in ("numbers_must_match", "collapse_unranked", "collapse_pipelines", "collapse_templates"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be true or false, got {getattr(self, name)!r}")
         if isinstance(self.group_by, str):
@@ -216,6 +221,8 @@ class CollapseChanges(TypedDict, total=False):
     seen_mode: SeenMode
     strategy: Strategy
     collapse_unranked: bool
+    collapse_pipelines: bool
+    collapse_templates: bool
     total: Total
 
 

@@ -7,6 +7,8 @@ import pytest
 from tests.engines.find import Engine
 from tests.examples import ENGINE, REDIS, ROOT, pages_with, run
 
+INDEXES = "articles,articles-2026,articles-drafts,ndd-tables"
+
 
 def page_name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
@@ -29,6 +31,16 @@ def test_the_examples_for_an_engine_run(
         addresses[REDIS] = request.getfixturevalue("redis_url")
     monkeypatch.chdir(tmp_path)
     with engine.client() as client:
-        client.indices.delete(index="articles,ndd-tables", ignore_unavailable=True)
+        client.indices.delete(index=INDEXES, ignore_unavailable=True)
         assert run(page, {"python engine", "console engine"}, addresses)
-        client.indices.delete(index="articles,ndd-tables", ignore_unavailable=True)
+        client.indices.delete(index=INDEXES, ignore_unavailable=True)
+
+
+@pytest.mark.parametrize("page", pages_with("python opensearch"), ids=page_name)
+def test_the_examples_for_opensearch_run(page: Path, engine: Engine) -> None:
+    if engine.name != "opensearch3":
+        pytest.skip("the examples show what OpenSearch 3 has")
+    with engine.client() as client:
+        client.indices.delete(index=INDEXES, ignore_unavailable=True)
+        assert run(page, {"python opensearch"}, {ENGINE: engine.url})
+        client.indices.delete(index=INDEXES, ignore_unavailable=True)

@@ -34,17 +34,20 @@ from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import slice_page
 from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request, Search, read_search
+from ndd_search.rest.request import Piped, Request, Search, read_search
 from ndd_search.rest.source_filter import SketchFilter
 
 
-def conversation(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Conversation | None:
+def conversation(
+    request: Request, settings: Settings, changes: Mapping[str, Any] | None, pipeline: Piped = ""
+) -> Conversation | None:
     """Return how to answer a request, None if it is left alone.
 
     changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
+    pipeline: "safe" for one that may be collapsed after its search pipeline, "reorders" if that reorders each answer.
     Raises TypeError or ValueError for invalid options.
     """
-    search = None if changes is None else read_search(request)
+    search = None if changes is None else read_search(request, pipeline)
     if search is None or changes is None or (settings_of_indexes := settings.of_search(search)) is None:
         return None
     settings = settings_of_indexes

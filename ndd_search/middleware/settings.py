@@ -14,7 +14,7 @@ from typing import Any
 from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
 from ndd_search.index_rules import IndexRule, IndexRules
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.middleware.learned import Learned, Said
+from ndd_search.middleware.learned import Definitions, Learned, Said
 from ndd_search.middleware.observer import Observer
 from ndd_search.middleware.page_memory import Memory
 from ndd_search.middleware.stored_table import TABLES
@@ -76,6 +76,7 @@ class Settings:
         self.known = Learned()
         self._said = Said()
         self.memory = Memory(self.cache)
+        self.pipelines = Definitions()
         self.family: Family = "elasticsearch"
 
     def serve(self, transport: Any, family: Family) -> None:
