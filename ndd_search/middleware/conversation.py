@@ -16,11 +16,12 @@ from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorUnusable
+from ndd_search.middleware.experiment import Experiment
 from ndd_search.middleware.extending import reader_of
 from ndd_search.middleware.fallbacks import NO_DOCUMENTS, own_request
 from ndd_search.middleware.fetch_hits import HitFetcher
 from ndd_search.middleware.fetch_strategies import DoesNotFit, Seen, goes_together
-from ndd_search.middleware.page_answer import filter_body, page_body
+from ndd_search.middleware.page_answer import filter_body, unfiltered_body
 from ndd_search.middleware.page_memory import Moment
 from ndd_search.middleware.plan import Plan, Replan, narrowed, plan_of
 from ndd_search.middleware.sampling import LISTED
@@ -52,7 +53,7 @@ def conversation(
         return None
     settings = settings_of_indexes
     combined = {**changes, **search.changes}
-    seen = combined.pop("seen", None)
+    seen, experiment = combined.pop("seen", None), combined.pop("experiment", None)
     remember = bool(combined.pop("cache", True)) and not seen
     if combined.pop("cursor", None):
         raise CursorUnusable(request.path, "a search in an _msearch cannot have a cursor", "send it on its own")
@@ -70,7 +71,8 @@ def conversation(
         most = min(most, options.window << doublings)
         options = replace(options, window=most, max_window=most)
     shown = SeenItems.of(seen, settings.recipe) if seen is not None else None
-    return Conversation(search, narrowed(options, most), settings, remember, shown)
+    divided = Experiment.of(experiment) if experiment is not None else None
+    return Conversation(search, narrowed(options, most), settings, remember, shown, divided)
 
 
 class Conversation:
@@ -83,13 +85,16 @@ class Conversation:
         settings: Settings,
         remember: bool,
         seen: SeenItems | None = None,
+        experiment: Experiment | None = None,
     ) -> None:
+        self._experiment = experiment
         self.search, self.options, self.settings, self._seen = search, options, settings, seen
         self._round_trips = RoundTrips(settings.time_budget)
         self._remember = remember and settings.cache is not None
         self.key: bytes | None = None
         if self._remember and not any(map(callable, options.keep)):
-            self.key = self._make_key(options, search.start, search.size)
+            divided = () if experiment is None else (experiment.name, experiment.arm)
+            self.key = self._make_key(options, search.start, search.size, *divided)
 
     @property
     def path(self) -> str:
@@ -163,19 +168,29 @@ class Conversation:
         page = slice_page(state.stream, plan.search.start, plan.search.size, reader_of(state, settings), plan.options)
         if is_new and plan.is_split:
             self._learn_from(state)
-        if page.ranks - state.documents.keys():
-            state = yield from fetcher.fetch_documents(state, page.ranks)
-        if page.groups and page.groups[0].rank not in state.documents:
+        needed = page.ranks | (self._experiment.ranks(plan, state) if self._experiment else set())
+        if needed - state.documents.keys():
+            state = yield from fetcher.fetch_documents(state, needed)
+        lacks = needed - page.ranks - state.documents.keys()  # the engine's own page would lose a hit
+        if (lacks and self._is_control) or (page.groups and page.groups[0].rank not in state.documents):
             return (yield from own_request(plan, settings, NO_DOCUMENTS))
         if state is not cached and state.lasting:
             settings.memory.remember_state(self.stream_key, state, self._moment)
             if settings.frequency_table is True and state.table != LISTED:
                 settings.memory.remember_table(state.frequency_table)
         cache = "off" if self.stream_key is None else "hit" if state is cached else "miss"
-        body = page_body(plan, settings, state, page, self._round_trips.own_seconds, cache)
+        body = unfiltered_body(plan, settings, state, page, self._round_trips.own_seconds, cache)
+        if self._experiment:
+            body = self._experiment.applied(body, plan, state, page)
+        body = filter_body(body, plan.search)
         if state.lasting:
             settings.memory.remember_page(self.key, body, state, self._moment)
         return Answer(body, raw=state.raw)
+
+    @property
+    def _is_control(self) -> bool:
+        """Whether the caller gets the engine's own page."""
+        return self._experiment is not None and self._experiment.arm == "control"
 
     def _learn_from(self, state: State) -> None:
         """Update the figures by which "auto" chooses the strategy of the next searches."""

@@ -53,8 +53,8 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
     settings = settings.of_search(search) or settings
-    if "seen" in changes or "seen" in search.changes:
-        raise CursorUnusable(request.path, '"seen" cannot be combined with a cursor', "use from and size")
+    if unusable := {"seen", "experiment"} & {*changes, *search.changes}:
+        raise CursorUnusable(request.path, f'"{min(unusable)}" cannot be combined with a cursor', "use from and size")
     named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor")}
     around = {name: value for name, value in changes.items() if name not in NOT_OPTIONS}
     options = collapse_options(settings.options, **{**around, **named})
