@@ -81,8 +81,8 @@ def measure_effect(lines: Iterable[str]) -> Effect:
     clicks: dict[tuple[str, str], int] = {}
     for entry in _entries(lines, effect):
         match entry:
-            case {"click": str(document), "search": str(search)}:
-                clicks[search, document] = clicks.get((search, document), 0) + 1
+            case {"click": str(document), "search": str(of)}:
+                clicks[of, document] = clicks.get((of, document), 0) + 1
             case {"ndd": block, **others} if isinstance(block, dict):
                 arm = _count(effect, block, _arm(block))
                 search = others.get("search")

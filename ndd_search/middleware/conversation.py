@@ -49,9 +49,12 @@ def conversation(
     Raises TypeError or ValueError for invalid options.
     """
     search = None if changes is None else read_search(request, pipeline)
-    if search is None or changes is None or (settings_of_indexes := settings.of_search(search)) is None:
+    if search is None or changes is None:
         return None
-    settings = settings_of_indexes
+    own = settings.of_target(request.path, asked=bool(search.changes))
+    if own is None:
+        return None
+    settings = own
     combined = {**changes, **search.changes}
     seen, experiment = combined.pop("seen", None), combined.pop("experiment", None)
     remember = bool(combined.pop("cache", True)) and not seen

@@ -52,7 +52,7 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     search = read_search(request)
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
-    settings = settings.of_search(search) or settings
+    settings = settings.of_target(request.path, asked=True) or settings
     if unusable := {"seen", "experiment"} & {*changes, *search.changes}:
         raise CursorUnusable(request.path, f'"{min(unusable)}" cannot be combined with a cursor', "use from and size")
     named = {name: value for name, value in search.changes.items() if name not in ("cache", "cursor")}

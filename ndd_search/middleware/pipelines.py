@@ -29,12 +29,20 @@ def pipeline_search(request: Request, settings: Settings, changes: Mapping[str, 
         return None
     asked = request.body.get("ndd") if isinstance(request.body, Mapping) else None
     own = asked if isinstance(asked, Mapping) else {}
-    wanted = bool(asked) or changes.get("collapse_pipelines", settings.options.collapse_pipelines)
+    wanted = bool(asked) or is_wanted("collapse_pipelines", request, settings, changes)
     if asked is False or not own.get("collapse_pipelines", wanted):
         return None
     if not isinstance(pipeline, Mapping) and not (isinstance(pipeline, str) and _NAME.fullmatch(pipeline)):
         return None
     return PipelineSearch(request, settings, changes, pipeline)
+
+
+def is_wanted(option: str, request: Request, settings: Settings, changes: Mapping[str, Any]) -> bool:
+    """Return whether an option is on for a search by a block around it, or by the settings of its indexes."""
+    if option in changes:
+        return bool(changes[option])
+    own = settings.of_target(request.path, asked=False)
+    return own is not None and bool(getattr(own.options, option))
 
 
 class PipelineSearch:

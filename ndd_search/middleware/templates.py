@@ -13,7 +13,7 @@ from typing import Any
 
 from ndd_search.middleware.conversation import conversation
 from ndd_search.middleware.cursor_search import cursor_search
-from ndd_search.middleware.pipelines import pipeline_search
+from ndd_search.middleware.pipelines import is_wanted, pipeline_search
 from ndd_search.middleware.sending import Flow
 from ndd_search.middleware.settings import Settings
 from ndd_search.rest.answers import Answer
@@ -38,7 +38,7 @@ def template_search(request: Request, settings: Settings, changes: Mapping[str, 
     if changes is None or not is_template(request) or not isinstance(body, Mapping):
         return None
     asked = body.get("ndd")
-    wanted = bool(asked) or changes.get("collapse_templates", settings.options.collapse_templates)
+    wanted = bool(asked) or is_wanted("collapse_templates", request, settings, changes)
     unknown = (body.keys() - {*_RENDERED, "ndd"}) | (_CHANGES_THE_ANSWER & request.params.keys())
     return TemplateSearch(request, settings, changes) if wanted and asked is not False and not unknown else None
 
