@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.guards import Value, comparable
-from ndd_search.matching.measures import estimate
+from ndd_search.matching.measures import similarities
 from ndd_search.matching.pairs import Pairs
-from ndd_search.matching.rows import Ranks
+from ndd_search.matching.rows import Ranks, rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketch
 
@@ -66,7 +66,6 @@ class LeadersByKeys:
                     keyed = min(full, default=None)
                 if keyed is not None and (near is None or keyed[0] < near[0]):
                     leader[place], shares[place] = keyed
-                    similarity[place] = estimate(self.sketches[keyed[0]], self.sketches[place], self.recipe).value
                     continue
                 if near is not None:
                     leader[place], similarity[place] = near
@@ -76,6 +75,10 @@ class LeadersByKeys:
             if place >= shown:
                 for key in capped:
                     led.setdefault(key, []).append(place)
+        if shares:
+            joined = np.array(list(shares))
+            rows = rows_of(self.sketches, self.recipe.k)
+            similarity[joined] = similarities(rows, leader[joined], joined, self.recipe.measure)
         return leader, similarity, shares
 
     def _is_full(self, key: FieldValue, led: dict[FieldValue, list[int]]) -> bool:
