@@ -124,6 +124,8 @@ def test_a_template_is_rendered_and_its_search_collapsed(library: Library, conne
         assert caller.ask("POST", path, body)["hits"] == plain.ask("POST", path, asked)["hits"]
     with ndd.options(collapse_templates=True):
         assert caller.ask("POST", path, template)["hits"] == expected["hits"]
+    ruled = connect(cache=False, window=40, indexes={library.news: {"collapse_templates": True}})
+    assert ruled.ask("POST", path, template)["hits"] == expected["hits"]
     refused = {"source": '{"query": {"nonsense": {}}}', "ndd": True}
     with pytest.raises(Exception, match="nonsense"):
         caller.ask("POST", path, refused)
