@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ndd_search.plugins.prometheus_metrics import PrometheusMetrics
     from ndd_search.plugins.redis_cache import RedisCache
     from ndd_search.plugins.redis_seen_memory import RedisSeenMemory
+    from ndd_search.plugins.search_log import SearchLog
     from ndd_search.plugins.seen_memory import SeenMemory
     from ndd_search.presets import preset
     from ndd_search.rest.merge import merge
@@ -50,6 +51,7 @@ _LATER = {
     "PrometheusMetrics": "plugins.prometheus_metrics",
     "RedisCache": "plugins.redis_cache",
     "RedisSeenMemory": "plugins.redis_seen_memory",
+    "SearchLog": "plugins.search_log",
     "SeenMemory": "plugins.seen_memory",
     "Text": "items.fields",
     "Url": "items.fields",
@@ -89,6 +91,7 @@ __all__ = [
     "Recipe",
     "RedisCache",
     "RedisSeenMemory",
+    "SearchLog",
     "SeenMemory",
     "Text",
     "Url",

@@ -104,6 +104,9 @@ class CollapseOptions:
                       always fetched in one phase.
     collapse_unranked: whether a wrapped client also collapses searches that do not rank their hits: `match_all`,
                       filters alone, a sort by `_doc` (see docs/wrapping.md). A list in memory is always collapsed.
+    collapse_pipelines: whether a wrapped client also collapses searches with a search pipeline of OpenSearch that only
+                      filters, normalises or reranks.
+    collapse_templates: whether a wrapped client renders search templates, and collapses the searches that they give.
     total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
                       together, equal on every page. For it the whole result is examined at once, up to max_window.
                       "estimate" is for results too long for that: `ndd.unique` is then an estimate from a sample of the
@@ -132,6 +135,8 @@ class CollapseOptions:
     seen_mode: SeenMode = "hide"
     strategy: Strategy = "auto"
     collapse_unranked: bool = False
+    collapse_pipelines: bool = False
+    collapse_templates: bool = False
     total: Total = "hits"
     facets: tuple[str, ...] = ()
     duplicates: Listing = "documents"
@@ -147,12 +152,9 @@ class CollapseOptions:
         if self.window > self.max_window:
             raise ValueError(f"window must be at most max_window, {self.max_window}, got {self.window}")
         check_whole("max_per_group", self.max_per_group, 1)
-        check_one_of("members", self.members, ("window", "all"))
-        if self.members == "all" and (self.mode != "group" or self.max_per_group != 1):
-            raise ValueError('members="all" lists the copies of a hit under it: set mode="group" and max_per_group=1')
         check_whole("min_shingles", self.min_shingles, 0)
         check_share("min_length_ratio", self.min_length_ratio)
-        for name in ("numbers_must_match", "collapse_unranked"):
+        for name in ("numbers_must_match", "collapse_unranked", "collapse_pipelines", "collapse_templates"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be true or false, got {getattr(self, name)!r}")
         self._make_tuples()
@@ -251,9 +253,11 @@ class CollapseChanges(TypedDict, total=False):
     seen_mode: SeenMode
     strategy: Strategy
     collapse_unranked: bool
+    collapse_pipelines: bool
+    collapse_templates: bool
     total: Total
-    duplicates: Listing
     facets: Sequence[str]
+    duplicates: Listing
 
 
 def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> CollapseOptions:

@@ -1,8 +1,9 @@
 """Run the examples of README.md and of the pages under docs. It needs no pytest, so it also runs beside a wheel.
 
 Blocks of one page run in order, in one namespace and the current folder. ```python blocks run anywhere; blocks marked
-"engine" talk to http://localhost:9200 or to Redis, which become the addresses of real servers; of ```console blocks
-each line that starts with "$ " is run by the shell, has to succeed, and to print the lines that stand below it, if any.
+"engine" or "opensearch" talk to http://localhost:9200 or to Redis, which become the addresses of real servers; of
+```console blocks each line that starts with "$ " is run by the shell, has to succeed, and to print the lines that stand
+below it, if any.
 """
 
 import os

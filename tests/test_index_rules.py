@@ -84,7 +84,7 @@ SETTINGS: dict[str, Any] = {
 def test_a_search_has_the_settings_of_its_indexes(path: str, body: dict[str, Any], expected: Any) -> None:
     search = read_search(Request("POST", path, {}, {}, {"query": {"match": {"body": "x"}}, **body}))
     assert search is not None
-    found = settings_of(indexes=SETTINGS).of_search(search)
+    found = settings_of(indexes=SETTINGS).of_target(path, bool(search.changes))
     assert (found and (found.options.window, found.recipe.id, found.sketch_field.name)) == expected
 
 

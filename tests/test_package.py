@@ -144,6 +144,7 @@ def test_the_public_names_are_these() -> None:
         "Recipe",
         "RedisCache",
         "RedisSeenMemory",
+        "SearchLog",
         "SeenMemory",
         "Text",
         "Url",

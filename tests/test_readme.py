@@ -34,4 +34,16 @@ def test_the_examples_for_an_engine_run(
         try:
             assert run(page, {"python engine", "console engine"}, replaced)
         finally:
-            client.indices.delete(index=f"{own},ndd-tables", ignore_unavailable=True)
+            client.indices.delete(index=f"{own},{own}-2026,{own}-drafts,ndd-tables", ignore_unavailable=True)
+
+
+@pytest.mark.parametrize("page", pages_with("python opensearch"), ids=page_name)
+def test_the_examples_for_opensearch_run(page: Path, engine: Engine) -> None:
+    if engine.name != "opensearch3":
+        pytest.skip("the examples show what OpenSearch 3 has")
+    own = f"articles_{uuid.uuid4().hex[:8]}"
+    with engine.client() as client:
+        try:
+            assert run(page, {"python opensearch"}, {ENGINE: engine.url, "articles": own})
+        finally:
+            client.indices.delete(index=f"{own},{own}-2026,{own}-drafts,ndd-tables", ignore_unavailable=True)

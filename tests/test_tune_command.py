@@ -70,6 +70,7 @@ def test_it_shows_what_each_setting_does_and_saves_the_default_without_being_ask
     folder: Path, queries: Path, tmp_path: Path
 ) -> None:
     saved, page = tmp_path / "settings.toml", tmp_path / "page.html"
+    saved.write_text('version = 1\n[indexes."logs-*"]\nenabled = false\n')
     shown = run("tune", folder, "--queries", queries, "--save", saved, "--html", page).stdout
     assert "3 queries, " in shown
     assert 'Recommended: min_similarity = "auto", the default' in shown
@@ -78,6 +79,7 @@ def test_it_shows_what_each_setting_does_and_saves_the_default_without_being_ask
         assert name in shown
     stored = read_settings(saved)
     assert (stored.options, stored.recipe, stored.tuned["queries"]) == (ndd.CollapseOptions(), ndd.Recipe(), 3)
+    assert stored.indexes == {"logs-*": {"enabled": False}}  # what tune does not find out is kept
     with ndd.Index.open(folder, settings=saved) as index:
         assert index.options == stored.options
     facts = json.loads(run("tune", folder, "--queries", queries, "--json").stdout)

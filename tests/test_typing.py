@@ -84,7 +84,7 @@ def test_what_a_type_checker_knows_of_options_is_what_there_is() -> None:
     assert list(get_type_hints(CollapseChanges)) == list(options)
     named = {name for name, one in inspect.signature(settings_of).parameters.items() if one.kind is one.KEYWORD_ONLY}
     assert set(get_type_hints(WrapSettings)) == named | set(options)
-    assert set(get_type_hints(SearchChanges)) == {"cache", "explain", "seen"} | set(options)
+    assert set(get_type_hints(SearchChanges)) == {"cache", "explain", "seen", "experiment"} | set(options)
 
 
 def test_values_that_hold_arrays_can_be_compared() -> None:

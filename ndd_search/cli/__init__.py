@@ -45,6 +45,7 @@ COMMANDS = {
     "ui": "serve a search page for the browser, of an index folder or an engine",
     "items": "find the records of several fields that are one thing, and merge them",
     "tune": "find the settings that suit an index, from your queries and answers",
+    "effect": "show the measured effect of collapsing, from logs",
     "doctor": "find problems of an index, with remedies",
     "settings": "check a settings file, or print the JSON Schema of such files",
     "completion": "print a script that completes commands and options in a shell",

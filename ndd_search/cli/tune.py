@@ -15,8 +15,9 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,9 +38,9 @@ from ndd_search.cli.output import (
 )
 from ndd_search.cli.search import open_index, options_for
 from ndd_search.collapse_options import CollapseOptions
-from ndd_search.errors import IndexUnusable, InvalidDocument
+from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
 from ndd_search.reports.side_by_side import Piece, side_by_side
-from ndd_search.settings_file import write_settings
+from ndd_search.settings_file import read_settings, write_settings
 from ndd_search.sketching.field import SketchField
 from ndd_search.sources.rows import open_text
 from ndd_search.text.printable import safe
@@ -107,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         tuning = _interview(tuning, arguments.ask, answers, out) if arguments.ask else tuning
     if arguments.save:
         about = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "on": name}
-        write_settings(arguments.save, settings_of(tuning, about))
+        write_settings(arguments.save, replace(settings_of(tuning, about), indexes=_rules_in(arguments.save)))
     if arguments.html:
         arguments.html.write_text(page(tuning, name), "utf-8", errors="replace")
     if arguments.json:
@@ -115,6 +116,13 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _show_verdict(tuning, arguments)
     return NO if not pages.pairs else PARTLY if failures else DONE
+
+
+def _rules_in(file: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Return the rules for indexes of a settings file that is written anew, none if it cannot be read."""
+    with suppress(OSError, InvalidSettings):
+        return read_settings(file).indexes
+    return {}
 
 
 def _queries(arguments: argparse.Namespace, failures: list[str]) -> Sequence[Query]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,22 +12,13 @@ import numpy.typing as npt
 
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.guards import Value, comparable
-from ndd_search.matching.measures import estimate
+from ndd_search.matching.measures import similarities
 from ndd_search.matching.pairs import Pairs
-from ndd_search.matching.rows import Ranks
+from ndd_search.matching.rows import Ranks, rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketch
 
 FieldValue = tuple[str, Hashable]  # a field, and one of its values
-
-
-@dataclass(frozen=True, eq=False)
-class Assigned:
-    """The leader of each hit, the similarity to it, and the field for which a hit was joined to it, by place."""
-
-    leader: Ranks
-    similarity: npt.NDArray[np.float64]
-    shares: dict[int, str] = field(default_factory=dict)
 
 
 def reads_keys(options: CollapseOptions) -> bool:
@@ -52,20 +43,16 @@ class LeadersByKeys:
     value: Value
     options: CollapseOptions
 
-    def choose(self, pairs: Pairs, old: int, shown: int) -> Assigned:
+    def choose(self, pairs: Pairs, old: int, shown: int) -> tuple[Ranks, npt.NDArray[np.float64], dict[int, str]]:
         """Assign each hit to the best-ranked leader that it resembles or whose key it has; else it becomes a leader.
 
         A hit that would become a leader, and has a value that leads as many groups as `max_per` allows, joins the first
         of these instead. pairs: of near-duplicates, ordered by the first. old: the first hits are leaders. shown: as
         many of them were shown before this search; their values are not counted.
+        Returns the leaders, the similarities, and by place the field for which a hit joined its leader.
         """
-        count = len(self.hits)
+        count, resembled = len(self.hits), _by_second(pairs)
         leader, similarity, shares = np.arange(count), np.ones(count), dict[int, str]()
-        resembled = defaultdict[int, list[tuple[int, float]]](list)
-        for first, second, alike in zip(
-            pairs.first.tolist(), pairs.second.tolist(), pairs.similarity.tolist(), strict=True
-        ):
-            resembled[second].append((first, alike))
         of_key: dict[FieldValue, int] = {}
         led: dict[FieldValue, list[int]] = {}  # by value: the groups that count for max_per
         for place in range(count):
@@ -79,7 +66,6 @@ class LeadersByKeys:
                     keyed = min(full, default=None)
                 if keyed is not None and (near is None or keyed[0] < near[0]):
                     leader[place], shares[place] = keyed
-                    similarity[place] = estimate(self.sketches[keyed[0]], self.sketches[place], self.recipe).value
                     continue
                 if near is not None:
                     leader[place], similarity[place] = near
@@ -89,7 +75,11 @@ class LeadersByKeys:
             if place >= shown:
                 for key in capped:
                     led.setdefault(key, []).append(place)
-        return Assigned(leader, similarity, shares)
+        if shares:
+            joined = np.array(list(shares))
+            rows = rows_of(self.sketches, self.recipe.k)
+            similarity[joined] = similarities(rows, leader[joined], joined, self.recipe.measure)
+        return leader, similarity, shares
 
     def _is_full(self, key: FieldValue, led: dict[FieldValue, list[int]]) -> bool:
         return len(led.get(key, ())) >= self.options.max_per[key[0]]
@@ -97,3 +87,12 @@ class LeadersByKeys:
     def _values(self, place: int, names: Collection[str]) -> list[FieldValue]:
         hit = self.hits[place]
         return [(name, one) for name in names for one in values_of(hit, name, self.value)]
+
+
+def _by_second(pairs: Pairs) -> dict[int, list[tuple[int, float]]]:
+    """Return the first hits of the pairs of each second one, the best-ranked first, with their similarities."""
+    found = defaultdict[int, list[tuple[int, float]]](list)
+    columns = pairs.first.tolist(), pairs.second.tolist(), pairs.similarity.tolist()
+    for first, second, similarity in zip(*columns, strict=True):
+        found[second].append((first, similarity))
+    return found

@@ -16,12 +16,13 @@ from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorUnusable
+from ndd_search.middleware.experiment import Experiment
 from ndd_search.middleware.extending import reader_of
 from ndd_search.middleware.facet_count import with_facets
 from ndd_search.middleware.fallbacks import NO_DOCUMENTS, own_request
 from ndd_search.middleware.fetch_hits import HitFetcher
 from ndd_search.middleware.fetch_strategies import DoesNotFit, Seen, goes_together
-from ndd_search.middleware.page_answer import filter_body, page_body
+from ndd_search.middleware.page_answer import filter_body, unfiltered_body
 from ndd_search.middleware.page_memory import Moment
 from ndd_search.middleware.plan import Plan, Replan, narrowed, plan_of
 from ndd_search.middleware.sampling import LISTED
@@ -38,22 +39,28 @@ from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.records import SEEN_WITH_ITEMS
 from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request, Search, read_search
+from ndd_search.rest.request import Piped, Request, Search, read_search
 from ndd_search.rest.source_filter import SketchFilter
 
 
-def conversation(request: Request, settings: Settings, changes: Mapping[str, Any] | None) -> Conversation | None:
+def conversation(
+    request: Request, settings: Settings, changes: Mapping[str, Any] | None, pipeline: Piped = ""
+) -> Conversation | None:
     """Return how to answer a request, None if it is left alone.
 
     changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
+    pipeline: "safe" for one that may be collapsed after its search pipeline, "reorders" if that reorders each answer.
     Raises TypeError or ValueError for invalid options.
     """
-    search = None if changes is None else read_search(request)
-    if search is None or changes is None or (settings_of_indexes := settings.of_search(search)) is None:
+    search = None if changes is None else read_search(request, pipeline)
+    if search is None or changes is None:
         return None
-    settings = settings_of_indexes
+    own = settings.of_target(request.path, asked=bool(search.changes))
+    if own is None:
+        return None
+    settings = own
     combined = {**changes, **search.changes}
-    seen = combined.pop("seen", None)
+    seen, experiment = combined.pop("seen", None), combined.pop("experiment", None)
     remember = bool(combined.pop("cache", True)) and not seen
     if combined.pop("cursor", None) or combined.pop("search_after", None):
         raise CursorUnusable(request.path, "a search in an _msearch cannot have a cursor", "send it on its own")
@@ -76,7 +83,8 @@ def conversation(request: Request, settings: Settings, changes: Mapping[str, Any
     if seen is not None and settings.items is not None:
         raise ValueError(SEEN_WITH_ITEMS)
     shown = SeenItems.of(seen, settings.recipe) if seen is not None else None
-    return Conversation(search, narrowed(options, most), settings, remember, ids, shown)
+    divided = Experiment.of(experiment) if experiment is not None else None
+    return Conversation(search, narrowed(options, most), settings, remember, ids, shown, divided)
 
 
 class Conversation:
@@ -90,14 +98,16 @@ class Conversation:
         remember: bool,
         explained: Sequence[str] = (),
         seen: SeenItems | None = None,
+        experiment: Experiment | None = None,
     ) -> None:
         self.search, self.options, self.settings = search, options, settings
-        self._explained, self._seen = explained, seen
+        self._explained, self._seen, self._experiment = explained, seen, experiment
         self._round_trips = RoundTrips(settings.time_budget)
         self._remember = remember and settings.cache is not None
         self.key: bytes | None = None
         if self._remember and not any(map(callable, options.keep)):
-            self.key = self._make_key(options, search.start, search.size)
+            divided = () if experiment is None else (experiment.name, experiment.arm)
+            self.key = self._make_key(options, search.start, search.size, *divided)
 
     @property
     def path(self) -> str:
@@ -170,12 +180,14 @@ class Conversation:
         state, is_new = found, found is not cached
         state = yield from with_facets(state, plan, settings, self._round_trips)
         page = slice_page(state.stream, plan.search.start, plan.search.size, reader_of(state, settings), plan.options)
+        needed = page.ranks | (self._experiment.ranks(plan, state) if self._experiment else set())
         remembered = state
-        if missing := page.ranks - state.documents.keys():
-            ids_only = page.listing == "ids" and missing.isdisjoint(page.shown_ranks)
-            state = yield from fetcher.fetch_documents(state, page.ranks, ids_only)
+        if missing := needed - state.documents.keys():
+            ids_only = page.listing == "ids" and not self._experiment and missing.isdisjoint(page.shown_ranks)
+            state = yield from fetcher.fetch_documents(state, needed, ids_only)
             remembered = remembered if ids_only else state  # other pages may show whole documents
-        if page.groups and page.groups[0].rank not in state.documents:
+        lacks = needed - page.ranks - state.documents.keys()  # the engine's own page would lose a hit
+        if (lacks and self._is_control) or (page.groups and page.groups[0].rank not in state.documents):
             return (yield from own_request(plan, settings, NO_DOCUMENTS))
         is_cached = remembered is cached
         if not is_cached and state.lasting:
@@ -190,10 +202,18 @@ class Conversation:
         if self._explained:
             page = yield from with_explanations(self._explained, state, page, plan, settings, self._round_trips)
         cache = "off" if self.stream_key is None else "hit" if is_cached else "miss"
-        body = page_body(plan, settings, state, page, self._round_trips.own_seconds, cache)
+        body = unfiltered_body(plan, settings, state, page, self._round_trips.own_seconds, cache)
+        if self._experiment:
+            body = self._experiment.applied(body, plan, state, page)
+        body = filter_body(body, plan.search)
         if state.lasting:
             settings.memory.remember_page(self.key, body, state, self._moment)
         return Answer(body, raw=state.raw)
+
+    @property
+    def _is_control(self) -> bool:
+        """Whether the caller gets the engine's own page."""
+        return self._experiment is not None and self._experiment.arm == "control"
 
     def _learn_from(self, plan: Plan, page: Page) -> None:
         """Update the figures by which "auto" chooses the strategy of the next searches."""

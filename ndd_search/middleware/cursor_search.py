@@ -11,7 +11,7 @@ that one window over all hits would give.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -56,10 +56,10 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     search = read_search(request)
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
-    settings = settings.of_search(search) or settings
+    settings = settings.of_target(request.path, asked=True) or settings
     search = replace(search, changes={**changes, **search.changes})
-    if "seen" in search.changes:
-        raise CursorUnusable(request.path, '"seen" cannot be combined with a cursor', "use from and size")
+    if unusable := {"seen", "experiment"} & search.changes.keys():
+        raise CursorUnusable(request.path, f'"{min(unusable)}" cannot be combined with a cursor', "use from and size")
     named = {name: value for name, value in search.changes.items() if name not in (*NOT_OPTIONS, "cursor")}
     options = collapse_options(settings.options, **named)
     if reason := "a comparison by items" if settings.items is not None else obstacle(search, options):

@@ -19,10 +19,12 @@ from ndd_search.middleware.cursor_search import CursorSearch, cursor_search
 from ndd_search.middleware.msearch import MultiConversation, multi_conversation
 from ndd_search.middleware.observer import Flow, observed
 from ndd_search.middleware.page_memory import indexes_written
+from ndd_search.middleware.pipelines import PipelineSearch, pipeline_search
 from ndd_search.middleware.scope import surrounding
 from ndd_search.middleware.search_after import search_after
 from ndd_search.middleware.sending import Wait
 from ndd_search.middleware.settings import Settings, WrapSettings, settings_of
+from ndd_search.middleware.templates import TemplateSearch, template_search, without_options
 from ndd_search.paging.cache import SingleFlight
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request, is_write, stripped
@@ -30,7 +32,7 @@ from ndd_search.rest.request import Request, is_write, stripped
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
 Writable = Callable[[Any], bool]
-Talk = Conversation | CursorSearch | MultiConversation
+Talk = Conversation | CursorSearch | MultiConversation | PipelineSearch | TemplateSearch
 
 _WAIT = 30.0  # seconds to wait at most for another caller's computation of the same page
 _POLLS = 0.002, 0.05  # seconds between two questions whether another process still computes: at first, and at most
@@ -147,13 +149,15 @@ class Driver:
         return (
             cursor_search(request, settings, changes)
             or search_after(request, settings, changes)
+            or pipeline_search(request, settings, changes)
+            or template_search(request, settings, changes)
             or conversation(request, settings, changes)
             or multi_conversation(request, settings, changes)
         )
 
     def _sent(self, request: Request) -> Request:
         """Return what is sent for a request that is not collapsed."""
-        return self.settings.writes(stripped(request))
+        return self.settings.writes(without_options(stripped(request)))
 
     def _after(self, request: Request, answer: Answer | None) -> None:
         """After a write, invalidate the cache, so that searches through this client see the write."""

@@ -7,6 +7,7 @@ only if a probe showed that both see about the same documents (see `sampling`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
@@ -23,6 +24,7 @@ _CALLERS = 50_000
 _VIEWS = 8  # most tables of one target that a new caller's view is compared with
 _STRANGERS = 8  # most requests for new callers of a target who have not returned yet
 _LEASE = 60.0  # seconds after which an unfinished count no longer blocks others
+_PIPELINES, _PIPELINE_SECONDS = 1_000, 300.0
 _SENTENCES = 10_000
 _BYTES = 64 * 2**20
 _OVERHEAD = 1_000  # bytes of a table without values
@@ -194,6 +196,25 @@ class Learned:
     def has_counted(self, target: bytes) -> None:
         """End a count, so that others may count."""
         self.learn(target, counting_until=0.0)
+
+
+class Definitions:
+    """Definitions of search pipelines by name, each for five minutes. Bounded and thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: LRUCache[str, tuple[float, Mapping[str, Any]]] = LRUCache(_PIPELINES)
+        self._lock = Lock()
+
+    def get(self, name: str, now: float) -> Mapping[str, Any] | None:
+        """Return a definition, None if it is unknown or old."""
+        with self._lock:
+            until, definition = self._known.get(name, (now, {}))
+        return definition if now < until else None
+
+    def put(self, name: str, definition: Mapping[str, Any], now: float) -> None:
+        """Store a definition."""
+        with self._lock:
+            self._known[name] = now + _PIPELINE_SECONDS, definition
 
 
 class Said:

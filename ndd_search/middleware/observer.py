@@ -25,6 +25,7 @@ class PageFacts:
     examined, hidden: numbers of hits. windows: how often hits were fetched for its stream, at least 1.
     cache:     "hit", "miss" or "off". strategy: "one_phase" or "one_trip".
     degraded:  why near-duplicates may be shown, one of a few sentences; "" if all went well.
+    changed:   whether the page differs from the engine's own. arm: of an experiment, "" without one (see `experiment`).
     """
 
     collapsed: bool
@@ -34,6 +35,8 @@ class PageFacts:
     cache: str = "off"
     strategy: str = ""
     degraded: str = ""
+    changed: bool = False
+    arm: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +127,16 @@ def _pages(answer: Answer | None, windows: Sequence[int]) -> tuple[PageFacts, ..
     return tuple(_page(one, window) for one, window in zip(bodies, windows, strict=True) if window)
 
 
+def facts_of(body: Any) -> list[PageFacts]:
+    """Return the facts of each page in an answer to a search or an `_msearch`; the number of windows is unknown."""
+    if not isinstance(body, dict):
+        return []
+    responses = body.get("responses")
+    return [_page(one, 0) for one in (responses if isinstance(responses, list) else [body])]
+
+
 def _page(body: Any, window: int) -> PageFacts:
-    """Return the facts of a response. window: the first window of its search."""
+    """Return the facts of a response. window: the first window of its search, 0 if it is unknown."""
     block = body.get("ndd") if isinstance(body, dict) else None
     if not isinstance(block, dict):
         return PageFacts(collapsed=False)
@@ -137,8 +148,10 @@ def _page(body: Any, window: int) -> PageFacts:
         collapsed=True,
         examined=examined,
         hidden=block["hidden"],
-        windows=1 + max(0, (examined - 1) // window).bit_length(),
+        windows=1 + max(0, (examined - 1) // window).bit_length() if window else 0,
         cache=block["cache"],
         strategy=block.get("strategy", ""),
         degraded=degraded,
+        changed=bool(block.get("changed")),
+        arm=str((block.get("experiment") or {}).get("arm", "")),
     )

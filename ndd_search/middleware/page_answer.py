@@ -18,18 +18,13 @@ from ndd_search.rest.request import Search
 from ndd_search.rest.response import block_of, hits_of, total_of
 
 
-def page_body(plan: Plan, settings: Settings, state: State, page: Page, seconds: float, cache: str) -> dict[str, Any]:
-    """Return the answer in the engine's shape, with the page and the block `ndd`.
-
-    seconds: of our own work. cache: "hit", "miss" or "off".
-    """
-    return filter_body(unfiltered_body(plan, settings, state, page, seconds, cache), plan.search)
-
-
 def unfiltered_body(
     plan: Plan, settings: Settings, state: State, page: Page, seconds: float, cache: str
 ) -> dict[str, Any]:
-    """Return the same answer before the caller's `filter_path`."""
+    """Return the answer in the engine's shape, with the page and the block `ndd`, before the caller's `filter_path`.
+
+    seconds: of our own work. cache: "hit", "miss" or "off".
+    """
 
     def plain(hit: Hit) -> Hit:
         return without_fields(hit, plan.added_fields)
@@ -44,7 +39,9 @@ def unfiltered_body(
     body["hits"] = {**body["hits"], "hits": hits_of(page, plain)}
     if "total" in body["hits"]:
         body["hits"]["total"] = total_of(page, body["hits"]["total"], limits.total)
-    block = {**block_of(page, plain), "strategy": plan.strategy, "table": state.table[:8] or None}
+    places = [group.rank for group in page.groups]
+    changed = places != list(range(search.start, search.start + len(places)))
+    block = {**block_of(page, plain), "changed": changed, "strategy": plan.strategy, "table": state.table[:8] or None}
     if state.groups is not None:
         block["unique"] = dict(state.groups)
     if plan.options.facets:

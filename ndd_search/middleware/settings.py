@@ -14,7 +14,7 @@ from typing import Any
 from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
 from ndd_search.index_rules import IndexRule, IndexRules
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.middleware.learned import Learned, Said
+from ndd_search.middleware.learned import Definitions, Learned, Said
 from ndd_search.middleware.observer import Observer
 from ndd_search.middleware.page_memory import Memory
 from ndd_search.middleware.stored_table import TABLES
@@ -22,7 +22,6 @@ from ndd_search.paging.cache import Cache, MemoryCache
 from ndd_search.paging.records import RecordSchema, check_fits_records
 from ndd_search.recipe import Recipe
 from ndd_search.rest.point_in_time import Family
-from ndd_search.rest.request import Search
 from ndd_search.settings_file import StoredSettings, read_settings
 from ndd_search.sketching.field import SketchField
 from ndd_search.writing.writes import SketchedWrites
@@ -81,6 +80,7 @@ class Settings:
         self.known = Learned()
         self._said = Said()
         self.memory = Memory(self.cache)
+        self.pipelines = Definitions()
         self.family: Family = "elasticsearch"
 
     def serve(self, transport: Any, family: Family) -> None:
@@ -88,24 +88,24 @@ class Settings:
         self.memory.serve(transport)
         self.family = family
 
-    def of_search(self, search: Search) -> Settings | None:
+    def of_target(self, path: str, asked: bool) -> Settings | None:
         """Return the settings for the indexes of a search, which share what is learned; None if it is left alone.
 
-        It is if its indexes are switched off, or have different settings. A search with options of its own is not: it
-        uses the settings of its indexes if they agree, else those of all other indexes.
+        It is if its indexes are switched off, or have different settings. A search with options of its own (asked) is
+        not: it uses the settings of its indexes if they agree, else those of all other indexes. path: of the request.
         """
         if not self.indexes.rules:
             return self
-        rules = self.indexes.of_target(search.indexes)
+        rules = self.indexes.of_target(path.partition("/_search")[0])
         if len(rules) > 1:
-            if search.changes:
+            if asked:
                 return self
-            self.degrade(search.request.path, _DIFFERENT)
+            self.degrade(path, _DIFFERENT)
             return None
         rule = rules[0] if rules else None
         if rule is None:
             return self
-        return self._with(rule) if rule.enabled or search.changes else None
+        return self._with(rule) if rule.enabled or asked else None
 
     def _with(self, rule: IndexRule) -> Settings:
         """Return these settings with those of a rule. Both share the cache and what is learned."""

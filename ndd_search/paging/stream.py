@@ -20,7 +20,7 @@ from ndd_search.matching.guards import Reader as FieldReader
 from ndd_search.matching.guards import allowed, allowed_by_fields, reads_hits
 from ndd_search.matching.keys import LeadersByKeys, reads_keys
 from ndd_search.matching.measures import similar_pairs
-from ndd_search.matching.pairs import leaders_of
+from ndd_search.matching.pairs import Pairs, leaders_of
 from ndd_search.matching.rows import Ranks, rows_of
 from ndd_search.paging.records import RecordSchema, bar_of, check_fits_records, record_of
 from ndd_search.recipe import Recipe
@@ -183,25 +183,16 @@ class Stream:
                 continue
             if assigned is None:
                 among = [*(one.hit for one in self.shown), *(hits[i] for i in members)]
-                rows = rows_of(page, k)
-                pairs = similar_pairs(rows, decision)
-                pairs = pairs.where(pairs.second >= leading)
-                verdicts = allowed(pairs, rows, among, reader, options)
-                pairs = pairs.where(np.logical_and.reduce(list(verdicts.values())))
+                pairs = _allowed_pairs(among, page, leading, decision, reader, options)
                 if reads_keys(options):
                     by_keys = LeadersByKeys(among, page, reader.recipe, reader.value, options)
-                    chosen = by_keys.choose(pairs, leading, before)
-                    found.shares.update((members[place - before], name) for place, name in chosen.shares.items())
-                    assigned = chosen.leader, chosen.similarity
+                    leader, similarity, shares = by_keys.choose(pairs, leading, before)
+                    assigned = leader, similarity
+                    found.shares.update((members[place - before], name) for place, name in shares.items())
                 else:
                     assigned = choose_leaders(len(page), pairs)
                 size = 2 * size if len(pairs) < _FEW_PAIRS else size
-            leader, similarity = assigned[0][leading:], assigned[1][leading:]
-            for at in np.flatnonzero(leader < before).tolist():
-                found.seen[start + at] = self.shown[leader[at]].item, float(similarity[at])
-            leads = leader >= before
-            found.leader[start:end][leads] = where[leader[leads] - before]
-            found.similarity[start:end][leads] = similarity[leads]
+            self._add(found, start, where, assigned[0][leading:], assigned[1][leading:])
             seen[[index for index in found.seen if index < end]] = True
             start = end
         return found
@@ -228,6 +219,17 @@ class Stream:
         leader, similarity = choose_leaders(len(hits), pairs)
         found.leader[start:], found.similarity[start:] = where[leader[len(old) :]], similarity[len(old) :]
         return found
+
+    def _add(
+        self, found: _Leaders, start: int, where: Ranks, leader: Ranks, similarity: npt.NDArray[np.float64]
+    ) -> None:
+        """Add the leaders of the hits from `start` on. where: index of each hit of a page after those of `shown`."""
+        before, end = len(self.shown), start + len(leader)
+        for at in np.flatnonzero(leader < before).tolist():
+            found.seen[start + at] = self.shown[leader[at]].item, float(similarity[at])
+        leads = leader >= before
+        found.leader[start:end][leads] = where[leader[leads] - before]
+        found.similarity[start:end][leads] = similarity[leads]
 
     def _mark_seen(
         self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
@@ -259,3 +261,19 @@ class _Leaders:
     similarity: npt.NDArray[np.float64]
     shares: dict[int, str] = field(default_factory=dict)
     seen: dict[int, tuple[int, float]] = field(default_factory=dict)
+
+
+def _allowed_pairs(
+    hits: Sequence[Any],
+    sketches: Sequence[Sketch],
+    leading: int,
+    decision: Decision,
+    reader: Reader,
+    options: CollapseOptions,
+) -> Pairs:
+    """Return the near-duplicates of a page that no guard keeps apart. leading: the first hits, which are leaders."""
+    rows = rows_of(sketches, reader.recipe.k)
+    pairs = similar_pairs(rows, decision)
+    pairs = pairs.where(pairs.second >= leading)
+    verdicts = allowed(pairs, rows, hits, reader, options)
+    return pairs.where(np.logical_and.reduce(list(verdicts.values())))

@@ -191,5 +191,6 @@ def _log(exchange: Exchange, scope: Message, seconds: float) -> None:
         "bytes": exchange.sent,
         "ms": round(seconds * 1000, 3),
         "kind": exchange.kind,
+        **({"pages": exchange.pages} if exchange.pages else {}),
     }
     access.info("%s", json.dumps(entry))

@@ -45,7 +45,7 @@ class Exchange:
     path, query: as they came, with their percent-encodings. headers: without those of the connection.
     has_body:    whether the request has a body, which may be empty.
     status:      of the answer, 0 before it is sent. sent: bytes of its body.
-    kind:        what was done with the request, for the access log.
+    kind:        what was done with the request, for the access log. pages: the facts of each page of a search.
     """
 
     def __init__(self, scope: Message, receive: Receive, send: Send, idle_seconds: float) -> None:
@@ -57,6 +57,7 @@ class Exchange:
         self.received: list[Header] = list(scope["headers"])
         self.headers = [header for header in end_to_end(self.received) if header[0] not in (b"host", b"expect")]
         self.kind, self.status, self.sent = "passed", 0, 0
+        self.pages: list[dict[str, Any]] = []
         self._notes: list[str] = []
         self._held: deque[bytes] = deque()
         self.has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in self.received)

@@ -8,7 +8,9 @@ from http import HTTPStatus
 from typing import Any
 
 from ndd_search.middleware.driver import Driver
+from ndd_search.middleware.observer import facts_of
 from ndd_search.middleware.scope import options
+from ndd_search.plugins.search_log import page_entries
 from ndd_search.proxy.exchange import Exchange, Gone, Header, Refused
 from ndd_search.proxy.passing import Passing
 from ndd_search.proxy.searches import (
@@ -85,6 +87,8 @@ class Searching:
             return
         page = isinstance(answer.body, dict) and "ndd" in answer.body
         exchange.kind = ("remembered" if raw is None else "page") if page or raw is None else "passed"
+        if page or (isinstance(answer.body, dict) and "responses" in answer.body):
+            exchange.pages = page_entries(facts_of(answer.body))
         headers = self._page_headers.of(raw, exchange.header(b"accept"))
         text = answer_bytes(answer.body, given.pretty)
         await exchange.answer(answer.status, *packed(headers, text, exchange.header(b"accept-encoding")))

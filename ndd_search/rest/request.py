@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.paging.cache import cache_key
@@ -30,6 +30,7 @@ _READS = {
 # Searches with one of these are left alone: they page in another way, or a pipeline processes every returned hit.
 _BUSY_KEYS = {"pit", "search_after", "slice", "search_pipeline"}
 _BUSY_PARAMS = {"scroll", "search_pipeline", "search_after"}
+Piped = Literal["", "safe", "reorders"]
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
 # Headers that trace, date or describe a request. They differ between requests and grant no rights, so they are not part
 # of a caller's identity. Every other header is, because a proxy may read any header as an identity.
@@ -176,13 +177,14 @@ def sketch_reading(field: SketchField, text: bool = False, sketched: bool = True
     return Reading(field.read, (), sketched)
 
 
-def read_search(request: Request) -> Search | None:
+def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     """Return the search in a request, None if it is left alone.
 
+    pipeline: "" leaves searches with a search pipeline alone; "safe" and "reorders": see `rest.search_pipeline`.
     Raises TypeError if its "ndd" is neither options by name nor true or false.
     """
     body = {} if request.body is None else request.body
-    if not isinstance(body, Mapping) or _is_left_alone(request, body):
+    if not isinstance(body, Mapping) or _is_left_alone(request, body, pipeline):
         return None
     changes = body.get("ndd")
     if changes is None or changes is True:
@@ -201,6 +203,9 @@ def read_search(request: Request) -> Search | None:
         if start >= limits.shown or (size > limits.shown and limits.total is None):
             return None  # the engine's own answer has no hits, or reports that the page is too long
         size = min(size, limits.shown - start)
+    if pipeline:  # an `_msearch` has no pipeline for each search
+        limits = replace(limits, bounded=limits.bounded or pipeline == "reorders")
+        limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
     plain = replace(request, body={key: value for key, value in body.items() if key != "ndd"} if body else request.body)
     return Search(plain, start, size, changes, limits, ranks(body, request.params))
 
@@ -327,12 +332,13 @@ def is_search(request: Request) -> bool:
     return request.method in ("GET", "POST") and _PATH.fullmatch(request.path) is not None
 
 
-def _is_left_alone(request: Request, body: Mapping[str, Any]) -> bool:
+def _is_left_alone(request: Request, body: Mapping[str, Any], pipeline: Piped) -> bool:
+    allowed = {"search_pipeline"} if pipeline else set[str]()
     return (
         not is_search(request)
         or body.get("ndd") is False
-        or not _BUSY_KEYS.isdisjoint(body)
-        or not _BUSY_PARAMS.isdisjoint(request.params)
+        or not (_BUSY_KEYS - allowed).isdisjoint(body)
+        or not (_BUSY_PARAMS - allowed).isdisjoint(request.params)
         or not _is_json(request)
         or "source" in request.params  # the body in the URL
         or "_none_" in names_of(body.get("stored_fields")) + names_of(request.params.get("stored_fields"))

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pytest
 
 import ndd_search as ndd
+from ndd_search.evaluation.effect import measure_effect
 from ndd_search.recipe import Recipe
 from tests.engines.find import Engine as RealEngine
 from tests.proxy.serving import Engine, Heard, Served, ask, response, serving
@@ -286,3 +287,20 @@ def test_a_fault_of_ours_costs_no_more_than_duplicates(
         assert ask(served.url, "POST", "/news/_search", body, JSON).body == b'{"own": true}'
         assert behind.heard[-1].body == body
     assert "near-duplicates may be shown" in caplog.text
+
+
+def test_the_access_log_has_the_facts_of_pages_and_effect_reads_it(
+    engine: RealEngine, index: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(engine.url, access_log=True, **OPTIONS) as served, caplog.at_level("INFO", "ndd_search.access"):
+        page = search(served, index, {"query": MATCH})
+        search(served, index, {"query": MATCH, "ndd": False})
+        units = [{"unit": f"user-{number}", "share": 1.0} for number in range(2)]
+        for unit in units:
+            search(served, index, {"query": MATCH, "ndd": {"experiment": unit}})
+    lines = [record.message for record in caplog.records if record.name == "ndd_search.access"]
+    (facts,) = json.loads(lines[0])["pages"]
+    assert (facts["examined"], facts["hidden"]) == (page["ndd"]["examined"], page["ndd"]["hidden"])
+    assert "pages" not in json.loads(lines[1])
+    effect = measure_effect(lines)
+    assert (effect.arms["all"].pages, effect.arms["treatment"].pages, effect.other) == (1, 2, 1)
