@@ -17,6 +17,8 @@ import json
 import resource
 import statistics
 import time
+import timeit
+import uuid
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 from typing import Any
@@ -31,12 +33,12 @@ from ndd_search.indexing.templates import mapping_properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.rows import rows_of
-from ndd_search.sketching.field import SketchField
+from ndd_search.sketching.field import STORAGES, SketchField
 from tests.collections import read
 
 PLAIN: dict[str, Any] = {"text": {"type": "text"}, "number": {"type": "long"}}
 QUIET = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1"}
-NAME = "ndd-benchmark"
+NAME = f"ndd-benchmark-{uuid.uuid4().hex[:12]}"
 
 
 def texts(size: int) -> Iterator[str]:
@@ -66,10 +68,13 @@ def store(client: Any, name: str) -> int:
 def overhead(client: Any, documents: int, rounds: int) -> dict[str, float]:
     made = [{"_index": NAME, "text": text, "number": n} for n, text in enumerate(islice(texts(3_000), documents))]
     sketched = [dict(action) for action in ndd.with_sketches(made, "text")]
+    packed = [dict(action) for action in ndd.with_sketches(made, "text", storage="packed")]
     ways = {
         "plain": lambda: made,
         "sketches made before": lambda: sketched,  # cost of the larger documents to the server
+        "packed ones made before": lambda: packed,
         "with_sketches": lambda: ndd.with_sketches(made, "text"),
+        "with_sketches, packed": lambda: ndd.with_sketches(made, "text", storage="packed"),
         "with_sketches, 8 keys": lambda: ndd.with_sketches(made, "text", keys=8),
     }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
@@ -170,6 +175,15 @@ def candidates(client: Any, rounds: int) -> dict[str, Any]:
     return told
 
 
+def response(client: Any, fields: list[str]) -> float:
+    """Return the bytes of a response with the sketches of 100 hits, and print the time to parse it."""
+    body = {"size": 100, "_source": False, "stored_fields": "_none_", "docvalue_fields": fields}
+    text = json.dumps(getattr(found := client.search(index=NAME, body=body), "body", found))
+    parsed = min(timeit.repeat(lambda: json.loads(text), number=10, repeat=20)) / 10
+    print(f"{'':28} {len(text):8,} bytes in a response of 100 hits, {parsed * 1e6:,.0f} µs to parse")
+    return float(len(text))
+
+
 def sizes(client: Any, documents: int) -> dict[str, float]:
     where = SketchField()
     full = mapping_properties(keys=True)
@@ -177,8 +191,8 @@ def sizes(client: Any, documents: int) -> dict[str, float]:
     unread = {**no_object, where.keys: {"type": "keyword", "index": False, "doc_values": False}}
     variants: dict[str, tuple[dict[str, Any], int]] = {
         "no sketch": (PLAIN, -1),
+        **{storage: ({**PLAIN, **mapping_properties()}, 0) for storage in STORAGES},
         "sketch in _source alone": ({**PLAIN, **unread}, 0),
-        "sketch as in the template": ({**PLAIN, **mapping_properties()}, 0),
         "sketch mapped dynamically": (PLAIN, 0),
         "with 8 keys": ({**PLAIN, **full}, 8),
         "with 16 keys": ({**PLAIN, **full}, 16),
@@ -190,9 +204,13 @@ def sizes(client: Any, documents: int) -> dict[str, float]:
             client.indices.put_mapping(index=NAME, body={"dynamic": True})
         made: Any = ({"_index": NAME, "text": text, "number": n} for n, text in enumerate(texts(3_000)))
         made = islice(made, documents)
-        bulk_of(client)(client, made if keys < 0 else ndd.with_sketches(made, "text", keys=keys))
+        storage = next((one for one in STORAGES if one == name), STORAGES[0])
+        bulk_of(client)(client, made if keys < 0 else ndd.with_sketches(made, "text", keys=keys, storage=storage))
         told[name] = store(client, NAME) / documents
         print(f"{name:28} {told[name]:8,.0f} bytes/document   {told[name] - told['no sketch']:+8,.0f}")
+        if name in STORAGES:
+            values = where.values if name == "both" else [where.values[name == "packed"]]
+            told[f"{name}, a response"] = response(client, [*values, where.recipe])
     return told
 
 

@@ -30,6 +30,7 @@ from benchmarks.wrapped_search import (
     about,
     connect,
     filled,
+    generated,
     milliseconds,
     queries,
     table,
@@ -129,7 +130,8 @@ def pages(make: Callable[[], Any], through: str, index: str, repeats: int) -> li
             for way, client in (("wrapped client", wrapped), ("through the proxy", plain))
         }
         times |= milliseconds(remembered, queries()[:1], repeats)
-    return [[way, f"{time:.3f}", f"{time / times['wrapped client']:.2f}"] for way, time in times.items()]
+    own = times["wrapped client"].wall
+    return [[way, f"{time.wall:.3f}", f"{time.wall / own:.2f}"] for way, time in times.items()]
 
 
 def main() -> None:
@@ -143,7 +145,7 @@ def main() -> None:
     print(f"{about(chosen.url)}; {chosen.documents:,} documents, {chosen.workers} worker(s).\n")
     with proxy(chosen.url, chosen.workers) as through:
         for name, length in LENGTHS.items():
-            with filled(chosen.url, length, chosen.documents) as (make, index):
+            with filled(chosen.url, generated(name, length, chosen.documents), "integers") as (make, index):
                 print(f"Documents of {name}:\n")
                 rows = passing(chosen.url, through, index, chosen.repeats)
                 table(["request", "way", "p50 ms", "p99 ms", "added ms"], rows)

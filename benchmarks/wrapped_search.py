@@ -2,14 +2,19 @@
 
     python -m tests.engines.launch opensearch3 --heap 1g        prints an address, runs until Ctrl-C
     python -m benchmarks.wrapped_search http://127.0.0.1:9200 [--documents 20000] [--repeats 300] [--profile]
+    python -m benchmarks.wrapped_search http://127.0.0.1:9200 --collection FOLDER
 
-Two indexes are created and deleted at the end: short documents (0.3 kB) and long ones (3 kB);
-a third are near-copies.
+Indexes are created and deleted at the end, each with sketches as integers and packed: short documents (0.3 kB), long
+ones (3 kB), a third of them near-copies; or the documents and queries of a labelled collection (documents.jsonl.gz,
+queries.jsonl.gz), real text with copies. The ways to search take turns, so that other load affects all alike: trust the
+ratios. Processor time is that of this process, the client.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import gzip
 import importlib
 import json
 import os
@@ -18,12 +23,13 @@ import random
 import time
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import cycle
+from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import ndd_search as ndd
 from benchmarks.stopwatch import Stopwatch
@@ -31,12 +37,15 @@ from ndd_search.indexing.templates import mapping_properties
 from ndd_search.middleware import conversation, driver, fetch_hits
 from ndd_search.middleware.plan import Plan
 from ndd_search.paging.stream import Stream
-from ndd_search.sketching.field import SketchField
+from ndd_search.sketching.field import SketchField, Storage
 
 WORDS = [f"{a}{b}{c}" for a in ("ka", "lo", "mi", "re", "su") for b in ("ban", "dor", "fel", "gim") for c in range(400)]
 LENGTHS = {"0.3 kB": 40, "3 kB": 400}  # words
 QUERIES = 20
 WARM_UP = 60  # searches before the measured ones
+CONCURRENT = 200  # searches of an asynchronous client at once
+NEW_CLIENTS = 15
+STORAGES: tuple[Storage, ...] = ("integers", "packed")
 DISTRIBUTIONS = {"elasticsearch": "elasticsearch", "opensearchpy": "opensearch-py"}  # of the clients' packages
 
 # Stages of a search, innermost first, and their titles.
@@ -52,9 +61,25 @@ STAGES = {
 }
 
 Way = Callable[[dict[str, Any]], Any]
+Make = Callable[[], Any]
 
 
-def connect(url: str) -> tuple[Callable[[], Any], Any]:
+class Workload(NamedTuple):
+    """What is indexed and searched. documents: called with the name of an index, gives bulk actions."""
+
+    name: str
+    documents: Callable[[str], Iterable[dict[str, Any]]]
+    queries: list[dict[str, Any]]
+
+
+class Times(NamedTuple):
+    """Median milliseconds of a search: by the clock, and of this process's processor time."""
+
+    wall: float
+    processor: float
+
+
+def connect(url: str, asynchronous: bool = False) -> tuple[Make, Any]:
     """Return a function that makes clients for the engine at an address, and the helpers of its library."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=10) as answer:
@@ -62,7 +87,7 @@ def connect(url: str) -> tuple[Callable[[], Any], Any]:
     module, name = (
         ("opensearchpy", "OpenSearch") if distribution == "opensearch" else ("elasticsearch", "Elasticsearch")
     )
-    make = getattr(importlib.import_module(module), name)
+    make = getattr(importlib.import_module(module), f"Async{name}" if asynchronous else name)
     retry = {"timeout": 120} if module == "opensearchpy" else {"request_timeout": 120}  # for merges
     return lambda: make(url, max_retries=0, **retry), importlib.import_module(f"{module}.helpers")
 
@@ -80,15 +105,36 @@ def documents(index: str, count: int, length: int) -> Iterator[dict[str, Any]]:
         yield {"_index": index, "_id": str(number), "body": " ".join(words)}
 
 
+def generated(name: str, length: int, count: int) -> Workload:
+    """Return a workload of generated documents."""
+    return Workload(name, lambda index: documents(index, count, length), queries())
+
+
+def collected(folder: Path) -> Workload:
+    """Return the workload of a labelled collection."""
+
+    def rows(name: str) -> Iterator[dict[str, Any]]:
+        with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+
+    def actions(index: str) -> Iterator[dict[str, Any]]:
+        return ({"_index": index, "_id": one["id"], "body": one["text"]} for one in rows("documents"))
+
+    asked = [{"match": {"body": one["query"]}} for one in rows("queries")]
+    random.Random(1).shuffle(asked)
+    return Workload(folder.name, actions, asked[: 2 * QUERIES])
+
+
 @contextmanager
-def filled(url: str, length: int, count: int) -> Iterator[tuple[Callable[[], Any], str]]:
+def filled(url: str, workload: Workload, storage: Storage) -> Iterator[tuple[Make, str]]:
     """Yield a function that makes clients, and the name of an index of one segment that is deleted after the block."""
     make, helpers = connect(url)
-    index = f"ndd-benchmark-{length}-{uuid.uuid4().hex[:8]}"
+    index = f"ndd-benchmark-{uuid.uuid4().hex[:12]}"
     with make() as client:
         client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         try:
-            helpers.bulk(client, ndd.with_sketches(documents(index, count, length), fields=["body"]), refresh=True)
+            sketched = ndd.with_sketches(workload.documents(index), fields=["body"], storage=storage)
+            helpers.bulk(client, sketched, refresh=True)
             client.indices.forcemerge(index=index, max_num_segments=1)
             yield make, index
         finally:
@@ -113,41 +159,97 @@ def wrapped_search(client: Any, index: str, **wishes: Any) -> Way:
     return lambda query: client.search(index=index, body={"query": query, **rest})
 
 
-def milliseconds(ways: dict[str, Way], asked: list[Any], repeats: int) -> dict[str, float]:
-    """Return the median of each way to search. They alternate, so that other load affects all alike."""
-    taken: dict[str, list[float]] = {name: [] for name in ways}
+def milliseconds(ways: dict[str, Way], asked: list[Any], repeats: int) -> dict[str, Times]:
+    """Return the medians of each way to search. They alternate, so that other load affects all alike."""
+    taken: dict[str, list[Times]] = {name: [] for name in ways}
     names = list(ways)
     for turn, query in zip(range(repeats + WARM_UP), cycle(asked), strict=False):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            began = time.perf_counter()
+            began, before = time.perf_counter(), time.process_time()
             ways[name](query)
-            taken[name].append((time.perf_counter() - began) * 1000)
-    return {name: median(times[WARM_UP:]) for name, times in taken.items()}
+            taken[name].append(Times(time.perf_counter() - began, time.process_time() - before))
+    return {name: Times(*(median(one) * 1000 for one in zip(*of[WARM_UP:], strict=True))) for name, of in taken.items()}
 
 
-def compare(url: str, length: int, count: int, repeats: int) -> dict[str, float]:
-    """Return medians of plain and wrapped searches in an index made for them."""
-    with filled(url, length, count) as (make, index), make() as plain, make() as other, make() as fixed:
-        wrapped, bar = ndd.wrap(other), ndd.wrap(fixed, min_similarity=0.8)
+def compare(url: str, workload: Workload, storage: Storage, repeats: int) -> dict[str, Times]:
+    """Return medians of plain and wrapped searches in an index made for them.
+
+    Each wrapped client is of its own, because it learns from its searches.
+    """
+    wishes: dict[str, dict[str, Any]] = {
+        "one_phase": {"strategy": "one_phase"},
+        "one_trip": {"strategy": "one_trip"},
+        "auto": {},
+        "auto, duplicates=ids": {"duplicates": "ids"},
+        "auto, duplicates=count": {"duplicates": "count"},
+        "auto, mode=drop": {"mode": "drop"},
+    }
+    with filled(url, workload, storage) as (make, index), make() as plain:
         ways = {f"plain, size {size}": plain_search(plain, index, size) for size in (10, 100)}
-        for strategy in ("one_phase", "one_trip", "auto"):
-            ways[f"wrapped, {strategy}"] = wrapped_search(wrapped, index, cache=False, strategy=strategy)
-        ways["wrapped, auto, bar 0.8"] = wrapped_search(bar, index, cache=False)
-        cached = {"wrapped, cached": wrapped_search(wrapped, index)}
-        return milliseconds(ways, queries(), repeats) | milliseconds(cached, queries()[:1], repeats)
+        for name, wish in wishes.items():
+            ways[f"wrapped, {name}"] = wrapped_search(ndd.wrap(make(), cache=False), index, **wish)
+        cached = {"wrapped, cached": wrapped_search(ndd.wrap(make()), index)}
+        times = milliseconds(ways, workload.queries, repeats)
+        times |= milliseconds(cached, workload.queries[:1], repeats)
+        return times | first_searches(make, index, workload) | asyncio.run(at_once(url, index, workload))
 
 
-def profile(url: str, length: int, count: int, repeats: int) -> dict[str, dict[str, float]]:
+def first_searches(make: Make, index: str, workload: Workload) -> dict[str, Times]:
+    """Return the medians of the first search of new clients in turn: plain, wrapped, wrapped with a stored table."""
+    tables = f"{index}-tables"
+    ways: dict[str, Callable[[Any], Way]] = {
+        "first search, plain": lambda client: plain_search(client, index, 10),
+        "first search, wrapped": lambda client: wrapped_search(ndd.wrap(client), index),
+        "first search, table stored": lambda client: wrapped_search(ndd.wrap(client, tables=tables), index),
+    }
+    taken: dict[str, list[Times]] = {name: [] for name in ways}
+    with make() as writer:
+        try:
+            wrapped_search(ndd.wrap(writer, tables=tables, write_tables=True), index)(workload.queries[0])
+            for query, _ in zip(cycle(workload.queries), range(NEW_CLIENTS), strict=False):
+                for name, of in taken.items():
+                    with make() as client:
+                        way = ways[name](client)
+                        began, before = time.perf_counter(), time.process_time()
+                        way(query)
+                        of.append(Times((time.perf_counter() - began) * 1000, (time.process_time() - before) * 1000))
+        finally:
+            writer.indices.delete(index=tables, ignore_unavailable=True)
+    return {name: Times(*(median(one) for one in zip(*of, strict=True))) for name, of in taken.items()}
+
+
+async def at_once(url: str, index: str, workload: Workload) -> dict[str, Times]:
+    """Return the milliseconds a search of many concurrent searches of one asynchronous client, plain and wrapped."""
+    make, _ = connect(url, asynchronous=True)
+    taken: dict[str, list[Times]] = {}
+    async with make() as plain, make() as other:
+        wrapped = ndd.wrap(other, cache=False)
+        names = {f"{CONCURRENT} at once, plain": (plain, {"_source": {"excludes": ["ndd"]}})}
+        names[f"{CONCURRENT} at once, wrapped"] = wrapped, {"ndd": {}}
+        for _ in range(4):
+            for name, (client, rest) in names.items():
+                asked = [query for query, _ in zip(cycle(workload.queries), range(CONCURRENT), strict=False)]
+                began, before = time.perf_counter(), time.process_time()
+                await asyncio.gather(
+                    *(client.search(index=index, body={"query": query, "size": 10, **rest}) for query in asked)
+                )
+                each = 1000 / CONCURRENT
+                seconds = Times(time.perf_counter() - began, time.process_time() - before)
+                taken.setdefault(name, []).append(Times(seconds.wall * each, seconds.processor * each))
+    return {name: Times(*(median(one) for one in zip(*of[1:], strict=True))) for name, of in taken.items()}
+
+
+def profile(url: str, workload: Workload, storage: Storage, repeats: int) -> dict[str, dict[str, float]]:
     """Return the median microseconds of each stage, for each way to search."""
-    with filled(url, length, count) as (make, index), make() as plain, make() as other:
+    with filled(url, workload, storage) as (make, index), make() as plain, make() as other:
         wrapped = ndd.wrap(other, min_similarity=0.8)
         ways = {f"plain, size {size}": (plain, plain_search(plain, index, size)) for size in (10, 100)}
         for strategy in ("one_phase", "one_trip"):
             ways[strategy] = wrapped, wrapped_search(wrapped, index, cache=False, strategy=strategy)
-        return {name: stages(client, way, repeats) for name, (client, way) in ways.items()}
+        return {name: stages(client, way, workload.queries, repeats) for name, (client, way) in ways.items()}
 
 
-def stages(client: Any, way: Way, repeats: int) -> dict[str, float]:
+def stages(client: Any, way: Way, asked: list[Any], repeats: int) -> dict[str, float]:
     """Return the median microseconds of each stage of a search."""
     watch = Stopwatch()
     transport = getattr(client, "_transport", None) or client.transport
@@ -167,7 +269,7 @@ def stages(client: Any, way: Way, repeats: int) -> dict[str, float]:
     watch.put_under(PAGE, fetch_hits, "extended", "with_documents")
     watch.put_under(PAGE, conversation, "slice_page", "page_body")
     try:
-        for query, _ in zip(cycle(queries()), range(repeats + WARM_UP), strict=False):
+        for query, _ in zip(cycle(asked), range(repeats + WARM_UP), strict=False):
             watch.call(lambda query=query: way(query))  # type: ignore[misc]
         del watch.calls[:WARM_UP]
         return watch.microseconds()
@@ -200,23 +302,35 @@ def main() -> None:
     parser.add_argument("url")
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=300)
+    parser.add_argument(
+        "--collection", type=Path, help="the folder of a labelled collection, instead of generated text"
+    )
     parser.add_argument("--profile", action="store_true", help="where each microsecond goes, instead of the comparison")
     chosen = parser.parse_args()
-    print(f"{about(chosen.url)}; {chosen.documents:,} documents, one shard and segment; size 10, window 100.\n")
-    given = chosen.documents, chosen.repeats
-    if chosen.profile:
-        for name, length in LENGTHS.items():
-            found = profile(chosen.url, length, *given)
-            rows = [[label, *(f"{of.get(stage, 0):,.0f}" for of in found.values())] for stage, label in STAGES.items()]
-            rows.append(["together", *(f"{sum(of.values()):,.0f}" for of in found.values())])
-            table([f"µs, documents of {name}", *found], rows)
-        return
+    print(f"{about(chosen.url)}; one shard and segment; size 10, window 100.\n")
+    workloads = [generated(name, length, chosen.documents) for name, length in LENGTHS.items()]
+    if chosen.collection:
+        workloads = [collected(chosen.collection)]
     rows = []
-    for name, length in LENGTHS.items():
-        times = compare(chosen.url, length, *given)
-        ten, hundred = times["plain, size 10"], times["plain, size 100"]
-        rows += [[name, way, f"{t:.3f}", f"{t / ten:.2f}", f"{t / hundred:.2f}"] for way, t in times.items()]
-    table(["documents", "search", "median ms", "/ plain 10", "/ plain 100"], rows)
+    for workload in workloads:
+        for storage in STORAGES:
+            if chosen.profile:
+                found = profile(chosen.url, workload, storage, chosen.repeats)
+                lines = [
+                    [label, *(f"{of.get(stage, 0):,.0f}" for of in found.values())] for stage, label in STAGES.items()
+                ]
+                lines.append(["together", *(f"{sum(of.values()):,.0f}" for of in found.values())])
+                table([f"µs, {workload.name}, {storage}", *found], lines)
+                continue
+            times = compare(chosen.url, workload, storage, chosen.repeats)
+            ten, hundred = times["plain, size 10"], times["plain, size 100"]
+            for way, (wall, processor) in times.items():
+                walls = f"{wall:.2f}", f"{wall / ten.wall:.2f}", f"{wall / hundred.wall:.2f}"
+                ratio = f"{processor / hundred.processor:.2f}"
+                rows.append([workload.name, storage, way, *walls, f"{processor:.2f}", ratio])
+    if rows:
+        ratios = ["median ms", "/ plain 10", "/ plain 100", "processor ms", "/ plain 100"]
+        table(["documents", "sketches", "search", *ratios], rows)
 
 
 if __name__ == "__main__":

@@ -30,20 +30,21 @@ static int64_t read_packed(PyObject *text, int64_t k, int32_t *to)
     int64_t bytes = length * 3 / 4, at = 0;
     if (length % 4 == 1 || bytes % (int64_t)sizeof(int32_t) || bytes / (int64_t)sizeof(int32_t) > k)
         return -1;
-    uint32_t bits = 0, value = 0;
-    for (Py_ssize_t i = 0; i < length; i++) {
-        uint32_t digit = digits[(uint8_t)from[i]];
-        if (!digit--)
+    uint8_t *out = (uint8_t *)to;
+    char last[] = "AAAA"; /* the rest of the text, filled up with zeros */
+    memcpy(last, from + length / 4 * 4, (size_t)(length % 4));
+    for (Py_ssize_t i = 0; i < length; i += 4) {
+        const uint8_t *four = (const uint8_t *)(length - i < 4 ? last : from + i);
+        uint32_t first = digits[four[0]], second = digits[four[1]], third = digits[four[2]], fourth = digits[four[3]];
+        if (!first || !second || !third || !fourth)
             return -1;
-        bits = bits << 6 | digit;
-        if (i % 4 == 0)
-            continue;
-        value |= (bits >> (6 - i % 4 * 2) & 0xFF) << at % 4 * 8;
-        if (++at % 4 == 0) {
-            to[at / 4 - 1] = (int32_t)value;
-            value = 0;
-        }
+        uint32_t bits = (first - 1) << 18 | (second - 1) << 12 | (third - 1) << 6 | (fourth - 1);
+        for (int shift = 16; shift >= 0 && at < bytes; shift -= 8)
+            out[at++] = (uint8_t)(bits >> shift);
     }
+    for (int64_t i = 0; i < bytes / 4; i++) /* nothing to do where integers are little-endian */
+        to[i] = (int32_t)(out[4 * i] | (uint32_t)out[4 * i + 1] << 8 | (uint32_t)out[4 * i + 2] << 16
+                          | (uint32_t)out[4 * i + 3] << 24);
     return bytes / (int64_t)sizeof(int32_t);
 }
 

@@ -1,6 +1,6 @@
 """Merges several responses, of clusters or of indexes searched one by one, to one deduplicated page.
 
-    sketches = ["ndd.sketch", "ndd.recipe"]
+    sketches = ["ndd.sketch", "ndd.packed", "ndd.recipe"]
     search = {"index": "news", "query": query, "size": 100, "docvalue_fields": sketches}
     response = ndd_search.merge({name: client.search(**search) for name, client in clients.items()}, size=10)
 
@@ -41,7 +41,7 @@ Response = Mapping[str, Any]
 Origin = str | int
 
 _ORIGIN = "ndd.origin"
-_NO_SKETCH = "no hit has a sketch: search with docvalue_fields ndd.sketch and ndd.recipe, or pass text="
+_NO_SKETCH = "no hit has a sketch: search with docvalue_fields ndd.sketch, ndd.packed and ndd.recipe, or pass text="
 
 
 def merge(  # noqa: PLR0913 - all settings of a page in one call
