@@ -10,9 +10,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from ndd_search import native
-
-SOURCE = Path(native.__file__).parent / "core" / "module.c"
+SOURCE = Path(__file__).parents[1] / "ndd_search" / "core" / "module.c"
 
 
 def compiler() -> str | None:
