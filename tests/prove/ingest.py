@@ -16,7 +16,7 @@ from typing import Any
 import ndd_search as ndd
 from ndd_search.indexing.duplicate_policy import DuplicatePolicy
 from tests.prove.answers import BODIES, Refused, changed
-from tests.prove.pages import Case
+from tests.prove.world import Case
 
 WORDS = [f"word{number}" for number in range(40)]
 
