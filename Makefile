@@ -20,7 +20,7 @@ SANITIZED = NDD_TEST_EXAMPLES=large ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build
 # --link-mode copy it makes hard links to its cache, which nltk (a dependency of LlamaIndex) refuses to read.
 INSTALL = $(@D)/bin/uv pip install --quiet --link-mode copy --reinstall-package ndd-search --python $(@D)/bin/python
 
-.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz prove soak bench bench-check picture reference docs dist test-dist lint clean
+.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz fuzz-guided prove soak bench bench-check picture reference docs dist test-dist lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -52,11 +52,16 @@ picture: $(VENV)/dev-installed  ## the picture of the search page in README.md, 
 sanitize: $(VENV)/dev-installed  ## the tests of the native core under the sanitizers of gcc, with more random pages
 	$(SANITIZED_BUILD)
 	CFLAGS="-g $(SANITIZERS)" $(SANITIZED) $(VENV)/bin/pytest --import-mode=append $(PARALLEL) \
-		-k "not file_handles" $(ARGS) tests/test_native.py tests/corpus/test_search.py tests/test_own_faults.py
+		-k "not file_handles" $(ARGS) tests/test_native.py tests/corpus/test_search.py tests/test_own_faults.py \
+		tests/test_guided_fuzz.py
 
 fuzz: $(VENV)/dev-installed  ## the sanitized core against numpy on random texts and pages for a minute: ARGS="--seconds 3600 --seed 7"
 	$(SANITIZED_BUILD)
 	$(SANITIZED) $(VENV)/bin/python -P -c "import sys; sys.path.append('.'); from tests.fuzz import main; main()" $(ARGS)
+
+fuzz-guided: $(VENV)/dev-installed  ## the core under libFuzzer, which keeps inputs that reach new code: ARGS="-max_total_time=60"
+	$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python atheris
+	$(VENV)/bin/python -m tests.guided_fuzz $(ARGS)
 
 prove: $(VENV)/dev-installed  ## generated cases against an oracle of sets; a stopped run continues: ARGS="pages --cases 1000000"
 	nice $(VENV)/bin/python -m tests.prove $(ARGS)

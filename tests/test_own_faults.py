@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
 import random
-import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,31 +28,22 @@ from ndd_search.middleware.settings import settings_of
 from ndd_search.paging.cache import MemoryCache
 from ndd_search.rest.request import Request
 from ndd_search.sketching.sketches import sketch, sketch_many
+from tests.compiled_core import compiled, compiler, loaded
 from tests.prove.engine import INDEX, Engine
 from tests.test_native import in_frames
 from tests.wrapping.recorder import recorder
 
 HEADER = Path(__file__).parent / "failing_allocations.h"
-SOURCE = Path(native.__file__).parent / "core" / "module.c"
 
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int, int], int]]:
     """The core, compiled so that an allocation of it fails on demand: see failing_allocations.h."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if native.core is None or compiler is None or not SOURCE.exists():
+    if native.core is None or compiler() is None:
         pytest.skip("the native core is not used, or cannot be built here")
-    library = tmp_path_factory.mktemp("core") / "_native.so"
-    includes = ["-DPy_LIMITED_API=0x030B0000", f"-I{sysconfig.get_path('include')}", "-include", str(HEADER)]
-    flags = ["-O1", "-fPIC", "-shared", *os.environ.get("CFLAGS", "").split()]  # `make sanitize` sets CFLAGS
-    command = [compiler, *flags, *includes, str(SOURCE), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True, capture_output=True)
-    spec = importlib.util.spec_from_file_location("_native", library)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    before, native.core = native.core, module
+    flags = os.environ.get("CFLAGS", "").split()  # `make sanitize` sets them
+    library = compiled(tmp_path_factory.mktemp("core"), "-O1", *flags, "-include", str(HEADER), link=(*flags,))
+    before, native.core = native.core, loaded(library)
     yield ctypes.CDLL(str(library)).fail_allocation
     native.core = before
 

@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.run_memory import Copies, LookUp, Original, Recent, Write, Written
+from ndd_search.rest.answers import Answer
 from ndd_search.sketching.field import SketchField
 from ndd_search.writing.add_sketches import Sketcher
 
@@ -157,16 +158,21 @@ class DuplicateFilter:
 
     def _hits(self, answer: Any, count: int) -> list[list[dict[str, Any]]]:
         """The hits of each search, none if it failed."""
-        responses: Any = [{"error": answer}] * count if isinstance(answer, Exception) else answer["responses"]
-        for response in responses:
-            if "hits" not in response:
-                self._fail(response.get("error"))
-        return [list(response["hits"]["hits"]) if "hits" in response else [] for response in responses]
+        responses = _parts(answer, "responses", count)
+        if responses is None:
+            self._fail(answer)
+            return [[]] * count
+        read = [Answer(response) for response in responses]
+        usable = [one.has_hits and all("_id" in hit for hit in one.hits) for one in read]
+        for response, is_usable in zip(responses, usable, strict=True):
+            if not is_usable:
+                self._fail(response.get("error", response))
+        return [one.hits if is_usable else [] for one, is_usable in zip(read, usable, strict=True)]
 
     def _fail(self, reason: Any) -> None:
         if not self._failed:
             self._failed = True
-            logger.warning("the search for duplicates failed (%s): documents are stored as new", reason)
+            logger.warning("the search for duplicates failed (%.300s): documents are stored as new", reason)
 
     def _candidates(self, write: Write, hits: list[dict[str, Any]]) -> list[_Found]:
         """The hits of a search that resemble the document and have another id."""
@@ -203,10 +209,10 @@ class DuplicateFilter:
         if not lookup.lines:
             return
         answer: Any = yield Question("mget", {"docs": lookup.lines})
-        if isinstance(answer, Exception):
+        if (documents := _parts(answer, "docs", len(lookup.lines))) is None:
             self._fail(answer)
         else:
-            lookup.answered(answer["docs"])
+            lookup.answered(documents)
         for original in unconfirmed:
             original.confirmed = lookup.has_sketch(original, self._field)
         for original in unconfirmed:
@@ -315,3 +321,12 @@ class DuplicateFilter:
     def _index(self, write: Write) -> str:
         """The index that a document is written to."""
         return str(write.action.content.get("_index") or self._where(write))
+
+
+def _parts(answer: Any, name: str, count: int) -> list[dict[str, Any]] | None:
+    """Return the list of `count` objects in an answer, None for an error or an answer in another shape."""
+    body = getattr(answer, "body", answer)
+    parts = body.get(name) if isinstance(body, dict) else None
+    if not isinstance(parts, list) or len(parts) != count or not all(isinstance(one, dict) for one in parts):
+        return None
+    return parts

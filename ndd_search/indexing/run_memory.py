@@ -233,6 +233,7 @@ class LookUp:
     def has_sketch(self, document: Original, field: str) -> bool:
         """Whether a document is stored with its known sketch. field: the object that holds sketches."""
         answer = self._answers.get((document.index, document.id or ""), {})
-        stored = answer.get("_source", {}).get(field)
+        source = answer.get("_source")
+        stored = source.get(field) if isinstance(source, Mapping) else None
         found = sketch_in(stored, len(document.sketch)) if isinstance(stored, Mapping) else None
         return found is not None and found.tolist() == document.sketch.tolist()

@@ -3,6 +3,7 @@
     lists     pages of lists in memory, against an oracle of sets
     pages     searches of a changing index by from and size, in an msearch, by cursors, against the same oracle
     answers   searches of which one answer is changed: no error of ours, no lost hit
+    ingest    documents on their way in, while one answer about duplicates is changed: no error, no lost document
 
 A run that was stopped continues with the same command. A case that fails is made smaller and kept in a file, which
 `--replay FILE` runs again.
@@ -19,11 +20,14 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.prove import answers, lists, pages
+from tests.prove import answers, ingest, lists, pages
 from tests.prove.cases import Failure, Program, Progress, error_of, prove
 
 PROGRAMS = {
-    module.__name__.rpartition(".")[2]: Program(module.draw, module.check) for module in (lists, pages, answers)
+    "lists": Program(lists.draw, lists.check),
+    "pages": Program(pages.draw, pages.check),
+    "answers": Program(answers.draw, answers.check),
+    "ingest": Program(ingest.draw, ingest.check),
 }
 FOLDER = Path("build/prove")
 

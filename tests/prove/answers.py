@@ -18,7 +18,8 @@ from ndd_search.middleware.settings import settings_of
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 from tests.prove.engine import INDEX, Engine
-from tests.prove.pages import SEARCH, Case, World, listed, options_of, recipe_of
+from tests.prove.pages import SEARCH, listed
+from tests.prove.world import Case, World, options_of, recipe_of
 
 VALUES: list[Any] = [
     None, True, False, 0, -1, 1, 2**31, 2**63, -(2**70), 1.5, 1e308, float("inf"), "", "x", "7", "\ud800",

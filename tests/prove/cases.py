@@ -152,7 +152,7 @@ def prove(name: str, program: Program, seed: int, cases: int, processes: int, pr
         finally:
             for left in waiting.values():
                 left.cancel()
-    seconds = monotonic() - began
+    fresh, seconds = min(cases, done * CHUNK) - min(cases, before * CHUNK), monotonic() - began
     told = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()))
-    print(f"{name}, seed {seed}: {told}; all hold. {seconds:.0f} s for {(done - before) * CHUNK:,} cases", flush=True)
+    print(f"{name}, seed {seed}: {told}; all hold. {seconds:.0f} s for {fresh:,} new cases", flush=True)
     return counts

@@ -7,7 +7,7 @@ from collections import Counter
 
 import ndd_search as ndd
 from tests.prove.oracle import Oracle, Undecided
-from tests.prove.pages import Case, World, options_of, recipe_of, tables_of
+from tests.prove.world import Case, World, options_of, recipe_of, tables_of
 
 _NOT_OF_LISTS = {"strategy", "total", "max_window", "numbers_must_match"}
 
@@ -39,10 +39,10 @@ def check(case: Case) -> Counter[str]:
             return counts
         counts["pages"] += 1
         assert [hit["id"] for hit in page.hits] == expected.shown
-        listed = {group.hit["id"]: [copy.hit["id"] for copy in group.duplicates] for group in page.groups}
-        assert {id: copies for id, copies in listed.items() if copies} == {
-            id: copies for id, copies in expected.listed.items() if copies
+        copies = {
+            one.hit["id"]: {copy.hit["id"]: round(copy.similarity, 4) for copy in one.duplicates} for one in page.groups
         }
+        assert {id: under for id, under in copies.items() if under} == expected.listed
         assert (page.info.examined, page.info.kept) == (expected.examined, expected.kept)
         late = [(hits[rank]["id"], hits[leader]["id"]) for rank, leader, _ in page.info.late]
         assert late == expected.late

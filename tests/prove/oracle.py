@@ -7,7 +7,7 @@ why it is None, and "price", "time" and "numbers" are the fields that guards and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import log
 from typing import Any
@@ -42,17 +42,21 @@ class Table:
         return 1.0 if count is None else log(self.documents / count) / log(self.documents / HANDFUL)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Page:
-    """What an answer must hold. shown, listed: ids, of each shown hit those under it. leader_of: of hits that are shown
-    as duplicates. late: (id, id of its leader). everything: whether the engine has no hits beyond the examined ones,
-    None if that depends on what was asked before."""
+    """What an answer must hold. Documents are named by their ids.
 
-    shown: list[str]
-    listed: dict[str, list[str]]
-    leader_of: dict[str, str]
-    late: list[tuple[str, str]]
-    similarity: dict[str, float]
+    shown:      the hits. listed: of each hit, what is under it, with the similarity rounded to four digits.
+    leader_of:  of hits that are shown as duplicates.
+    late:       hits of earlier groups that only this page has found, with their leaders.
+    everything: whether the engine has no hits beyond the examined ones, None if that depends on earlier requests.
+    sketched:   whether any hit of the first window has a sketch, readable or not.
+    """
+
+    shown: list[str] = field(default_factory=list)
+    listed: dict[str, dict[str, float]] = field(default_factory=dict)
+    leader_of: dict[str, str] = field(default_factory=dict)
+    late: list[tuple[str, str]] = field(default_factory=list)
     examined: int
     kept: int
     everything: bool | None
@@ -157,15 +161,15 @@ class Oracle:
         """Return the page [start, start + size)."""
         window, mode, ids = self.window(start + size), self.options["mode"], [one["id"] for one in self.ranked]
         groups, slots, examined = self._groups(window), self._slots(window), min(window, len(ids))
-        everything = None if window == len(ids) else window > len(ids)
         places = list(slots)
         if mode == "demote" and (window >= min(len(ids), self.options["max_window"])):
             places += [place for place in range(examined) if place not in set(slots)]
         page = Page(
-            [], {}, {}, [], {ids[at]: one[1] for at, one in enumerate(self.leaders)}, examined,
-            examined if mode in ("annotate", "demote") else len(slots), everything,
-            any(one["lack"] != "missing" for one in self.ranked[: self._window_with(start + size)]),
-        )  # fmt: skip
+            examined=examined,
+            kept=examined if mode in ("annotate", "demote") else len(slots),
+            everything=None if window == len(ids) else window > len(ids),
+            sketched=any(one["lack"] != "missing" for one in self.ranked[: self._window_with(start + size)]),
+        )
         for place in places[start : start + size]:
             leader = self.leaders[place][0]
             members = groups[leader]
@@ -175,8 +179,9 @@ class Oracle:
             if mode == "annotate" or place != leader:
                 if shown != leader:
                     page.leader_of[ids[shown]] = ids[leader]
-            elif mode == "group":
-                page.listed[ids[shown]] = [ids[at] for at in sorted(order[self.options["max_per_group"] :])]
+            elif mode == "group" and (hidden := sorted(order[self._most :])):
+                alike = [self.leaders[shown if at == leader else at][1] for at in hidden]
+                page.listed[ids[shown]] = {ids[at]: round(one, 4) for at, one in zip(hidden, alike, strict=True)}
         if start and page.kept < examined:
             page.late.extend(self._late(self.window(start), examined, slots[:start], groups))
         return page
