@@ -148,4 +148,4 @@ def _plain(status: int, sentence: str, headers: Mapping[str, str] | None = None)
 
 def _host(value: str) -> str:
     """Return the header Host without a port."""
-    return value if value.endswith("]") or ":" not in value else value.rpartition(":")[0]
+    return (value if value.endswith("]") or ":" not in value else value.rpartition(":")[0]).lower()

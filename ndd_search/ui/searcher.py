@@ -98,6 +98,13 @@ def chosen(candidates: Sequence[str], names: Iterable[str]) -> str:
     return next((name for name in candidates if name in present), "")
 
 
+def check_filters(asked: Asked, source: str, date: str) -> None:
+    """Raise ValueError if a search filters by a field that the index does not have. source, date: "" for none."""
+    for wanted, present, name in ((asked.source, source, "source"), (asked.period, date, "date")):
+        if wanted and not present:
+            raise ValueError(f"the index has no field of {name}s that can be filtered by: search without {wanted!r}")
+
+
 def bounds(period: str) -> tuple[str, str]:
     """Return the first day of a year or month, and the first day after it: "2024-03" gives 2024-03-01, 2024-04-01."""
     year, _, month = period.partition("-")
