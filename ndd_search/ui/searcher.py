@@ -53,7 +53,7 @@ class Found:
     fields: tuple[str, str] = ("", "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Document:
     """A document by itself. hit: as the engine gave it. sketch: None if there is none that can be compared."""
 
