@@ -16,7 +16,7 @@ from ndd_search.proxy.budget import ByteBudget
 from ndd_search.proxy.documents import Documents
 from ndd_search.proxy.exchange import Exchange, Gone, Header, Message, Receive, Refused, Send
 from ndd_search.proxy.passing import SMALL, Passing
-from ndd_search.proxy.search_page import PAGE, PageOfProxy, searcher_of
+from ndd_search.proxy.search_page import PAGE, PageOfProxy, UpstreamSearcher
 from ndd_search.proxy.searches import is_search, plain_path
 from ndd_search.proxy.searching import Searching
 from ndd_search.proxy.settings import ProxySettings, nodes_of
@@ -61,7 +61,7 @@ class Proxy:
         self._searching = Searching(self.driver, self.upstream, self._passing, most, settings.answer_seconds)
         self._page: PageOfProxy | None = None
         if settings.search_page:
-            self._page = PageOfProxy(searcher_of(self.driver, self.upstream, settings.search_page))
+            self._page = PageOfProxy(UpstreamSearcher(self.driver, self.upstream, settings.search_page))
         self._in_flight = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:

@@ -70,6 +70,7 @@ class SearchPage:
             await send({"type": "websocket.close", "code": 1000})
         else:
             headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+            headers.pop("cookie", None)  # browsers send cookies of other programs on the same host
             path = scope["path"].removeprefix(scope.get("root_path", ""))
             reply = await self.reply(scope["method"], path, scope["query_string"].decode("latin-1"), headers)
             raw = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
