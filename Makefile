@@ -50,7 +50,7 @@ saturate: $(VENV)/dev-installed  ## a proxy at saturation for ten minutes, its e
 	$(VENV)/bin/python -m tests.proxy.saturate $(ARGS)
 
 fuzz-proxy: $(VENV)/dev-installed  ## 100,000 random requests to each server, directly and through a proxy: ARGS="-k opensearch3"
-	NDD_TEST_FUZZED=100000 $(VENV)/bin/python -m pytest -q $(ARGS) tests/proxy/test_fuzzed.py
+	NDD_TEST_FUZZED=100000 $(VENV)/bin/python -m pytest -q -s $(ARGS) tests/proxy/test_fuzzed.py
 
 picture: $(VENV)/dev-installed  ## the picture of the search page in README.md, by the Chromium of this machine
 	$(VENV)/bin/python -m tests.ui.browser docs/search-page.png

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from ndd_search.proxy import app
+from tests.conftest import missing
 from tests.engines.jars import RELEASES, Unavailable
 from tests.engines.launch import Server, free_ports
 from tests.proxy.serving import SECONDS, Engine, Heard, ask, engine_of_bytes, serving, wait_until
-from tests.required import missing
 
 JSON = {"content-type": "application/json"}
 

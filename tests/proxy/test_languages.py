@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from tests.conftest import missing
 from tests.engines.find import Engine as RealEngine
 from tests.engines.jars import Unavailable, find_java
 from tests.proxy.serving import serving
-from tests.required import missing
 
 HERE = Path(__file__).parent
 SECONDS = 300.0  # the first time, npm and Maven fetch packages
