@@ -86,7 +86,7 @@ class Searcher(Protocol):
         """Return documents by (index, id), without those that there are not. Raises SearchFailed."""
 
     def verdict(self, pair: Sequence[Document], options: Mapping[str, Any]) -> str:
-        """Say why the second document is, or is not, a near-duplicate of the first; "" if unknown."""
+        """Return a sentence: why the second document is, or is not, a near-duplicate of the first; "" if unknown."""
 
     async def close(self) -> None:
         """Free what the searcher holds."""

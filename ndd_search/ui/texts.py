@@ -133,7 +133,7 @@ def shared_wording(left: Wording, right: Wording) -> Shared:
 
 
 def reason(leader: Wording, copy: Wording) -> str:
-    """Return in words what a text shares with the one that stands for it."""
+    """Return a phrase that names what a text shares with its leader."""
     of_leader, of_copy = leader.share(leader.in_common(copy)), copy.share(copy.in_common(leader))
     if of_leader == of_copy == 1:
         return "the same wording"
