@@ -17,7 +17,7 @@ from ndd_search.sketching.estimates import Estimate, estimate_resemblance
 from ndd_search.text.printable import safe
 from ndd_search.ui.searcher import Asked, Document, Found, Headers, Hit, Searcher, SearchFailed
 from ndd_search.ui.state import SIZE, State
-from ndd_search.ui.texts import Piece, Wording, passage, reason, shared_wording, shortened, title_and_text
+from ndd_search.ui.texts import MOST_SHOWN, Piece, Wording, passage, reason, shared_wording, shortened, title_and_text
 
 with importing("jinja2", "the search page", "jinja2", "proxy"):
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -180,6 +180,7 @@ class Pages:
             "title": title,
             "text": text,
             "pieces": [Piece(text)],
+            "most": MOST_SHOWN if len(text) >= MOST_SHOWN else 0,
             "link": links[0] if links else "",
             "facts": {name: value for name, value in others.items() if len(value) < 80 and value not in (title, text)},
         }

@@ -194,6 +194,8 @@ def test_what_goes_wrong_is_said(page: SearchPage, news: ndd.Index, tmp_path: Pa
         assert "Nothing was found" in html(get(empty, "q=a"))
         reply = get(empty, "q=a&source=b")
         assert (reply.status, b"has no field of sources" in reply.body) == (400, True)
+        bare.add([{"id": 1, "body": "long " * 50_000}])
+        assert "Only the first 200,000 characters" in html(get(empty, "a=1", "/document"))
     assert "Nothing was found for" in html(get(page, "q=zzz"))
     assert "the query was read as plain words" in html(get(page, 'q="climate'))
     guarded = SearchPage(FolderSearcher(news), hosts={"localhost", "127.0.0.1", "[::1]"})
