@@ -111,6 +111,13 @@ def test_readiness_says_which_node_does_not_answer() -> None:
         assert f"http://127.0.0.1:{port}: there is no connection" in json.loads(got.body)["reason"]
 
 
+def test_an_engine_that_is_away_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    (port,) = free_ports(1)
+    with serving(f"http://127.0.0.1:{port}") as served:
+        assert {ask(served.url, "GET", f"/_cat/{number}").status for number in range(20)} == {502}
+    assert caplog.text.count("there is no connection") == 1
+
+
 def test_a_stopped_server_lets_requests_end(behind: Engine) -> None:
     leave, heard = threading.Event(), threading.Event()
 
