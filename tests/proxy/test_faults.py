@@ -111,7 +111,10 @@ def test_readiness_says_which_node_does_not_answer() -> None:
         assert f"http://127.0.0.1:{port}: there is no connection" in json.loads(got.body)["reason"]
 
 
-def test_an_engine_that_is_away_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_engine_that_is_away_does_not_fill_the_log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ndd_search.proxy.application._QUIET", 1e9)
     (port,) = free_ports(1)
     with serving(f"http://127.0.0.1:{port}") as served:
         assert {ask(served.url, "GET", f"/_cat/{number}").status for number in range(20)} == {502}
