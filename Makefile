@@ -20,7 +20,7 @@ SANITIZED = NDD_TEST_EXAMPLES=large ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build
 # --link-mode copy it makes hard links to its cache, which nltk (a dependency of LlamaIndex) refuses to read.
 INSTALL = $(@D)/bin/uv pip install --quiet --link-mode copy --reinstall-package ndd-search --python $(@D)/bin/python
 
-.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz fuzz-guided prove soak bench bench-check picture reference docs dist test-dist lint clean
+.PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz fuzz-guided fuzz-proxy prove soak saturate bench bench-check picture reference docs dist test-dist lint clean
 
 demo: $(VENV)/demo-installed  ## the same searches without and with ndd_search
 	$(VENV)/bin/ndd-search demo $(ARGS)
@@ -45,6 +45,12 @@ test-minimum: $(MINIMUM)/installed  ## the tests without servers, on the oldest 
 test-bare: | $(BARE)/bin/python  ## an installation without extras: every module imports or names its extra, a list is collapsed
 	$(BARE)/bin/uv pip install --quiet --reinstall-package ndd-search --python $(BARE)/bin/python .
 	$(BARE)/bin/python -P -W error tests/bare.py
+
+saturate: $(VENV)/dev-installed  ## a proxy at saturation for ten minutes, its engine and Redis killed: ARGS="--seconds 60"
+	$(VENV)/bin/python -m tests.proxy.saturate $(ARGS)
+
+fuzz-proxy: $(VENV)/dev-installed  ## 100,000 random requests to each server, directly and through a proxy: ARGS="-k opensearch3"
+	NDD_TEST_FUZZED=100000 $(VENV)/bin/python -m pytest -q -s $(ARGS) tests/proxy/test_fuzzed.py
 
 picture: $(VENV)/dev-installed  ## the picture of the search page in README.md, by the Chromium of this machine
 	$(VENV)/bin/python -m tests.ui.browser docs/search-page.png

@@ -11,7 +11,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import hypothesis
@@ -21,7 +21,6 @@ from ndd_search import native
 from tests.engines.find import Engine, Engines
 from tests.engines.jars import RELEASES, Unavailable
 from tests.redis_server import ADDRESS, Link, given_address, server
-from tests.required import missing
 
 # No deadlines: a machine may be busy with other things.
 hypothesis.settings.register_profile("small", max_examples=50, deadline=None)
@@ -34,6 +33,7 @@ LONG = bool(os.environ.get("NDD_TEST_LONG"))
 KIND = {"elasticsearch9": "sync", "elasticsearch8": "async", "opensearch3": "async", "opensearch2": "sync"}
 # Commands, and code that meets no difference between the major versions of a server, run with the newest ones.
 OLDER = {"elasticsearch8", "opensearch2"}
+REQUIRED = "NDD_TEST_REQUIRE_ENGINES"
 report = pytest.StashKey[dict[str, str]]()  # of each server, where it came from
 
 
@@ -73,6 +73,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return server[0] if server else nodeid
 
     return ByServer(config, log)
+
+
+def missing(name: str, reason: object) -> NoReturn:
+    """Skip the test with a reason; fail it if NDD_TEST_REQUIRE_ENGINES names the server or program that is missing."""
+    if name in os.environ.get(REQUIRED, "").split(","):
+        pytest.fail(f"{name} is required by {REQUIRED}, but {reason}", pytrace=False)
+    pytest.skip(f"{name} {reason}")
 
 
 @pytest.fixture(scope="session")

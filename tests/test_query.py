@@ -156,3 +156,29 @@ def test_hits_show_what_was_found_around_where_it_was_found(shop: ndd.Index) -> 
 
 def test_documents_come_back_as_they_were_whatever_their_fields_are(shop: ndd.Index) -> None:
     assert [shop.get(one["id"]) for one in SHOP] == SHOP
+
+
+def test_a_second_query_filters_and_changes_no_score(shop: ndd.Index) -> None:
+    def scores(**where: str) -> dict[str, float]:
+        return {hit["_id"]: hit["_score"] for hit in shop.search("steel gold works", **where)["hits"]["hits"]}
+
+    every = scores()
+    assert scores(where="*") == pytest.approx(every)
+    assert scores(where='+place:"America" +day:[2022-01-01 TO 2022-01-31]') == {"1": pytest.approx(every["1"])}
+    assert scores(where="volcano") == {}
+    assert scores() == every  # the cache holds both
+
+
+def test_values_are_counted_over_all_documents_found(shop: ndd.Index) -> None:
+    shop.add([{**SHOP[0], "id": 5}])
+    wanted = {"places": {"terms": {"field": "place"}}, "prices": {"stats": {"field": "price"}}}
+    found = shop.aggregate("steel", wanted)
+    assert [(one["key"], one["doc_count"]) for one in found["places"]["buckets"]] == [
+        ("North America", 2),
+        ("South America", 1),
+    ]
+    assert found["prices"]["max"] == 20.5
+    assert shop.aggregate("steel", wanted, where="place:South")["prices"]["count"] == 1
+    assert shop.aggregate("*", {"x": {"terms": {"field": "nope"}}})["x"]["buckets"] == []
+    with pytest.raises(ValueError, match="the aggregations cannot be computed"):
+        shop.aggregate("*", {"x": {"nope": {"field": "place"}}})

@@ -23,7 +23,7 @@ from ndd_search.cli.search import open_index
 from ndd_search.collapse_options import collapse_options
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.settings import settings_of
-from ndd_search.proxy.search_page import searcher_of
+from ndd_search.proxy.search_page import UpstreamSearcher
 from ndd_search.proxy.server import address_of, is_loopback, serve_application
 from ndd_search.proxy.settings import ProxySettings, nodes_of
 from ndd_search.proxy.upstream import Upstream
@@ -78,4 +78,4 @@ def _searcher(arguments: argparse.Namespace) -> Searcher:
     settings = ProxySettings(nodes=nodes_of(address.url), ca_certs=address.ca_certs, insecure=address.insecure)
     upstream, driver = Upstream(settings), Driver(settings_of(recipe=arguments.recipe, **changes))
     driver.settings.memory.serve(upstream)
-    return searcher_of(driver, upstream, arguments.index, address.authorization)
+    return UpstreamSearcher(driver, upstream, arguments.index, address.authorization)

@@ -16,7 +16,7 @@ from ndd_search.proxy.budget import ByteBudget
 from ndd_search.proxy.documents import Documents
 from ndd_search.proxy.exchange import Exchange, Gone, Header, Message, Receive, Refused, Send
 from ndd_search.proxy.passing import SMALL, Passing
-from ndd_search.proxy.search_page import PAGE, PageOfProxy, searcher_of
+from ndd_search.proxy.search_page import PAGE, PageOfProxy, UpstreamSearcher
 from ndd_search.proxy.searches import is_search, plain_path
 from ndd_search.proxy.searching import Searching
 from ndd_search.proxy.settings import ProxySettings, nodes_of
@@ -27,6 +27,7 @@ log = logging.getLogger("ndd_search")
 access = logging.getLogger("ndd_search.access")
 
 HEALTH, READY = "/_ndd/health", "/_ndd/ready"
+_QUIET, _MOST_WARNED = 10.0, 100  # seconds in which a sentence is logged once, and sentences that are logged in them
 _OWN = {field.name for field in fields(ProxySettings)} - {"nodes"}
 _JSON: list[Header] = [(b"content-type", b"application/json")]
 
@@ -61,8 +62,9 @@ class Proxy:
         self._searching = Searching(self.driver, self.upstream, self._passing, most, settings.answer_seconds)
         self._page: PageOfProxy | None = None
         if settings.search_page:
-            self._page = PageOfProxy(searcher_of(self.driver, self.upstream, settings.search_page))
+            self._page = PageOfProxy(UpstreamSearcher(self.driver, self.upstream, settings.search_page))
         self._in_flight = 0
+        self._warned: dict[str, float] = {}
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one ASGI connection."""
@@ -110,7 +112,7 @@ class Proxy:
         exchange.kind = "failed"
         status, reason = error.args if isinstance(error, Refused) else (error.status_code, str(error))
         if isinstance(error, Unreachable):
-            log.warning("%s", error)
+            self._warn(str(error))
             if status == HTTPStatus.REQUEST_TIMEOUT:
                 status = HTTPStatus.GATEWAY_TIMEOUT
         if not exchange.status:
@@ -118,6 +120,14 @@ class Proxy:
                 await exchange.fail(status, reason)
             except Gone:
                 exchange.kind = "gone"
+
+    def _warn(self, sentence: str) -> None:
+        """Log why the engine gave no answer, each sentence once in _QUIET seconds: the access log has every request."""
+        now = time.monotonic()
+        self._warned = {said: moment for said, moment in self._warned.items() if moment > now - _QUIET}
+        if sentence not in self._warned and len(self._warned) < _MOST_WARNED:
+            self._warned[sentence] = now
+            log.warning("%s", sentence)
 
     async def _answer(self, exchange: Exchange, scope: Message) -> None:
         if (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from urllib.parse import urlencode
 
@@ -20,38 +21,20 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 class UpstreamSearcher(EngineSearcher):
-    """An EngineSearcher that closes the connections of its own upstream at the end."""
+    """Searches an engine through the proxy's own connections. headers: sent with every request, as Authorization.
 
-    def __init__(self, driver: Driver, upstream: Upstream, index: str, headers: Mapping[str, str]) -> None:
-        async def send(request: Request) -> Answer:
-            target = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
-            kind = "application/x-ndjson" if request.path.endswith("_msearch") else "application/json"
-            given = {**request.headers, **headers, "accept": "application/json"}
-            if request.body is not None:
-                given["content-type"] = kind
-            raw_headers: list[Header] = [(name.encode(), value.encode("latin-1")) for name, value in given.items()]
-            response = await upstream.request(
-                request.method, target, raw_headers, sent_body(request), repeatable=True, seconds=request.timeout
-            )
-            raw = read_answer(response.status, list(response.raw_headers), await read_all(response))
-            return Answer(raw.body, raw.status, raw)
+    Raises ValueError if `index` names no index.
+    """
 
-        super().__init__(driver, send, index, _challenge)
+    def __init__(
+        self, driver: Driver, upstream: Upstream, index: str, headers: Mapping[str, str] = _NO_HEADERS
+    ) -> None:
+        super().__init__(driver, partial(_send, upstream, headers), index, _challenge)
         self._upstream = upstream
 
     async def close(self) -> None:
         """Close all connections."""
         await self._upstream.close()
-
-
-def searcher_of(
-    driver: Driver, upstream: Upstream, index: str, headers: Mapping[str, str] = _NO_HEADERS
-) -> UpstreamSearcher:
-    """Return a searcher of an engine. headers: sent with every request, as Authorization.
-
-    Raises ValueError if `index` names no index.
-    """
-    return UpstreamSearcher(driver, upstream, index, headers)
 
 
 class PageOfProxy:
@@ -76,6 +59,20 @@ class PageOfProxy:
         reply = await self._page.reply(exchange.method, path, exchange.query, headers)
         raw = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
         await exchange.answer(reply.status, [header for header in raw if header[0] != b"content-length"], reply.body)
+
+
+async def _send(upstream: Upstream, headers: Mapping[str, str], request: Request) -> Answer:
+    target = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
+    given = {**request.headers, **headers, "accept": "application/json"}
+    if request.body is not None:
+        lines = request.path.endswith("_msearch")
+        given["content-type"] = "application/x-ndjson" if lines else "application/json"
+    named: list[Header] = [(name.encode(), value.encode("latin-1")) for name, value in given.items()]
+    response = await upstream.request(
+        request.method, target, named, sent_body(request), repeatable=True, seconds=request.timeout
+    )
+    raw = read_answer(response.status, list(response.raw_headers), await read_all(response))
+    return Answer(raw.body, raw.status, raw)
 
 
 def _challenge(answer: Answer) -> str:

@@ -194,7 +194,6 @@ def serve_application(application: Any, listen: str, announce: Callable[[str], N
     """Serve another ASGI application in this process until a signal to stop. announce: gets the address."""
     settings = ServeSettings(upstream=(), listen=listen)
     sockets = listening(settings)
-    sockets[0].listen()  # a browser that comes before the server is ready waits
     announce(url_of(settings, sockets[0]))
     log_to_output(access_log=False)
     Server(configuration(settings, application)).run(sockets=sockets)
@@ -217,6 +216,7 @@ def _bound(given: str) -> socket.socket:
         made.close()
         raise OSError(error.errno, error.strerror, given) from None
     made.set_inheritable(True)
+    made.listen()  # a caller that comes before the server is ready waits
     return made
 
 

@@ -70,6 +70,7 @@ class SearchPage:
             await send({"type": "websocket.close", "code": 1000})
         else:
             headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+            headers.pop("cookie", None)  # browsers send cookies of other programs on the same host
             path = scope["path"].removeprefix(scope.get("root_path", ""))
             reply = await self.reply(scope["method"], path, scope["query_string"].decode("latin-1"), headers)
             raw = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
@@ -148,4 +149,4 @@ def _plain(status: int, sentence: str, headers: Mapping[str, str] | None = None)
 
 def _host(value: str) -> str:
     """Return the header Host without a port."""
-    return value if value.endswith("]") or ":" not in value else value.rpartition(":")[0]
+    return (value if value.endswith("]") or ":" not in value else value.rpartition(":")[0]).lower()

@@ -20,6 +20,7 @@ from ndd_search.ui.searcher import (
     Headers,
     SearchFailed,
     bounds,
+    check_filters,
     chosen,
 )
 
@@ -42,6 +43,7 @@ class EngineSearcher:
         """Search, after a request for the names of the fields that facets are made of."""
         needed = asked.facets or asked.source or asked.period
         source, moment = await self._fields(headers) if needed else ("", "")
+        check_filters(asked, source, moment)
         answer = await self._driver.handle_async(
             Request("POST", f"{self._path}/_search", {}, headers, _body(asked, source, moment)), self._send
         )
@@ -67,9 +69,10 @@ class EngineSearcher:
     async def documents(self, names: Sequence[tuple[str, str]], headers: Headers) -> list[Document]:
         """Search for documents by id, in the indexes of the page only."""
         field, recipe = self._driver.settings.sketch_field, self._driver.settings.recipe
+        indexes, ids = ([*{name[part] for name in names}] for part in (0, 1))
         body = {
-            "query": {"bool": {"filter": [{"ids": {"values": [id for _, id in names]}}]}},
-            "size": 100,  # several indexes may have a document of one id
+            "query": {"bool": {"filter": [{"ids": {"values": ids}}, {"terms": {"_index": indexes}}]}},
+            "size": len(ids) * len(indexes),
             "docvalue_fields": [field.sketch, field.recipe],
             "_source": {"excludes": [field.name, field.keys]},
         }
@@ -105,11 +108,11 @@ def _body(asked: Asked, source: str, moment: str) -> dict[str, Any]:
     """Return the body of a search. source, moment: names of the fields, "" if there is none."""
     filters: list[dict[str, Any]] = []
     if asked.source:
-        filters.append({"term": {source: asked.source}} if source else {"match_none": {}})
+        filters.append({"term": {source: asked.source}})
     if asked.period:
         first, after = bounds(asked.period)
         limits = {"gte": first, "lt": after, "format": "yyyy-MM-dd"}
-        filters.append({"range": {moment: limits}} if moment else {"match_none": {}})
+        filters.append({"range": {moment: limits}})
     aggregations: dict[str, Any] = {}
     if asked.facets and source:
         aggregations["sources"] = {"terms": {"field": source, "size": MOST_SOURCES}}

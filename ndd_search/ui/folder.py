@@ -22,6 +22,7 @@ from ndd_search.ui.searcher import (
     Found,
     Headers,
     bounds,
+    check_filters,
     chosen,
 )
 
@@ -48,11 +49,12 @@ class FolderSearcher:
         return Found(response=response, sources=sources, months=months, fields=(self._source, self._date))
 
     def _where(self, asked: Asked) -> str | None:
+        check_filters(asked, self._source, self._date)
         parts = []
-        if asked.source and self._source:
+        if asked.source:
             words = asked.source.replace("\\", " ").replace('"', " ")
             parts.append(f'+{self._source}:"{words}"')
-        if asked.period and self._date:
+        if asked.period:
             first, after = bounds(asked.period)
             parts.append(f"+{self._date}:[{first} TO {date.fromisoformat(after) - timedelta(days=1)}]")
         return " ".join(parts) or None

@@ -17,7 +17,7 @@ from ndd_search.sketching.estimates import Estimate, estimate_resemblance
 from ndd_search.text.printable import safe
 from ndd_search.ui.searcher import Asked, Document, Found, Headers, Hit, Searcher, SearchFailed
 from ndd_search.ui.state import SIZE, State
-from ndd_search.ui.texts import Piece, Wording, passage, reason, shared_wording, shortened, title_and_text
+from ndd_search.ui.texts import MOST_SHOWN, Piece, Wording, passage, reason, shared_wording, shortened, title_and_text
 
 with importing("jinja2", "the search page", "jinja2", "proxy"):
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -116,10 +116,10 @@ class Pages:
             problems=_problems(ndd),
             results=self._results(hits, state, found),
             repeated=sum(bool(_leader(hit)) for hit in hits),
-            more=len(hits) == SIZE,
+            more=len(hits) == SIZE and not (ndd and ndd["exhausted"] and ndd["kept"] <= state.page * SIZE),
             effect=effect,
-            sources=_sources(found, state),
-            periods=_periods(found, state),
+            sources=_choices("source", found.sources, state),
+            periods=_choices("period", _periods(found.months), state),
         )
 
     async def _effect(self, asked: Asked, state: State, headers: Headers) -> Effect:
@@ -148,15 +148,18 @@ class Pages:
         found = await self._searcher.documents(names, headers)
         if len(found) < len(set(names)):
             raise SearchFailed(HTTPStatus.NOT_FOUND, "the document is not in the index any more: search again")
-        shown = [self._whole(one) for one in found]
-        if len(found) < 2:
-            return self._html("document.html", title=shown[0]["title"], state=state, documents=shown, pair=None)
-        left, right = (Wording(one["text"]) for one in shown)
-        wording = await asyncio.to_thread(shared_wording, left, right)
-        shown[0]["pieces"], shown[1]["pieces"] = wording.left, wording.right
-        options = {name: value for name, value in state.options.items() if name == "min_similarity"}
-        pair = {"wording": wording, "estimate": _estimated(found), "verdict": self._searcher.verdict(found, options)}
-        title = f"{shown[0]['title']} and a near-duplicate"
+        return await asyncio.to_thread(self._document_page, found, state)
+
+    def _document_page(self, found: Sequence[Document], state: State) -> bytes:
+        shown, pair = [self._whole(one) for one in found], None
+        title = shown[0]["title"]
+        if len(found) == 2:
+            wording = shared_wording(*(Wording(one["text"]) for one in shown))
+            shown[0]["pieces"], shown[1]["pieces"] = wording.left, wording.right
+            options = replace(state, order="deduplicated").options
+            verdict = self._searcher.verdict(found, options)
+            pair = {"wording": wording, "estimate": _estimated(found), "verdict": verdict}
+            title = f"{title} and a near-duplicate"
         return self._html("document.html", title=title, state=state, documents=shown, pair=pair)
 
     def failed(self, status: int, sentence: str) -> bytes:
@@ -169,7 +172,7 @@ class Pages:
 
     def _whole(self, document: Document) -> dict[str, Any]:
         """Return a document as its page shows it."""
-        source = document.hit["_source"]
+        source = document.hit.get("_source") or {}
         title, text = title_and_text(source, self._searcher.text)
         others = {name: safe(str(value)[:300]) for name, value in source.items() if not isinstance(value, dict | list)}
         links = [value for value in others.values() if _is_web_address(value)]
@@ -177,9 +180,9 @@ class Pages:
             "title": title,
             "text": text,
             "pieces": [Piece(text)],
-            "id": safe(document.hit["_id"]),
+            "most": MOST_SHOWN if len(text) >= MOST_SHOWN else 0,
             "link": links[0] if links else "",
-            "facts": {name: value for name, value in others.items() if len(value) < 80 and value != title},
+            "facts": {name: value for name, value in others.items() if len(value) < 80 and value not in (title, text)},
         }
 
     def _results(self, hits: Sequence[Hit], state: State, found: Found) -> list[Result]:
@@ -270,35 +273,26 @@ def _problems(ndd: Mapping[str, Any] | None) -> list[str]:
     return [safe(str(one)) for one in (*degraded, *ndd.get("notes", ()), *ndd.get("warnings", ()))]
 
 
-def _sources(found: Found, state: State) -> list[Choice]:
-    most = max((count for _, count in found.sources), default=1)
+def _choices(parameter: str, counts: Sequence[tuple[str, int]], state: State) -> list[Choice]:
+    """Return the values of a facet with links that choose them. parameter: of the state."""
+    most, current = max((count for _, count in counts), default=1), getattr(state, parameter)
     return [
         Choice(
-            safe(name) or "(empty)",
+            safe(value) or "(empty)",
             count,
-            state.url(source="" if name == state.source else name),
-            name == state.source,
+            state.url(**{parameter: "" if value == current else value}),
+            value == current,
             100 * count / most,
         )
-        for name, count in found.sources
+        for value, count in counts
     ]
 
 
-def _periods(found: Found, state: State) -> list[Choice]:
-    """Return the months of the hits, the latest first; years if there are many months."""
-    counts = Counter(found.months)
-    if len(counts) > _MOST_MONTHS:
+def _periods(months: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return the months, the latest first; years if there are many months."""
+    counts = Counter(months)
+    if len(months) > _MOST_MONTHS:
         counts = Counter()
-        for month, count in found.months.items():
+        for month, count in months.items():
             counts[month[:4]] += count
-    most = max(counts.values(), default=1)
-    return [
-        Choice(
-            name,
-            count,
-            state.url(period="" if name == state.period else name),
-            name == state.period,
-            100 * count / most,
-        )
-        for name, count in sorted(counts.items(), reverse=True)[:_MOST_MONTHS]
-    ]
+    return sorted(counts.items(), reverse=True)[:_MOST_MONTHS]

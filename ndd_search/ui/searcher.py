@@ -53,7 +53,7 @@ class Found:
     fields: tuple[str, str] = ("", "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Document:
     """A document by itself. hit: as the engine gave it. sketch: None if there is none that can be compared."""
 
@@ -86,7 +86,7 @@ class Searcher(Protocol):
         """Return documents by (index, id), without those that there are not. Raises SearchFailed."""
 
     def verdict(self, pair: Sequence[Document], options: Mapping[str, Any]) -> str:
-        """Say why the second document is, or is not, a near-duplicate of the first; "" if unknown."""
+        """Return a sentence: why the second document is, or is not, a near-duplicate of the first; "" if unknown."""
 
     async def close(self) -> None:
         """Free what the searcher holds."""
@@ -96,6 +96,13 @@ def chosen(candidates: Sequence[str], names: Iterable[str]) -> str:
     """Return the first candidate among the names of fields, "" if there is none."""
     present = set(names)
     return next((name for name in candidates if name in present), "")
+
+
+def check_filters(asked: Asked, source: str, date: str) -> None:
+    """Raise ValueError if a search filters by a field that the index does not have. source, date: "" for none."""
+    for wanted, present, name in ((asked.source, source, "source"), (asked.period, date, "date")):
+        if wanted and not present:
+            raise ValueError(f"the index has no field of {name}s that can be filtered by: search without {wanted!r}")
 
 
 def bounds(period: str) -> tuple[str, str]:

@@ -17,7 +17,8 @@ from ndd_search.text.printable import UNSAFE, safe
 _TITLES = ("title", "headline", "name", "subject", "heading")
 _TEXTS = ("body", "text", "content", "description", "summary", "message", "abstract")
 _LONGEST_TITLE, _PASSAGE = 160, 280  # characters
-_MOST_COMPARED = 200_000  # characters of a text that are compared and shown
+_MOST_PLACES = 200  # words of a search found in a text, around which its passage may be
+MOST_SHOWN = 200_000  # characters of a text that are compared and shown
 RUN = 3  # words: the default recipe compares runs of three words
 # A word, or a character of a script without spaces.
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -55,13 +56,15 @@ def title_and_text(document: Document, names: Sequence[str]) -> tuple[str, str]:
     names: its text fields, () if they are not known: then fields are chosen by their names, else the longest text.
     A document without title gets the beginning of its text.
     """
-    known = [name for name in names if isinstance(document.get(name), str)]
-    strings = known or [name for name, value in document.items() if isinstance(value, str)]
-    head = next((name for name in _TITLES if name in strings), known[0] if len(known) > 1 else "")
-    rest = [name for name in strings if name != head]
-    bodies = rest if names else [name for name in _TEXTS if name in rest][:1]
-    bodies = bodies or sorted(rest, key=lambda name: -len(document[name]))[:1]
-    text = _clean(text_of(document, bodies or names) or "")
+    strings = [name for name in names or document if isinstance(document.get(name), str)]
+    head = next((name for name in _TITLES if name in strings), strings[0] if names and len(strings) > 1 else "")
+    bodies = [name for name in names if name != head]
+    if not names:
+        rest = [name for name in strings if name != head]
+        bodies = [name for name in _TEXTS if name in rest][:1] or sorted(rest, key=lambda name: -len(document[name]))[
+            :1
+        ]
+    text = _clean(text_of(document, bodies) or "")
     title = shortened(safe(document[head][:1000]), _LONGEST_TITLE) if head else ""
     return title or shortened(safe(text[:1000]), 80) or "(no text)", text
 
@@ -77,11 +80,11 @@ def shortened(text: str, length: int) -> str:
 def passage(text: str, q: str) -> list[Piece]:
     """Return the part of a text with the most different words of a search, these marked."""
     stems = {_stem(word) for word in _WORD.findall(_OPERATORS.sub(" ", q))}
-    line = safe(text[:_MOST_COMPARED])
+    line = safe(text[:MOST_SHOWN])
     words = [(match.start(), match.end(), _stem(match[0])) for match in _WORD.finditer(line)]
-    places = [(start, stem) for start, _, stem in words if stem in stems]
+    places = [(start, stem) for start, _, stem in words if stem in stems][:_MOST_PLACES]
     first = max(
-        (start for start, _ in places[:200]),
+        (start for start, _ in places),
         key=lambda start: len({stem for place, stem in places if start <= place < start + _PASSAGE}),
         default=0,
     )
@@ -133,7 +136,7 @@ def shared_wording(left: Wording, right: Wording) -> Shared:
 
 
 def reason(leader: Wording, copy: Wording) -> str:
-    """Return in words what a text shares with the one that stands for it."""
+    """Return a phrase that names what a text shares with its leader."""
     of_leader, of_copy = leader.share(leader.in_common(copy)), copy.share(copy.in_common(leader))
     if of_leader == of_copy == 1:
         return "the same wording"
@@ -145,7 +148,7 @@ def reason(leader: Wording, copy: Wording) -> str:
 
 
 def _clean(text: str) -> str:
-    return UNSAFE.sub("", text.encode("utf-8", "replace").decode()[:_MOST_COMPARED])
+    return UNSAFE.sub("", text.encode("utf-8", "replace").decode()[:MOST_SHOWN])
 
 
 def _stem(word: str) -> str:

@@ -22,10 +22,10 @@ import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.corpus.sources import Pieces
+from tests.conftest import missing
 from tests.corpus import made
 from tests.corpus import spark as servers
 from tests.engines.jars import Unavailable
-from tests.required import REQUIRED
 
 COUNT = 600
 pytestmark = [
@@ -70,9 +70,7 @@ def spark() -> Iterator[Any]:
         with servers.session("local[2,4]") as session:
             yield session
     except Unavailable as reason:
-        if "spark" in os.environ.get(REQUIRED, ""):
-            raise
-        pytest.skip(str(reason))
+        missing("spark", reason)
 
 
 def corpus_on(spark: Any, *sources: Any, **more: Any) -> Any:

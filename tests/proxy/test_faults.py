@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from ndd_search.proxy import app
+from tests.conftest import missing
 from tests.engines.jars import RELEASES, Unavailable
 from tests.engines.launch import Server, free_ports
 from tests.proxy.serving import SECONDS, Engine, Heard, ask, engine_of_bytes, serving, wait_until
-from tests.required import missing
 
 JSON = {"content-type": "application/json"}
 
@@ -109,6 +109,16 @@ def test_readiness_says_which_node_does_not_answer() -> None:
         got = ask(served.manage, "GET", "/_ndd/ready")
         assert (got.status, json.loads(got.body)["status"]) == (503, "unavailable")
         assert f"http://127.0.0.1:{port}: there is no connection" in json.loads(got.body)["reason"]
+
+
+def test_an_engine_that_is_away_does_not_fill_the_log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ndd_search.proxy.application._QUIET", 1e9)
+    (port,) = free_ports(1)
+    with serving(f"http://127.0.0.1:{port}") as served:
+        assert {ask(served.url, "GET", f"/_cat/{number}").status for number in range(20)} == {502}
+    assert caplog.text.count("there is no connection") == 1
 
 
 def test_a_stopped_server_lets_requests_end(behind: Engine) -> None:

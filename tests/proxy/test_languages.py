@@ -8,27 +8,32 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ndd_search as ndd
+from tests.conftest import missing
 from tests.engines.find import Engine as RealEngine
 from tests.engines.jars import Unavailable, find_java
 from tests.proxy.serving import serving
-from tests.required import missing
 
 HERE = Path(__file__).parent
 SECONDS = 300.0  # the first time, npm and Maven fetch packages
 
 
-def cached(name: str, made_from: bytes) -> Path:
-    """Return a folder in the user's cache folder, a new one where `made_from` has changed."""
+@contextmanager
+def cached(name: str, made_from: bytes) -> Iterator[Path]:
+    """Yield a folder in the user's cache folder, a new one where `made_from` has changed; one process at a time."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "ndd-search-tests" / f"{name}-{hashlib.sha256(made_from).hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    with (folder.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
 
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -41,14 +46,14 @@ def javascript() -> Path:
     if lacking := [name for name in ("node", "npm") if shutil.which(name) is None]:
         missing("javascript", f"needs {', '.join(lacking)}")
     text = (HERE / "javascript" / "package.json").read_bytes()
-    folder = cached("javascript", text)
-    if not (folder / "installed").exists():
-        (folder / "package.json").write_bytes(text)
-        done = run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
-        if done.returncode:
-            missing("javascript", f"clients cannot be installed by npm: {done.stderr.strip().splitlines()[-1:]}")
-        (folder / "installed").touch()
-    shutil.copy(HERE / "javascript" / "search.mjs", folder)
+    with cached("javascript", text) as folder:
+        if not (folder / "installed").exists():
+            (folder / "package.json").write_bytes(text)
+            done = run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
+            if done.returncode:
+                missing("javascript", f"clients cannot be installed by npm: {done.stderr.strip().splitlines()[-1:]}")
+            (folder / "installed").touch()
+        shutil.copy(HERE / "javascript" / "search.mjs", folder)
     return folder
 
 
@@ -73,9 +78,7 @@ def java_client(family: str) -> tuple[Path, str]:
         java = find_java(17).command
     except Unavailable as reason:
         missing("java", reason)
-    folder = cached(f"java-{family}", pom.read_bytes() + source.read_bytes())
-    with (folder.parent / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # Maven's own repository does not bear two at a time
+    with cached(f"java-{family}", pom.read_bytes() + source.read_bytes()) as folder:
         if not (folder / "Search.class").exists():
             fetch_client(family, pom, folder)
             compile_search(family, source.read_text(), folder, java)

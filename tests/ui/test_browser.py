@@ -15,9 +15,8 @@ pytest.importorskip("axe_playwright_python", reason="the tests in a browser need
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.conftest import report
+from tests.conftest import missing, report
 from tests.engines.jars import Unavailable
-from tests.required import missing
 from tests.ui.browser import PHONE, WIDE, chromium, take_picture
 
 pytestmark = pytest.mark.browser

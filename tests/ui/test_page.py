@@ -179,7 +179,7 @@ def test_a_page_loads_nothing_from_elsewhere_and_runs_nothing_of_a_document(page
         assert b"//" not in reply.body.replace(b"http://www.w3.org/2000/svg", b"").replace(b"// The page", b"")
 
 
-def test_what_goes_wrong_is_said(page: SearchPage, news: ndd.Index) -> None:
+def test_what_goes_wrong_is_said(page: SearchPage, news: ndd.Index, tmp_path: Path) -> None:
     for query, path, status, said in (
         ("q=a&page=0", "/", 400, "page must be a number"),
         ("", "/nope", 404, "there is no page"),
@@ -189,6 +189,13 @@ def test_what_goes_wrong_is_said(page: SearchPage, news: ndd.Index) -> None:
         reply = get(page, query, path)
         assert (reply.status, said in reply.body.decode()) == (status, True)
     assert get(page, "", method="POST").status == 405
+    with ndd.Index.open(tmp_path / "bare.idx", text="body") as bare:
+        empty = SearchPage(FolderSearcher(bare))
+        assert "Nothing was found" in html(get(empty, "q=a"))
+        reply = get(empty, "q=a&source=b")
+        assert (reply.status, b"has no field of sources" in reply.body) == (400, True)
+        bare.add([{"id": 1, "body": "long " * 50_000}])
+        assert "Only the first 200,000 characters" in html(get(empty, "a=1", "/document"))
     assert "Nothing was found for" in html(get(page, "q=zzz"))
     assert "the query was read as plain words" in html(get(page, 'q="climate'))
     guarded = SearchPage(FolderSearcher(news), hosts={"localhost", "127.0.0.1", "[::1]"})

@@ -87,5 +87,7 @@ def test_title_and_text_are_chosen_by_their_names() -> None:
     assert title_and_text({"headline": "A", "body": "B", "note": "C" * 50}, ()) == ("A", "B")
     assert title_and_text({"x": "short", "y": "the longer one"}, ()) == ("the longer one", "the longer one")
     assert title_and_text({"name": "N", "lead": "L", "body": "B"}, ["name", "lead", "body"]) == ("N", "L\nB")
+    assert title_and_text({"title": "T", "body": ["a", "b"]}, ["title", "body"]) == ("T", "a\nb")
+    assert title_and_text({"body": "B"}, ["title", "body"]) == ("B", "B")
     assert title_and_text({}, ()) == ("(no text)", "")
     assert title_and_text({"title": "a\u202eb\x00", "body": 5}, ["title", "body"])[0] == "a b"
