@@ -40,7 +40,9 @@ def figures(count: int, master: str, bar: float | str, folder: Path) -> dict[str
             file.write(json.dumps({"id": f"{number:09}", "text": text}) + "\n")
     source, log = str(folder / "*.jsonl"), folder / "log"
     log.mkdir()
-    with session(master, **{"eventLog.enabled": "true", "eventLog.dir": str(log)}) as spark:
+    with session(
+        master, **{"eventLog.enabled": "true", "eventLog.compress": "false", "eventLog.dir": str(log)}
+    ) as spark:
         from ndd_search.corpus.spark import SparkCorpus
 
         start = time.perf_counter()
