@@ -81,9 +81,9 @@ bench: $(VENV)/bench-installed  ## measure every figure of docs/performance.md, 
 bench-check: $(VENV)/bench-installed  ## measure again, fail when a ratio is worse by half than docs/performance.json
 	$(VENV)/bin/python -m benchmarks --against docs/performance.json $(ARGS)
 
-test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, pandas, polars, Django, FastAPI and Flask
+test-third-parties: $(THIRD)/dev-installed  ## LangChain, LlamaIndex, Haystack, pandas, polars, Spark, Django, FastAPI and Flask
 	$(THIRD)/bin/python -m pytest $(PARALLEL) tests/wrapping/test_third_parties.py tests/integrations tests/corpus/test_columns.py \
-		tests/test_examples.py $(ARGS)
+		tests/corpus/test_spark.py tests/test_examples.py $(ARGS)
 
 reference: $(VENV)/dev-installed  ## write again the manual page and the JSON Schema of settings files
 	$(VENV)/bin/ndd-search settings --schema >docs/settings.schema.json
@@ -138,7 +138,7 @@ $(MINIMUM)/installed: pyproject.toml $(CORE) | $(MINIMUM)/bin/python
 	@touch $@
 
 $(THIRD)/dev-installed: pyproject.toml | $(THIRD)/bin/python
-	$(INSTALL) --editable ".[test,langchain,llamaindex,haystack]" "elasticsearch[async]<9" \
+	$(INSTALL) --editable ".[test,langchain,llamaindex,haystack,spark]" "elasticsearch[async]<9" \
 		langchain-classic langchain-elasticsearch llama-index-vector-stores-elasticsearch \
 		elasticsearch-haystack opensearch-haystack django fastapi flask httpx2 pandas polars
 	@touch $@

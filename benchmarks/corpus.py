@@ -3,13 +3,14 @@
     python -m benchmarks.corpus 10000 100000 1000000 [--min-similarity 0.5 auto] [--peers] [--recall 20000] [--extremes]
 
 Documents are generated (tests/corpus/made.py): about 1 kB each, a fifth are copies with up to five words changed, half
-of all stand in one of 200 frames. Every size runs in a process of its own, so memory is its own, too. --peers adds
-datasketch and rensa (min-hashes of 128 permutations over the same shingles, LSH at the bar, every candidate verified by
-its estimated resemblance) and DuckDB (sketches, candidates and verification in SQL); those that are not installed are
-named. --recall compares every pair of the first documents
-with the bar, and says what share of the pairs at or above it were found. --extremes adds collections that
-could take all time or memory: equal texts, empty texts, one frame around everything, one id, no ids, and a line of
-100 MB.
+of all stand in one of 200 frames. Every size runs in a process of its own, so memory is its own, too.
+
+--peers adds datasketch and rensa (min-hashes of 128 permutations over the same shingles, LSH at the bar, candidates
+verified by their estimated resemblance), DuckDB (sketches, candidates and verification in SQL) and datatrove (its
+MinhashDedup, whose candidates are not verified). Those that are not installed are named.
+--recall compares every pair of the first documents, and says what share of the pairs at or above the bar were found.
+--extremes adds collections that could take all time or memory: equal texts, empty texts, one frame around everything,
+one id, no ids, and a line of 100 MB.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import time
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from ndd_search.matching.decision import Decision
 from ndd_search.matching.pairs import overlaps
 from ndd_search.matching.rows import rows_of
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch_many
+from ndd_search.sketching.sketches import Sketches, sketch_many
 from tests.corpus import made
 
 FRAMES = 200
@@ -124,13 +125,49 @@ def duckdb(texts: list[str], bar: float) -> int:
     return sum(leads)
 
 
-PEERS = {"datasketch": datasketch, "rensa": rensa, "duckdb": duckdb}
+class _Words:
+    """Splits a text at spaces, as the others do; datatrove's own tokenizers are models."""
+
+    def word_tokenize(self, text: str) -> list[str]:
+        return text.split()
+
+
+def datatrove(texts: list[str], bar: float) -> int:
+    """The four steps of datatrove's MinhashDedup, of 32 buckets of 4 hashes: candidates are not verified."""
+    from datatrove.data import Document
+    from datatrove.pipeline.dedup import minhash
+    from datatrove.utils.hashing import HashConfig
+
+    minhash.load_word_tokenizer = lambda language: _Words()
+    buckets, hashes = 32, 4
+    if bar != 0.5:
+        raise ValueError("buckets are chosen for a bar of 0.5")
+    config = minhash.MinhashConfig(
+        n_grams=3, num_buckets=buckets, hashes_per_bucket=hashes, hash_config=HashConfig(hash_fc="sha1")
+    )
+    documents = [Document(text=text, id=str(number)) for number, text in enumerate(texts)]
+    with TemporaryDirectory() as folder:
+        signatures, found, removed = (f"{folder}/{name}" for name in ("signatures", "buckets", "removed"))
+        minhash.MinhashDedupSignature(signatures, config).run(documents)
+        for bucket in range(buckets):
+            minhash.MinhashDedupBuckets(signatures, found, config=config).run(rank=bucket, world_size=buckets)
+        minhash.MinhashDedupCluster(found, removed, config=config).run()
+        return sum(1 for _ in minhash.MinhashDedupFilter(removed).run(documents))
+
+
+_PACKAGES = {"datatrove": "datatrove regex tokenizers xxhash"}  # and what its minhash imports
+PEERS = {"datasketch": datasketch, "rensa": rensa, "duckdb": duckdb, "datatrove": datatrove}
 
 
 def recall(count: int, bar: float | str) -> Figures:
-    """The share of the pairs at the bar that were found, of all pairs of some documents."""
+    """The share of the pairs at the bar that were found, of all pairs of some generated documents."""
     recipe = Recipe()
-    sketches = sketch_many(made.texts(count, frames=FRAMES), recipe)
+    return {"documents": count, **recall_of(sketch_many(made.texts(count, frames=FRAMES), recipe), recipe, bar)}
+
+
+def recall_of(sketches: Sketches, recipe: Recipe, bar: float | str) -> Figures:
+    """The share of the pairs at the bar that were found, and the share of those found that are at the bar."""
+    count = len(sketches)
     corpus = Corpus([str(at) for at in range(count)], sketches, recipe)
     found = corpus.pairs(bar, min_shingles=0)
     met = set((found.pairs.first * count + found.pairs.second).tolist())
@@ -146,7 +183,8 @@ def recall(count: int, bar: float | str) -> Figures:
         codes = (first[counts] * count + second[counts]).tolist()
         expected += len(codes)
         missed += sum(code not in met for code in codes)
-    return {"documents": count, "bar": bar, "pairs": expected, "recall": 1 - missed / max(expected, 1)}
+    right = expected - missed
+    return {"bar": bar, "pairs": expected, "recall": right / max(expected, 1), "precision": right / max(len(met), 1)}
 
 
 def equal_texts(count: int) -> Sources:
@@ -262,7 +300,7 @@ def _installed_peers() -> list[Callable[[list[str], Any], int]]:
     """The other libraries; those that are not installed are named."""
     there = [name for name in PEERS if find_spec(name)]
     for name in PEERS.keys() - set(there):
-        print(json.dumps({"library": name, "missing": f"pip install {name}"}))
+        print(json.dumps({"library": name, "missing": f"pip install {_PACKAGES.get(name, name)}"}))
     return [PEERS[name] for name in there]
 
 

@@ -1,6 +1,9 @@
 """How well the groups of whole collections agree with labelled clusters, by each method.
 
-    python -m benchmarks.corpus_groups FOLDER...   (folders with documents.jsonl and clusters.jsonl, also with .gz)
+    python -m benchmarks.corpus_groups FOLDER... [--recall]
+
+FOLDER has documents.jsonl and clusters.jsonl, also with .gz. --recall compares all pairs of each collection with the
+bar, and says what share of those at or above it the search of pairs finds.
 
 Pairwise F1: of all pairs of documents that are in one group, how many are in one cluster, and the reverse. It is ruled
 by large clusters, whose pairs are many. B-cubed F1 (Bagga and Baldwin 1998): for each document the share of its group
@@ -20,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.corpus import recall_of
 from ndd_search.corpus.collection import Corpus, Method
 from ndd_search.evaluation.collection import read_collection
 from ndd_search.matching.decision import Decision, Setting
@@ -83,9 +87,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--min-similarity", type=float, default=0.5, help='beside "auto"')
+    parser.add_argument("--recall", action="store_true", help="compare all pairs, too")
     arguments = parser.parse_args()
     for folder in arguments.folders:
         for setting in ("auto", arguments.min_similarity):
+            if arguments.recall:
+                labelled = read_collection(folder)
+                found = recall_of(sketch_many(labelled.texts, Recipe()), Recipe(), setting)
+                print(json.dumps({"collection": labelled.name, **found}), flush=True)
             for row in figures(folder, setting):
                 print(json.dumps(row), flush=True)
 

@@ -64,7 +64,7 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        limits: tuple[int, int],
+        limits: tuple[int, int, int],
         guards: tuple[object, object, float],
         progress: object,
         /,
@@ -72,7 +72,7 @@ class Core(Protocol):
         """Like `leaders`, for a whole collection, with the effort (corpus.search.Effort).
 
         A pair whose similarity is too close to its bar to tell counts as a pair of near-duplicates.
-        limits: budget, and old: the first `old` documents are leaders.
+        limits: budget, old (the first `old` documents are leaders), and threads, 1..64.
         guards: codes (int64) or None, times (float64 as int64) or None, and how far times may be apart.
         progress: called with the number of documents done, or None.
         """
@@ -84,14 +84,14 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        limits: tuple[int, int],
+        limits: tuple[int, int, int],
         guards: tuple[object, object, float],
         progress: object,
         /,
     ) -> tuple[bytes, bytes, bytes, bytes, tuple[int, int, int, int]] | None:
         """Return first and second of each pair (int64), similarity (float64), the first of each document's equals.
 
-        limits: budget, and the most pairs of one document with earlier ones.
+        limits: budget, the most pairs of one document with earlier ones, and threads, 1..64.
         """
 
     def meetings(
@@ -114,14 +114,14 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        limits: tuple[int, int],
+        limits: tuple[int, int, int],
         guards: tuple[object, object, float],
         holders: object,
         /,
     ) -> tuple[bytes, bytes, bytes] | None:
         """Return the values by which documents are looked up, those with few holders first (see corpus.lists.Entries).
 
-        limits: (1, 0), not used.
+        limits: (1, 0, 1), not used.
         holders: uint16 as int32, how many documents hold each key, by slot; the number of slots is a power of two.
         """
 

@@ -12,7 +12,7 @@ from ndd_search.cli import COMMANDS, main
 from ndd_search.errors import MissingExtra
 
 EXTRAS = ["elasticsearch", "opensearchpy", "tantivy", "selectolax", "Stemmer", "rich", "orjson", "aiohttp", "uvicorn"]
-EXTRAS += ["redis", "prometheus_client", "opentelemetry", "rapidfuzz", "jinja2"]
+EXTRAS += ["redis", "prometheus_client", "opentelemetry", "rapidfuzz", "jinja2", "pyspark"]
 
 
 def check() -> None:

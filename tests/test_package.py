@@ -183,6 +183,7 @@ def test_importing_prints_nothing_and_loads_nothing_that_only_some_programs_want
         "prometheus_client",
         "opentelemetry",
         "rapidfuzz",
+        "pyspark",
         "numpy",
         "asyncio",
     ]
@@ -234,6 +235,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("uvicorn", "import ndd_search.proxy.server"),
         ("jinja2", "import ndd_search.ui.pages"),
         ("rapidfuzz", "import ndd_search.items.compare"),
+        ("pyspark", "import ndd_search.corpus.spark_index"),
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],
 )

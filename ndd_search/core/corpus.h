@@ -19,12 +19,16 @@
  * the cost of one line of memory.
  *
  * `budget` bounds how many documents are met for one document. Entries of lists that this leaves unread are counted.
+ *
+ * Documents are taken in blocks. All threads look up the documents of a block among those of earlier blocks; then one
+ * thread looks them up among each other. The result does not depend on the number of threads.
  */
 #pragma once
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
 #include "own_content.h"
+#include "team.h"
 
 typedef struct {
     int64_t documents; /* that are different and not empty */
@@ -80,7 +84,7 @@ typedef struct {
     void *with;
 } Watch;
 
-enum { EVERY = 4096 }; /* documents between two calls of it */
+enum { PART = 4096, CHUNK = 32 }; /* documents between two calls of it, and of one thread at a time */
 
 /* Zeroed memory that is read at random: on large pages, where the system has them. */
 static void *calloc_large(size_t count, size_t size)
@@ -422,14 +426,19 @@ static void enlist(Corpus *corpus, int64_t document)
 typedef struct {
     int64_t document, met, budget; /* documents met so far, and at most */
     int64_t missed;                /* lists that were not read to their end */
+    int64_t from;                  /* documents before this one are not met */
 } Reading;
 
 /* Meet the documents of a list, in which the reader has `after` values behind this one. */
 static void read_list(Corpus *corpus, Reading *reading, int64_t list, int hot, uint8_t after, Effort *effort)
 {
-    int64_t count = corpus->filled[list], i = 0;
+    int64_t count = corpus->filled[list], first = 0;
     const int32_t *held = corpus->held + corpus->start[list];
     const uint8_t *behind = corpus->behind + corpus->start[list];
+    if (reading->from)
+        for (first = count; first && held[first - 1] >= reading->from; first--)
+            ;
+    int64_t i = first;
     for (; i < count; i++) {
         Meeting *meeting = corpus->meetings + held[i];
         if (meeting->with != (int32_t)reading->document) {
@@ -443,7 +452,7 @@ static void read_list(Corpus *corpus, Reading *reading, int64_t list, int hot, u
         meeting->rare += !hot;
         meeting->most = (uint8_t)(meeting->seen + (after < behind[i] ? after : behind[i]));
     }
-    effort->met += i;
+    effort->met += i - first;
     effort->cut += count - i;
     reading->missed += i < count;
 }
@@ -502,12 +511,12 @@ static int64_t drop_by_bitmap(Corpus *corpus, int64_t document, int64_t met)
     return left;
 }
 
-/* The documents enlisted that may share enough values with a document, into corpus->met, ascending. Returns how many.
- */
-static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t budget, Effort *effort)
+/* The documents enlisted, `from` or later ones, that may share enough values with a document, into corpus->met, ascending.
+ * Returns how many. */
+static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t from, int64_t budget, Effort *effort)
 {
     const Meeting own = corpus->meetings[document];
-    Reading reading = {document, 0, budget, 0};
+    Reading reading = {document, 0, budget, 0, from};
     int64_t left = 0;
     int profiles = profiles_of(&own);
     for (int64_t entry = corpus->first[document]; entry < corpus->first[document + 1]; entry++) {
@@ -580,80 +589,222 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
     return counts(rule, pair, &sizes) != NO; /* closer to the bar than any power function errs: it counts */
 }
 
+/* What one thread needs of its own. */
+typedef struct {
+    Corpus corpus; /* with its own `meetings` and `met` */
+    Effort effort;
+    Pair *pairs;
+    int64_t found, room;
+    int failed; /* no memory */
+} Seeker;
+
+typedef struct {
+    int64_t first, count; /* of the pairs of one seeker */
+    int32_t seeker;
+} Run;
+
+typedef struct {
+    Seeker seekers[MOST_THREADS];
+    Team team;
+    int64_t budget, old, start, end; /* of the block */
+    int64_t each;                    /* pairs of one document with earlier ones at most; 0: only the first one counts */
+    Run runs[PART];                 /* pairs of each document of the block with documents of earlier blocks */
+} Quest;
+
+/* The pairs of a document with those enlisted `from` some document on, to the end of the seeker's pairs: the first one, or
+ * `each` less `already`, and what that leaves out counts as cut. Returns how many. */
+static int64_t seek(const Quest *quest, Seeker *seeker, int64_t document, int64_t from, int64_t already)
+{
+    Corpus *corpus = &seeker->corpus;
+    int64_t most = quest->each ? quest->each - already : 1;
+    int64_t before = seeker->found, met = meet_enlisted(corpus, document, from, quest->budget, &seeker->effort);
+    for (int64_t j = 0; j < met; j++) {
+        if (seeker->found - before == most) {
+            seeker->effort.cut += quest->each ? met - j : 0;
+            break;
+        }
+        fetch_ahead(corpus, met, j);
+        if (seeker->found == seeker->room) {
+            int64_t room = 2 * seeker->room + 1024;
+            Pair *larger = realloc(seeker->pairs, (size_t)room * sizeof *larger);
+            if (!larger) {
+                seeker->failed = 1;
+                break;
+            }
+            seeker->pairs = larger;
+            seeker->room = room;
+        }
+        seeker->found += is_pair(corpus, corpus->met[j], document, seeker->pairs + seeker->found, &seeker->effort);
+    }
+    return seeker->found - before;
+}
+
+/* The part of one thread: some documents of a block, among those of earlier blocks. */
+static void seek_earlier(void *job, int number)
+{
+    Quest *quest = job;
+    Seeker *seeker = quest->seekers + number;
+    seeker->found = 0;
+    for (int64_t chunk = quest->start + number * CHUNK; chunk < quest->end; chunk += quest->team.threads * CHUNK)
+        for (int64_t i = chunk; i < chunk + CHUNK && i < quest->end && !seeker->failed; i++)
+            if (seeker->corpus.same[i] == i && i >= quest->old) {
+                int64_t first = seeker->found, count = seek(quest, seeker, i, 0, 0);
+                quest->runs[i - quest->start] = (Run){first, count, number};
+            }
+}
+
+/* 0: no memory. */
+static int start_quest(Quest *quest, const Corpus *corpus, int threads)
+{
+    size_t count = (size_t)corpus->page->count + 1;
+    start_team(&quest->team, corpus->page->count > PART ? threads : 1);
+    int fine = 1;
+    for (int i = 0; i < quest->team.threads; i++) {
+        Seeker *seeker = quest->seekers + i;
+        *seeker = (Seeker){.corpus = *corpus};
+        if (!i)
+            continue;
+        seeker->corpus.met = malloc(count * sizeof *corpus->met);
+        seeker->corpus.meetings = calloc_large(count, sizeof *corpus->meetings);
+        fine = fine && seeker->corpus.met && seeker->corpus.meetings;
+        if (fine)
+            memcpy(seeker->corpus.meetings, corpus->meetings, count * sizeof *corpus->meetings);
+    }
+    return fine;
+}
+
+static void end_quest(Quest *quest, Effort *effort)
+{
+    end_team(&quest->team);
+    for (int i = 0; i < quest->team.threads; i++) {
+        Seeker *seeker = quest->seekers + i;
+        effort->met += seeker->effort.met;
+        effort->compared += seeker->effort.compared;
+        effort->cut += seeker->effort.cut;
+        free(seeker->pairs);
+        if (i) {
+            free(seeker->corpus.met);
+            free(seeker->corpus.meetings);
+        }
+    }
+}
+
+/* Look up the next block among earlier ones, by all threads. 0: no memory, or stopped. */
+static int seek_block(Quest *quest, int64_t count, const Watch *watch)
+{
+    quest->end = quest->start + PART < count ? quest->start + PART : count;
+    if (!watch->go_on(watch->with, quest->start))
+        return 0;
+    do_together(&quest->team, seek_earlier, quest);
+    for (int i = 0; i < quest->team.threads; i++)
+        if (quest->seekers[i].failed)
+            return 0;
+    return 1;
+}
+
 /* The leader of each document and the similarity to it, as find_leaders: the first `old` are leaders whatever they share.
  * 0: no memory, or stopped. */
 static int lead_corpus(const Page *page, const Rule *rule, const Guards *guards, Weights *weights, int64_t budget,
-                       int64_t old, int64_t *leaders, double *similarities, Effort *effort, const Watch *watch)
+                       int64_t old, int threads, int64_t *leaders, double *similarities, Effort *effort,
+                       const Watch *watch)
 {
     Corpus corpus;
-    Pair pair;
-    int fine = start_corpus(&corpus, page, rule, guards, weights, effort);
-    for (int64_t i = 0; fine && i < page->count; i++) {
-        int64_t same = corpus.same[i];
-        if (i % EVERY == 0 && !(fine = watch->go_on(watch->with, i)))
-            break;
-        leaders[i] = i;
-        similarities[i] = 1;
-        if (i < old) {
-            if (same == i)
-                enlist(&corpus, i);
-            continue;
-        }
-        if (same != i) { /* it would meet the same leaders */
-            leaders[i] = leaders[same];
-            similarities[i] = similarities[same];
-            continue;
-        }
-        int64_t met = meet_enlisted(&corpus, i, budget, effort);
-        for (int64_t j = 0; j < met && leaders[i] == i; j++) {
-            fetch_ahead(&corpus, met, j);
-            if (is_pair(&corpus, corpus.met[j], i, &pair, effort)) {
-                leaders[i] = corpus.met[j];
-                similarities[i] = resemblance_of(&pair);
+    Quest *quest = malloc(sizeof *quest);
+    int fine = start_corpus(&corpus, page, rule, guards, weights, effort) && quest;
+    if (fine) {
+        quest->budget = budget;
+        quest->old = old;
+        quest->each = 0;
+        fine = start_quest(quest, &corpus, threads);
+        Seeker *own = quest->seekers;
+        for (quest->start = 0; fine && quest->start < page->count; quest->start = quest->end) {
+            fine = seek_block(quest, page->count, watch);
+            for (int64_t i = quest->start; fine && i < quest->end; i++) {
+                int64_t same = corpus.same[i];
+                leaders[i] = i;
+                similarities[i] = 1;
+                if (same != i && i >= old) { /* it would meet the same leaders */
+                    leaders[i] = leaders[same];
+                    similarities[i] = similarities[same];
+                }
+                if (same != i)
+                    continue;
+                const Pair *pair = NULL;
+                if (i >= old) {
+                    Run run = quest->runs[i - quest->start];
+                    if (run.count)
+                        pair = quest->seekers[run.seeker].pairs + run.first;
+                    else if (seek(quest, own, i, quest->start, 0))
+                        pair = own->pairs + --own->found;
+                }
+                fine = !own->failed;
+                if (pair) {
+                    leaders[i] = pair->hits[0];
+                    similarities[i] = resemblance_of(pair);
+                }
+                else
+                    enlist(&corpus, i);
             }
         }
-        if (leaders[i] == i)
-            enlist(&corpus, i);
+        end_quest(quest, effort);
     }
+    free(quest);
     free_corpus(&corpus);
     return fine;
+}
+
+/* Add pairs to others. 0: no memory. */
+static int add_pairs(Pair **pairs, int64_t *found, int64_t *room, const Pair *more, int64_t count)
+{
+    if (*found + count > *room) {
+        *room = 2 * *room + count + 1024;
+        Pair *larger = realloc(*pairs, (size_t)*room * sizeof *larger);
+        if (!larger)
+            return 0;
+        *pairs = larger;
+    }
+    memcpy(*pairs + *found, more, (size_t)count * sizeof *more);
+    *found += count;
+    return 1;
 }
 
 /* All pairs of different documents, at most `each` of one document with earlier ones (what that leaves out counts as
  * cut), ordered by the second, then the first. Returns how many, -1: no memory, or
  * stopped. */
 static int64_t pair_corpus(const Page *page, const Rule *rule, const Guards *guards, Weights *weights, int64_t budget,
-                           int64_t each, Pair **pairs, int64_t *same, Effort *effort, const Watch *watch)
+                           int64_t each, int threads, Pair **pairs, int64_t *same, Effort *effort, const Watch *watch)
 {
     Corpus corpus;
     int64_t found = 0, room = 0;
-    int fine = start_corpus(&corpus, page, rule, guards, weights, effort);
-    for (int64_t i = 0; fine && i < page->count; i++) {
-        if (i % EVERY == 0 && !(fine = watch->go_on(watch->with, i)))
-            break;
-        if (corpus.same[i] != i)
-            continue;
-        int64_t met = meet_enlisted(&corpus, i, budget, effort);
-        int64_t before = found;
-        for (int64_t j = 0; fine && j < met; j++) {
-            if (found - before == each) {
-                effort->cut += met - j;
-                break;
+    Quest *quest = malloc(sizeof *quest);
+    int fine = start_corpus(&corpus, page, rule, guards, weights, effort) && quest;
+    if (fine) {
+        quest->budget = budget;
+        quest->old = 0;
+        quest->each = each;
+        fine = start_quest(quest, &corpus, threads);
+        Seeker *own = quest->seekers;
+        for (quest->start = 0; fine && quest->start < page->count; quest->start = quest->end) {
+            fine = seek_block(quest, page->count, watch);
+            for (int64_t i = quest->start; fine && i < quest->end; i++) {
+                if (corpus.same[i] != i)
+                    continue;
+                Run run = quest->runs[i - quest->start];
+                if (run.count)
+                    fine = add_pairs(pairs, &found, &room, quest->seekers[run.seeker].pairs + run.first, run.count);
+                int64_t first = own->found, count = seek(quest, own, i, quest->start, run.count);
+                fine = fine && !own->failed;
+                if (fine && count)
+                    fine = add_pairs(pairs, &found, &room, own->pairs + first, count);
+                own->found = first;
+                enlist(&corpus, i);
             }
-            fetch_ahead(&corpus, met, j);
-            if (found == room) {
-                room = 2 * room + 1024;
-                Pair *larger = realloc(*pairs, (size_t)room * sizeof(Pair));
-                fine = larger != NULL;
-                *pairs = larger ? larger : *pairs;
-            }
-            if (fine)
-                found += is_pair(&corpus, corpus.met[j], i, *pairs + found, effort);
         }
-        enlist(&corpus, i);
+        end_quest(quest, effort);
     }
     if (fine)
         memcpy(same, corpus.same, (size_t)page->count * sizeof *same);
+    free(quest);
     free_corpus(&corpus);
     return fine ? found : -1;
 }

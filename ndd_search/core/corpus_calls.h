@@ -7,7 +7,7 @@ typedef struct {
     Question question;
     Py_buffer values, offsets, codes, times;
     Guards guards;
-    long long budget, last; /* the last one: `old` or `each` */
+    long long budget, last, threads; /* last: `old` or `each` */
     PyObject *progress;      /* called with a number of documents, or None; of corpus_entries the holders */
     PyThreadState *released; /* of this thread while the interpreter lock is released */
 } Inquiry;
@@ -49,12 +49,13 @@ static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format
     *inquiry = (Inquiry){0};
     if (!PyArg_ParseTuple(arguments, format, &values, &offsets, &k, &rule->least, &rule->asked, &rule->few,
                           &rule->known, &rule->power, &rule->margin, &rule->content, &shortest, &table,
-                          &inquiry->budget, &inquiry->last, &codes, &times, &inquiry->guards.apart,
+                          &inquiry->budget, &inquiry->last, &inquiry->threads, &codes, &times, &inquiry->guards.apart,
                           &inquiry->progress))
         return -1;
     rule->shortest = shortest;
     page->k = k;
-    if (!rule_is_regular(rule) || k < 1 || k > MOST_VALUES || inquiry->budget < 1)
+    if (!rule_is_regular(rule) || k < 1 || k > MOST_VALUES || inquiry->budget < 1 || inquiry->threads < 1
+        || inquiry->threads > MOST_THREADS)
         return 0;
     if (!get_row(values, sizeof(int32_t), &inquiry->values))
         return 0;
@@ -89,7 +90,7 @@ static PyObject *effort_of(const Effort *effort)
                          (long long)effort->cut);
 }
 
-PyDoc_STRVAR(corpus_leaders_doc, "corpus_leaders(values, offsets, k, rule, common, (budget, old), guards, progress)\n"
+PyDoc_STRVAR(corpus_leaders_doc, "corpus_leaders(values, offsets, k, rule, common, (budget, old, threads), guards, progress)\n"
                                  "-> (leaders, similarities, effort), or None. effort: (documents, met, compared, cut).");
 
 static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -97,7 +98,7 @@ static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments
     Inquiry inquiry;
     Effort effort = {0};
     PyObject *result = NULL, *leaders = NULL, *similarities = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LL)(OOd)O:corpus_leaders");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LLL)(OOd)O:corpus_leaders");
     const Page *page = &inquiry.question.page;
     int64_t size = page->count * (int64_t)sizeof(int64_t);
     if (fine > 0 && (leaders = bytes_of(NULL, size)) && (similarities = bytes_of(NULL, size))) {
@@ -106,7 +107,7 @@ static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments
         Watch watch = {tell_python, &inquiry};
         inquiry.released = PyEval_SaveThread();
         fine = lead_corpus(page, &inquiry.question.rule, &inquiry.guards, inquiry.question.common, inquiry.budget,
-                           inquiry.last, found, alike, &effort, &watch);
+                           inquiry.last, (int)inquiry.threads, found, alike, &effort, &watch);
         PyEval_RestoreThread(inquiry.released);
         if (fine)
             result = Py_BuildValue("OON", leaders, similarities, effort_of(&effort));
@@ -117,7 +118,7 @@ static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(corpus_pairs_doc, "corpus_pairs(values, offsets, k, rule, common, (budget, each), guards, progress)\n"
+PyDoc_STRVAR(corpus_pairs_doc, "corpus_pairs(values, offsets, k, rule, common, (budget, each, threads), guards, progress)\n"
                                "-> (first, second, similarity, same, effort), or None. same: of each document the first with its values.");
 
 static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -127,14 +128,14 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *pairs = NULL;
     PyObject *result = NULL, *same = NULL, *columns = NULL;
     int64_t count = -1;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LL)(OOd)O:corpus_pairs");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LLL)(OOd)O:corpus_pairs");
     const Page *page = &inquiry.question.page;
     if (fine > 0 && (same = bytes_of(NULL, page->count * (int64_t)sizeof(int64_t)))) {
         int64_t *first = (int64_t *)PyBytes_AsString(same);
         Watch watch = {tell_python, &inquiry};
         inquiry.released = PyEval_SaveThread();
         count = pair_corpus(page, &inquiry.question.rule, &inquiry.guards, inquiry.question.common, inquiry.budget,
-                            inquiry.last, &pairs, first, &effort, &watch);
+                            inquiry.last, (int)inquiry.threads, &pairs, first, &effort, &watch);
         PyEval_RestoreThread(inquiry.released);
         if (count >= 0 && (columns = columns_of(page, pairs, count, BRIEF)))
             result = Py_BuildValue("OOOON", PyTuple_GetItem(columns, 0), PyTuple_GetItem(columns, 1),
@@ -204,7 +205,7 @@ static int64_t enter_all(Corpus *corpus, const uint16_t *popular, int shift, int
     return entries;
 }
 
-PyDoc_STRVAR(corpus_entries_doc, "corpus_entries(values, offsets, k, rule, common, (1, 0), guards, holders)\n"
+PyDoc_STRVAR(corpus_entries_doc, "corpus_entries(values, offsets, k, rule, common, (1, 0, 1), guards, holders)\n"
                                  "-> (document, key, kind), or None. holders: uint16, by slot_of a key.");
 
 static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -212,7 +213,7 @@ static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments
     Inquiry inquiry;
     Py_buffer popular = {0};
     PyObject *result = NULL, *documents = NULL, *keys = NULL, *kinds = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LL)(OOd)O:corpus_entries");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LLL)(OOd)O:corpus_entries");
     const Page *page = &inquiry.question.page;
     Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
                      .weights = inquiry.question.common};

@@ -77,7 +77,7 @@ def entries_of(
     """
     popular = np.minimum(holders.counts, 2**16 - 1).astype(np.uint16).view(np.int32)
     found = _core().corpus_entries(
-        sketches.values, sketches.offsets, k, rule, table, (1, 0), (codes, None, 0.0), popular
+        sketches.values, sketches.offsets, k, rule, table, (1, 0, 1), (codes, None, 0.0), popular
     )
     if found is None:
         raise ValueError(f"sketches of {k} values are longer than the lists of a collection take")

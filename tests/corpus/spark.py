@@ -21,8 +21,8 @@ _SECONDS = 120.0  # until the workers have joined the master
 
 
 @contextmanager
-def session(master: str) -> Iterator[Any]:
-    """A session of a master. Raises Unavailable without Spark or Java."""
+def session(master: str, **more: str) -> Iterator[Any]:
+    """A session of a master, with more settings. Raises Unavailable without Spark or Java."""
     for package in ("pyspark", "pandas"):
         if not find_spec(package):
             raise Unavailable(f"needs {package}: pip install -e '.[spark]'")
@@ -32,7 +32,7 @@ def session(master: str) -> Iterator[Any]:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     building = importlib.import_module("pyspark.sql").SparkSession.builder.master(master)
     settings = {"ui.enabled": "false", "ui.showConsoleProgress": "false", "sql.shuffle.partitions": "3"}
-    settings |= {"driver.memory": "1g", "executor.memory": "1g", "log.level": "ERROR"}
+    settings |= {"driver.memory": "1g", "executor.memory": "1g", "log.level": "ERROR", **more}
     for name, value in settings.items():
         building = building.config(f"spark.{name}", value)
     spark = building.getOrCreate()

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -22,6 +23,7 @@ from ndd_search.corpus import store
 from ndd_search.corpus.marks import unmark
 from ndd_search.corpus.sources import IndexSource
 from ndd_search.errors import IndexUnusable, InvalidDocument, RecipeMismatch
+from tests.conftest import LONG
 from tests.corpus import made
 
 STORY = "The minister opened the new bridge over the river on Monday and spoke of better days for the whole valley"
@@ -337,6 +339,38 @@ def test_a_reading_that_was_killed_goes_on_and_gives_the_same(
     assert (again.sketches.values == whole.sketches.values).all()
     once_more = ndd.Corpus.read(source, text="text", store=folder)
     assert once_more.ids == whole.ids
+
+
+GROUP = """
+import sys
+from ndd_search.cli import main
+from ndd_search.corpus import store
+store.PART = 1000
+sys.exit(main(["corpus", "groups", sys.argv[1], "--text", "text", "--store", sys.argv[2], "--out", sys.argv[3]]))
+"""
+
+
+@pytest.mark.skipif(not LONG, reason="NDD_TEST_LONG=1 kills a command ten times")
+def test_a_command_that_was_killed_at_ten_random_moments_gives_the_same(tmp_path: Path) -> None:
+    """The table of groups is written as a whole or not at all, and the last run goes on in the store."""
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(made.texts(20_000))]
+    source, random = write_lines(tmp_path / "docs.jsonl", documents), np.random.default_rng(3)
+
+    def start(name: str) -> subprocess.Popen[bytes]:
+        words = [str(source), str(tmp_path / f"store-{name}"), str(tmp_path / f"{name}.parquet")]
+        return subprocess.Popen([sys.executable, "-c", GROUP, *words], stdout=subprocess.DEVNULL)
+
+    began = time.monotonic()
+    assert start("whole").wait() == 0
+    seconds = time.monotonic() - began
+    for moment in random.random(10).tolist():
+        process = start("killed")
+        time.sleep(moment * seconds)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "killed.parquet").exists() or parquet.read_table(tmp_path / "killed.parquet")
+    assert start("killed").wait() == 0
+    assert parquet.read_table(tmp_path / "killed.parquet").equals(parquet.read_table(tmp_path / "whole.parquet"))
 
 
 def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:

@@ -120,6 +120,29 @@ def test_the_budget_cuts_nothing_of_a_development_set(name: str, bar: Setting) -
 
 
 @pytest.mark.parametrize("bar", ["auto", 0.5])
+def test_the_number_of_threads_changes_nothing(bar: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a collection of several blocks, each of which all threads look up together."""
+    if native.core is None:
+        pytest.skip("only the native core has threads")
+    recipe = Recipe(k=16)
+    sketches = made.sketches(1, 10_000, recipe.k)
+    search = search_for(bar, sketches, recipe)
+    results = []
+    for threads in (1, 3):
+        monkeypatch.setattr("ndd_search.corpus.search._THREADS", threads)
+        led, found, few = search.leaders(sketches, 5_000), search.pairs(sketches), search.pairs(sketches, 3)
+        columns = [led.leader, led.similarity, found.same]
+        columns += [column for one in (found, few) for column in (one.pairs.first, one.pairs.second)]
+        results.append([column.tolist() for column in columns] + [led.effort, found.effort, few.effort])
+    assert results[0] == results[1]
+    assert found.effort.cut == 0 < few.effort.cut
+    every = search.leaders(sketches)
+    leader, similarity = choose_leaders(len(sketches), found.pairs)
+    assert (every.leader == leader[found.same]).all()
+    assert (every.similarity == similarity[found.same]).all()
+
+
+@pytest.mark.parametrize("bar", ["auto", 0.5])
 def test_guards_keep_apart_what_comparing_all_pairs_keeps_apart(way: str, bar: Setting) -> None:
     """Equal sketches, too; a document whose number is unknown, or which has no time, stands alone."""
     random = np.random.default_rng(5)

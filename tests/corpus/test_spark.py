@@ -26,6 +26,7 @@ from tests.conftest import missing
 from tests.corpus import made
 from tests.corpus import spark as servers
 from tests.engines.jars import Unavailable
+from tests.examples import ROOT, run
 
 COUNT = 600
 pytestmark = [
@@ -93,14 +94,14 @@ def test_groups_of_files_are_those_of_one_machine(spark: Any, tmp_path: Path) ->
 def kill_once(flag: Path) -> Any:
     """A stage that ends its own process with SIGKILL the first time."""
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if not flag.exists():
                 flag.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             yield batch
 
-    return run
+    return stage
 
 
 def test_a_killed_process_changes_nothing(spark: Any, tmp_path: Path) -> None:
@@ -150,5 +151,12 @@ def test_the_command_writes_a_folder_of_parquet(
     corpus = ndd.Corpus.read(source, text="text", fields=["day", "site"], report=lambda _: None)
     groups = corpus.groups(**wishes)  # type: ignore[call-overload]
     assert json.loads(told.out) == {"documents": len(corpus), "groups": len(groups)}
-    (part,) = Pieces.of([tmp_path / "groups.parquet"]).pieces
-    assert by_document(iter(parquet.read_table(part).to_pylist())) == by_document(groups.rows())
+    parts = Pieces.of([tmp_path / "groups.parquet"]).pieces
+    written = [row for part in parts for row in parquet.read_table(part).to_pylist()]
+    assert by_document(iter(written)) == by_document(groups.rows())
+
+
+def test_the_examples_of_the_page_run(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(ROOT / "docs" / "spark.md", {"python spark"}) == 1
+    assert sorted(row["url"] for row in parquet.read_table(tmp_path / "unique").to_pylist()) == ["a", "c"]

@@ -1,0 +1,84 @@
+"""What the groups of a collection cost on Spark, a stage at a time and for each document.
+
+    python -m benchmarks.corpus_spark 20000 [--master local[2]] [--min-similarity auto]
+
+Documents are those of benchmarks.corpus. Needs the extra `spark` and Java 17 or later. Figures come from Spark's event
+log: bytes shuffled, bytes written to the work folder, and task seconds, which include those of Python processes. The
+groups of one machine are compared with those of Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.corpus import FRAMES
+from ndd_search.corpus.collection import Corpus
+from tests.corpus import made
+from tests.corpus.spark import session
+
+_FILES = 8
+
+
+def tasks_of(log: Path) -> list[dict[str, Any]]:
+    """The metrics of every task in a folder of event logs."""
+    lines = (line for path in log.rglob("*") if path.is_file() for line in path.read_text().splitlines())
+    events = (json.loads(line) for line in lines if line.startswith('{"Event":"SparkListenerTaskEnd"'))
+    return [event["Task Metrics"] for event in events]
+
+
+def figures(count: int, master: str, bar: float | str, folder: Path) -> dict[str, Any]:
+    """Sums over all tasks, for each document."""
+    for part in range(_FILES):
+        (folder / f"{part}.jsonl").touch()
+    for number, text in enumerate(made.texts(count, frames=FRAMES)):
+        with (folder / f"{number * _FILES // count}.jsonl").open("a") as file:
+            file.write(json.dumps({"id": f"{number:09}", "text": text}) + "\n")
+    source, log = str(folder / "*.jsonl"), folder / "log"
+    log.mkdir()
+    with session(
+        master, **{"eventLog.enabled": "true", "eventLog.compress": "false", "eventLog.dir": str(log)}
+    ) as spark:
+        from ndd_search.corpus.spark import SparkCorpus
+
+        start = time.perf_counter()
+        groups = SparkCorpus.read(spark, source, text="text", work=folder / "work").groups(bar)
+        seconds = time.perf_counter() - start
+        found = {row["document"]: row["group"] for row in groups.table.toArrow().to_pylist()}
+        met = groups.effort.met
+    expected = {row["document"]: row["group"] for row in Corpus.read(source, text="text").groups(bar).rows()}
+    tasks = tasks_of(log)
+    shuffled = sum(task["Shuffle Write Metrics"]["Shuffle Bytes Written"] for task in tasks)
+    written = sum(path.stat().st_size for path in (folder / "work").rglob("*.parquet"))
+    return {
+        "documents": count,
+        "bar": bar,
+        "different_groups": sum(found[name] != group for name, group in expected.items()),
+        "seconds": round(seconds, 1),
+        "shuffled_bytes": round(shuffled / count),
+        "written_bytes": round(written / count),
+        "pairs_compared": round(met / count, 2),
+        "task_milliseconds": round(sum(task["Executor Run Time"] for task in tasks) / count, 3),
+    }
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sizes", type=int, nargs="+")
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--min-similarity", default="auto")
+    arguments = parser.parse_args()
+    bar = arguments.min_similarity
+    for size in arguments.sizes:
+        with TemporaryDirectory() as folder:
+            found = figures(size, arguments.master, bar if bar == "auto" else float(bar), Path(folder))
+        print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main()
