@@ -226,7 +226,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("redis", "import ndd_search.plugins.redis_cache"),
         ("aiohttp", "import ndd_search.proxy.upstream"),
         ("uvicorn", "import ndd_search.proxy.server"),
-        ("rapidfuzz", "import ndd_search.items.compare"),
+        ("rapidfuzz", "import ndd_search.items.names"),
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],
 )

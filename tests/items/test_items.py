@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
+from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.errors import InvalidDocument, InvalidSettings
 from ndd_search.items.candidates import Bounds
@@ -206,6 +209,25 @@ def test_labels_choose_the_bar_and_are_learnt_from(made: Made) -> None:
     assert quality(schema.groups(made.records), made)[2] > 0.95
 
 
+def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(made: Made, learnt: ndd.Items) -> None:
+    person = {record["id"]: who for record, who in zip(made.records, made.person, strict=True)}
+    few = ndd.Items.learn(made.records[:150], PEOPLE).answered([]).learnt
+    assert few is not None
+    assert "fewer than 100" in few.doubts[0]
+    assert learnt.learnt is not None
+    assert learnt.learnt.doubts == ()
+    rare = replace(learnt.learnt, odds=replace(learnt.learnt.odds, prior=learnt.learnt.odds.prior / 1000))
+    poor = ndd.Items(**learnt.fields, learnt=rare)  # type: ignore[arg-type]
+    for schema, least in ((poor, 0.01), (learnt, -0.003)):
+        before = quality(schema.groups(made.records), made)[2]
+        questions = schema.questions(made.records)
+        assert len({id(record) for one in questions for record in (one.first, one.second)}) == 2 * len(questions) == 20
+        answers = [(one.first, one.second, person[one.first["id"]] == person[one.second["id"]]) for one in questions]
+        answered = schema.answered(answers)
+        assert answered.learnt == schema.learnt
+        assert quality(answered.groups(made.records), made)[2] > before + least
+
+
 @pytest.mark.parametrize("method", ["correlation", "leaders"])
 def test_a_vague_record_does_not_join_the_things_that_it_resembles(method: Any) -> None:
     schema = ndd.Items(name=ndd.Name(), town=ndd.Name(), born=ndd.Date())
@@ -236,6 +258,11 @@ def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
     for size in (400, 1600):
         some = people(size, seed=3)
         found = PEOPLE.candidates(some.records)
+        with pytest.MonkeyPatch.context() as patch:  # numpy finds the same pairs as the native core
+            patch.setattr(native, "core", None)
+            again = PEOPLE.candidates(some.records)
+        assert (found.first.tolist(), found.second.tolist()) == (again.first.tolist(), again.second.tolist())
+        assert (found.met, found.cut) == (again.met, again.cut)
         together = {frozenset(pair) for pair in zip(found.first.tolist(), found.second.tolist(), strict=True)}
         of: dict[int, list[int]] = {}
         for place, person in enumerate(some.person):
@@ -321,7 +348,7 @@ def test_a_merged_record_says_where_each_value_comes_from() -> None:
 
 
 def test_the_commands_learn_group_merge_and_compare(
-    tmp_path: Path, made: Made, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, schema = tmp_path / "people.jsonl", str(tmp_path / "people.toml")
     source.write_text("".join(json.dumps(record) + "\n" for record in made.records))
@@ -337,6 +364,9 @@ def test_the_commands_learn_group_merge_and_compare(
     assert main(["items", "compare", one, one, "--schema", schema]) == 0
     assert main(["items", "compare", one, other, "--schema", schema]) == 1
     assert "different things: probability" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\nn\nskip\nq\n"))
+    assert main(["items", "learn", str(source), "--out", schema, "--ask"]) == 0
+    assert capsys.readouterr().out.count("One thing? y yes, n no") == 4
     labels = tmp_path / "labels.jsonl"
     labels.write_text('{"a": "p0", "b": "nobody", "label": 1}\n')
     assert main(["items", "learn", str(source), "--out", schema, "--labels", str(labels)]) == 2
