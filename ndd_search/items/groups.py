@@ -18,7 +18,7 @@ from ndd_search.corpus.sources import Document, Pieces, Report, Sayings, id_of
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
 from ndd_search.items.clusters import correlation
 from ndd_search.items.grades import Comparison
-from ndd_search.items.learnt import UNSURE
+from ndd_search.items.learnt import UNSURE, unsure_because
 from ndd_search.items.merging import Rules, merge_group
 from ndd_search.items.model import probabilities, unsure
 from ndd_search.items.ragged import Floats, Places
@@ -151,8 +151,7 @@ def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str |
     )
     doubt = unsure(pairs.similarity, schema.min_probability)
     if schema.learnt is not None and doubt > UNSURE and len(found) > _ENOUGH:
-        remedy = "learn the schema from this collection, or answer questions about it"
-        log.warning("about %.1f %% of the pairs found are expected to be wrong: %s", 100 * doubt, remedy)
+        log.warning("%s", unsure_because(doubt))
     return ItemGroups(schema, records, ids, leader, every, candidates, table, doubt)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ndd_search.items.compare import Rareness
 from ndd_search.items.model import Odds
 
-UNSURE = 0.055  # share of wrong verdicts above which a schema is doubtful
+UNSURE = 0.055  # share of wrong verdicts that is worth a warning
 _FEWEST = 100  # pairs of one thing from which evidence is learnt reliably
 
 
@@ -32,13 +32,17 @@ class Learnt:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Sentences about why the evidence may be poor; none if nothing points to that.
-
-        Of ten schemas learnt from samples of 300 to 10,000 records, those with a doubt had an F1 of 0.69 to 0.98 in the
-        whole collections, the others 0.98 to 1.00 (docs/items.md).
-        """
+        """Sentences about why the verdicts may be poor; none if nothing points to that (figures in docs/items.md)."""
         few = f"only about {self.same} of {self.pairs:,} compared pairs are one thing, fewer than {_FEWEST}"
-        many = f"about {self.unsure:.1%} of the pairs that count as one thing are expected to be wrong"
-        remedy = "learn from more records of the same collection, or answer questions about them"
-        found = [few] * (self.same < _FEWEST) + [many] * (self.unsure > UNSURE)
-        return tuple(f"what was learnt is doubtful: {one}: {remedy}" for one in found)
+        return (
+            *[f"{few}: learn from more records of the same collection, or answer questions"] * (self.same < _FEWEST),
+            *[unsure_because(self.unsure)] * (self.unsure > UNSURE),
+        )
+
+
+def unsure_because(share: float) -> str:
+    """Return a sentence about many expected wrong verdicts. share: of the pairs that count as one thing."""
+    return (
+        f"wrong verdicts are expected about {share:.1%} as many pairs as count as one thing: the fields say too little, "
+        f"or the schema was learnt from too few or from other records; add fields, or answer questions"
+    )
