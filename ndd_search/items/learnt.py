@@ -43,6 +43,6 @@ class Learnt:
 def unsure_because(share: float) -> str:
     """Return a sentence about many expected wrong verdicts. share: of the pairs that count as one thing."""
     return (
-        f"wrong verdicts are expected about {share:.1%} as many pairs as count as one thing: the fields say too little, "
-        f"or the schema was learnt from too few or from other records; add fields, or answer questions"
+        f"the wrong verdicts that are to be expected are {share:.1%} of the pairs that count as one thing: the fields "
+        "say too little, or the schema was learnt from too few or from other records; add fields, or answer questions"
     )

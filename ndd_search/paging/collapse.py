@@ -18,7 +18,7 @@ from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.fetching import Fetch, Fetched, fetch_until_full, run
 from ndd_search.paging.page import Page, slice_page
-from ndd_search.paging.records import RecordSchema, presence, record_of
+from ndd_search.paging.records import RecordSchema, check_schema, presence, record_of
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import checked_sketch
@@ -60,6 +60,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     if isinstance(hits, str | bytes | Mapping):
         raise TypeError(f"hits must be a list of hits, got one {type(hits).__name__}")
     check_page(size, from_)
+    check_schema(items)
     ranked, options = list(hits), collapse_options(options, **changes)
     options = replace(options, max_window=max(options.max_window, len(ranked)))  # the whole list is in memory
     if sketches is not None and len(sketches) != len(ranked):
