@@ -25,6 +25,7 @@ _WHOLE, _AS_ONE = 0.85, 0.97  # least similarity of names as one word, and what 
 _OVERLAP = _WHOLE / (2 - _WHOLE)  # least length of the shorter of two such names, as a share of the longer one
 _WIDTHS = np.array([1, 2, 3, 4, 6, 8, 12, 16])  # names of about as many words are compared together
 _FEW = 20_000  # pairs of words up to which all names are compared together
+_AT_ONCE = 1 << 22  # pairs of words in memory at a time
 _NO_DIGIT = re.compile(r"\D")
 _PREFIX = 4  # letters of a longer word that are a token of their own
 
@@ -71,13 +72,12 @@ class Names:
     def compare(self, first: Places, second: Places) -> Compared:
         similarity, share = np.zeros(len(first)), np.ones(len(first))
         longest = np.maximum(self._words.lengths(first), self._words.lengths(second))
-        most = int(longest.max(initial=1))
-        if len(first) * most**2 <= _FEW:
-            similarity, share = self._words_met(first, second, most)
-        else:
-            width = np.searchsorted(_WIDTHS, longest)
-            for some in [np.flatnonzero(width == place) for place in np.unique(width).tolist()]:
-                most = int(longest[some].max())
+        together = np.zeros(len(first), np.int64)
+        if len(first) * int(longest.max(initial=1)) ** 2 > _FEW:
+            together = np.searchsorted(_WIDTHS, longest)
+        for places in [np.flatnonzero(together == width) for width in range(int(together.max(initial=0)) + 1)]:
+            most = int(longest[places].max(initial=1))
+            for some in np.split(places, range(_AT_ONCE // most**2, len(places), max(_AT_ONCE // most**2, 1))):
                 similarity[some], share[some] = self._words_met(first[some], second[some], most)
         self._compare_as_one_word(first, second, similarity)
         return Compared(np.clip(similarity, 0.0, 1.0), share)
