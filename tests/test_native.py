@@ -340,6 +340,47 @@ def test_nothing_handed_over_harms_the_core(texts: Any, is_ascii: bytes, plan: A
             native.core.sketch_texts(texts, is_ascii, plan, table)
 
 
+entries = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=60, unique=True)
+
+
+@given(entries, st.lists(st.integers(0, 3), min_size=7, max_size=7), st.integers(1, 4))
+def test_records_meet_at_their_tokens(pairs: list[tuple[int, int]], information: list[int], most: int) -> None:
+    token, record = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+    shared: dict[tuple[int, int], int] = {}
+    met = 0
+    for place, (one, first) in enumerate(pairs):
+        for other, second in pairs[:place]:
+            if one == other:
+                ends = min(first, second), max(first, second)
+                shared[ends] = shared.get(ends, 0) + information[one]
+                met += 1
+    best: set[tuple[int, int]] = set()
+    for record_of in range(10):
+        own = [(-weight, sum(ends) - record_of, ends) for ends, weight in shared.items() if record_of in ends]
+        best |= {ends for *_, ends in sorted(own)[:most]}
+    assert native.core is not None
+    found = native.core.meetings(token, record, np.array(information), 10, most)
+    assert found is not None
+    assert set(map(tuple, np.frombuffer(found[0], np.int64).reshape(-1, 2).tolist())) == best
+    assert found[1:] == (met, len(shared))
+
+
+int64s = st.one_of(
+    st.lists(st.integers(-3, 12), max_size=20).map(lambda row: np.array(row, np.int64)),
+    st.sampled_from([None, "text", np.zeros(3), np.zeros((2, 2), np.int64), np.full(3, 2**62)]),
+)
+
+
+@given(int64s, int64s, int64s, st.integers(-2, 50), st.integers(-2, 5))
+def test_no_tokens_handed_over_harm_the_core(
+    token: Any, record: Any, information: Any, records: int, most: int
+) -> None:
+    assert native.core is not None
+    found = native.core.meetings(token, record, information, records, most)
+    assert found is None or len(found[0]) % 16 == 0
+    assert native.core.meetings(token, record, information, 2**31, most) is None
+
+
 def test_no_sequence_at_all_is_left_to_numpy(core: Core) -> None:
     for nothing in (None, 3, object()):
         assert core.rows(nothing, None, 4) is None

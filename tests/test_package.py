@@ -234,7 +234,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("aiohttp", "import ndd_search.proxy.upstream"),
         ("uvicorn", "import ndd_search.proxy.server"),
         ("jinja2", "import ndd_search.ui.pages"),
-        ("rapidfuzz", "import ndd_search.items.compare"),
+        ("rapidfuzz", "import ndd_search.items.names"),
         ("pyspark", "import ndd_search.corpus.spark_index"),
         ("rich", "from ndd_search.cli.output import _rich; _rich('table')"),
     ],

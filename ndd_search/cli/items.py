@@ -2,13 +2,15 @@
 
 examples:
   ndd-search items learn places.csv --out places.toml --report places.html
+  ndd-search items learn places.csv --out places.toml --ask
   ndd-search items groups places.csv --schema places.toml --out groups.jsonl
   ndd-search items merge places.csv --schema places.toml --out merged.jsonl --rule name=longest
   ndd-search items compare '{"name": "St. Finbarr"}' other.json --schema places.toml
 
 A source is a .parquet, .jsonl, .csv or .tsv file (the text ones also with .gz), or a pattern of such files. `learn`
 guesses the kind of each field, unless --schema names a file with the fields, and learns from the records themselves
-which agreement says how much. --labels adds pairs that are known: lines {"a": ID, "b": ID, "label": 1 or 0}.
+which agreement says how much. --labels adds pairs that are known: lines {"a": ID, "b": ID, "label": 1 or 0}. --ask asks
+on the terminal about the ten pairs whose answer matters most, and moves the bar to fit the answers.
 
 Rules of --rule FIELD=RULE: frequent, longest, first, central, union, newest:FIELD, oldest:FIELD, preferred:FIELD=a,b.
 
@@ -20,7 +22,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,7 @@ from ndd_search.corpus.outputs import check_kind
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.groups import METHODS, ItemGroups, check_lines, read_records
 from ndd_search.items.merging import check_rule
+from ndd_search.items.questions import Question
 from ndd_search.items.schema import Items
 from ndd_search.sources.rows import read_rows
 
@@ -55,6 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--schema", metavar="FILE", required=name != "learn", help="what learn has written")
         if name == "learn":
             action.add_argument("--labels", metavar="FILE", help="known pairs, as JSON lines")
+            action.add_argument("--ask", action="store_true", help="ask about the ten pairs whose answer matters most")
         if name in ("groups", "merge"):
             action.add_argument("--method", choices=METHODS, default="correlation", help="how pairs become groups")
         if name == "merge":
@@ -98,6 +103,8 @@ class _LeftOut:
 
 
 def _learn(arguments: argparse.Namespace) -> int:
+    if arguments.ask and arguments.json:
+        raise ValueError("--ask prints its questions on standard output, so it cannot be used with --json")
     left_out = _LeftOut()
     records, ids = read_records(arguments.sources, arguments.id, left_out)
     if not records:
@@ -105,6 +112,10 @@ def _learn(arguments: argparse.Namespace) -> int:
     start = Items.read(arguments.schema) if arguments.schema else None
     labels = _labels(arguments.labels, dict(zip(ids, records, strict=True))) if arguments.labels else []
     schema = Items.learn(records, start, labels=labels)
+    if arguments.ask:
+        schema = schema.answered(_answers(schema.questions(records)))
+    for doubt in schema.learnt.doubts if schema.learnt else ():
+        warn(doubt)
     schema.write(arguments.out)
     if arguments.report:
         schema.groups(records, id=arguments.id).report(arguments.report)
@@ -115,6 +126,22 @@ def _learn(arguments: argparse.Namespace) -> int:
         fields = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
         say(f"learnt from {many(len(records), 'record')}: {fields}")
     return left_out.code
+
+
+def _answers(questions: Sequence[Question]) -> Iterator[tuple[Any, Any, bool]]:
+    """Print the pairs, and yield those with an answer as they are read from standard input."""
+    for number, question in enumerate(questions, 1):
+        say(f"\n{number} of {len(questions)}; {many(question.pairs, 'pair')} with the same grades")
+        for record in (question.first, question.second):
+            say("  " + ", ".join(f"{name}: {value}" for name, value in record.items()))
+        for line in question.similarity.explain().splitlines():
+            say(f"    {line}")
+        say("One thing? y yes, n no, anything else to skip, q to stop")
+        answer = sys.stdin.readline().strip().lower()
+        if answer == "q":
+            return
+        if answer in ("y", "n"):
+            yield question.first, question.second, answer == "y"
 
 
 def _labels(path: str, records: Mapping[str, Any]) -> list[tuple[Any, Any, bool]]:

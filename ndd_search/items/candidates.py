@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
-from ndd_search.items.compare import Places, Ragged, ascending
 from ndd_search.items.grades import Comparison
+from ndd_search.items.ragged import Places, Ragged, ascending
 
 _AT_ONCE = 1 << 22  # meetings in memory at a time
 _FINE = 1 << 12  # steps of information, per natural unit: whole numbers add up to the same sum in any order

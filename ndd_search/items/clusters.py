@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ndd_search.corpus.communities import connected
-from ndd_search.items.compare import Floats, Places
+from ndd_search.items.ragged import Floats, Places
 from ndd_search.matching.pairs import Pairs
 
 _STRONGEST = 10.0  # log odds of a pair, beyond which more evidence does not count

@@ -15,6 +15,7 @@ from ndd_search.checks import check_names
 from ndd_search.documents import text_of
 from ndd_search.items import compare
 from ndd_search.items.compare import Comparer, Rareness
+from ndd_search.items.names import Names
 from ndd_search.items.places import checked, place_of
 from ndd_search.items.synonyms import synonyms_of
 from ndd_search.items.values import ABSENT, code_of, date_of, folded, number_of, url_of, words_of
@@ -134,7 +135,7 @@ class Name(Field):
         return words
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
-        return compare.Names(values, synonyms_of(self.synonyms), rareness)
+        return Names(values, synonyms_of(self.synonyms), rareness)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.items.compare import Comparer, Floats, Places, Rareness, distinct
+from ndd_search.items.compare import Comparer, Rareness
 from ndd_search.items.fields import COMMON, Field
+from ndd_search.items.ragged import Floats, Places, distinct
 from ndd_search.items.table import UNKNOWN, Table
 
 MISSING = -1
@@ -91,7 +92,16 @@ def compare_values(field: Field, comparer: Comparer, count: int, a: Places, b: P
 
 def patterns(grades: npt.NDArray[np.int16]) -> tuple[npt.NDArray[np.int16], Places]:
     """Return the distinct rows of grades, and how many pairs have each."""
-    rows = np.ascontiguousarray(grades)
-    packed = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    _, at, counts = np.unique(packed, return_index=True, return_counts=True)
+    _, at, counts = np.unique(_packed(grades), return_index=True, return_counts=True)
     return grades[at], counts
+
+
+def pattern_of(grades: npt.NDArray[np.int16]) -> Places:
+    """Return of each pair the number of its row among the distinct rows of grades."""
+    which: Places = np.unique(_packed(grades), return_inverse=True)[1].reshape(len(grades))
+    return which
+
+
+def _packed(grades: npt.NDArray[np.int16]) -> npt.NDArray[np.void]:
+    rows = np.ascontiguousarray(grades)
+    return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()

@@ -17,10 +17,11 @@ from ndd_search.corpus.outputs import check_kind, write
 from ndd_search.corpus.sources import Document, Pieces, Report, Sayings, id_of
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
 from ndd_search.items.clusters import correlation
-from ndd_search.items.compare import Floats, Places
 from ndd_search.items.grades import Comparison
+from ndd_search.items.learnt import UNSURE, unsure_because
 from ndd_search.items.merging import Rules, merge_group
-from ndd_search.items.model import probabilities
+from ndd_search.items.model import probabilities, unsure
+from ndd_search.items.ragged import Floats, Places
 from ndd_search.items.table import Table, read_table
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.pairs import Pairs
@@ -33,6 +34,7 @@ log = logging.getLogger("ndd_search")
 Method = Literal["correlation", "leaders", "connected", "communities"]
 METHODS = ("correlation", "leaders", "connected", "communities")
 _AT_ONCE = 1 << 18
+_ENOUGH = 100  # pairs from which their expected errors are worth a warning
 _MARGIN = 7.0  # log odds below the bar, down to which a pair is kept: it speaks against joining groups
 
 
@@ -46,6 +48,7 @@ class ItemGroups:
     pairs:        the candidate pairs that count as one thing, with their probability. Of records with equal values only
                   the first is a candidate; it is paired with each of the others.
     candidates:   the pairs that were compared, and what was left out.
+    unsure:       expected wrong verdicts about these pairs, as a share of `pairs` that are no copies.
     """
 
     schema: Items
@@ -55,6 +58,7 @@ class ItemGroups:
     pairs: Pairs
     candidates: Candidates
     table: Table
+    unsure: float
 
     def __len__(self) -> int:
         """How many groups there are, those of one record included."""
@@ -145,7 +149,10 @@ def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str |
         np.concatenate((found.second, copies)),
         np.concatenate((found.similarity, surely[copies])),
     )
-    return ItemGroups(schema, records, ids, leader, every, candidates, table)
+    doubt = unsure(pairs.similarity, schema.min_probability)
+    if schema.learnt is not None and doubt > UNSURE and len(found) > _ENOUGH:
+        log.warning("%s", unsure_because(doubt))
+    return ItemGroups(schema, records, ids, leader, every, candidates, table, doubt)
 
 
 def _copies(schema: Items, comparison: Comparison) -> tuple[Places, Floats]:

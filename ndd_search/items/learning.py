@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.items.compare import Floats
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded, default_evidence, grade_count, patterns
 from ndd_search.items.model import Grades, Model, Odds, default_odds, probabilities
+from ndd_search.items.ragged import Floats
 
 _STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
 _SOME = 30_000  # pairs that the starts are compared on

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search.items.compare import Floats
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import default_evidence, grade_count
+from ndd_search.items.ragged import Floats
 
 Grades = npt.NDArray[np.int16]
 
@@ -142,3 +142,9 @@ def probabilities(log_odds: Floats) -> Floats:
     found: Floats = 1 / (1 + np.exp(-np.clip(log_odds, -700, 700)))
     found[np.isneginf(log_odds)] = 0.0
     return found
+
+
+def unsure(probability: Floats, bar: float) -> float:
+    """Return the expected wrong verdicts about pairs, as a share of the pairs that count as one thing."""
+    same = probability >= bar
+    return float(np.where(same, 1 - probability, probability).sum() / max(int(same.sum()), 1))

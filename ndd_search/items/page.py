@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.items.candidates import Bounds, find_candidates
-from ndd_search.items.compare import Floats, Places
 from ndd_search.items.grades import MISSING, Comparison, Graded, compare_values
 from ndd_search.items.model import Grades, log_odds_of, probabilities
+from ndd_search.items.ragged import Floats, Places
 from ndd_search.items.table import UNKNOWN, Table, read_table
 from ndd_search.matching.pairs import Pairs
 

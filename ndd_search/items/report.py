@@ -11,7 +11,7 @@ from ndd_search.items.fields import Field
 from ndd_search.items.grades import grade_count
 from ndd_search.items.model import probabilities
 from ndd_search.reports.html import document, html_table
-from ndd_search.reports.plots import histogram
+from ndd_search.reports.plots import bars, histogram
 from ndd_search.reports.tables import markdown
 
 if TYPE_CHECKING:
@@ -34,14 +34,23 @@ def report_of(groups: ItemGroups) -> str:
         ("different things", f"{len(groups):,}"),
         ("candidate pairs compared", f"{len(candidates):,}"),
         ("pairs that are one thing", f"{len(groups.pairs):,}"),
+        ("of these and of the others, expected to be wrong", f"{groups.unsure:.1%}"),
         *((f"values of {name} that could not be read", f"{count:,}") for name, count in groups.bad.items()),
     ]
+    rows = _evidence(groups)
     nearest = np.argsort(np.abs(odds - schema.bar), kind="stable")[:_SHOWN]
     pairs = [_pair(groups, int(first[i]), int(second[i])) for i in nearest.tolist()]
     parts = [
         html_table(markdown(("", "count"), facts)),
+        *(f"<p>{escape(doubt)}</p>" for doubt in (schema.learnt.doubts if schema.learnt else ())),
         "<h2>Evidence</h2><p>Log odds that a grade of agreement adds, at the average of the other pairs.</p>",
-        html_table(markdown(("grade", "evidence", "one thing", "others"), _evidence(groups))),
+        bars("Evidence for one thing", [(label, evidence) for label, evidence, _, _ in rows]),
+        html_table(
+            markdown(
+                ("grade", "evidence", "one thing", "others"),
+                [(label, f"{evidence:+.1f}", f"{same:.3f}", f"{other:.3f}") for label, evidence, same, other in rows],
+            )
+        ),
         "<h2>Probabilities</h2>",
         histogram("Candidate pairs", "probability", {"all": probability}, schema.min_probability),
         f"<h2>Pairs nearest to the bar at {schema.min_probability:g}</h2>",
@@ -50,7 +59,7 @@ def report_of(groups: ItemGroups) -> str:
     return document(f"Items {schema.id}", "".join(parts))
 
 
-def _evidence(groups: ItemGroups) -> list[tuple[str, str, str, str]]:
+def _evidence(groups: ItemGroups) -> list[tuple[str, float, float, float]]:
     """Return (grade, evidence, share among pairs of one thing, share among others) of each grade that has pairs."""
     learnt = groups.schema.learnt
     if learnt is None:
@@ -60,9 +69,8 @@ def _evidence(groups: ItemGroups) -> list[tuple[str, str, str, str]]:
         same = np.array(learnt.odds.m[f])
         other = np.array([kind[f] for kind in learnt.odds.u]).T @ np.array(learnt.odds.shares)
         for grade in np.flatnonzero((same > 0.001) | (other > 0.001)).tolist():
-            evidence = np.log(same[grade] / other[grade])
             label = f"{name}: {grade_label(field, grade)}"
-            rows.append((label, f"{evidence:+.1f}", f"{same[grade]:.3f}", f"{other[grade]:.3f}"))
+            rows.append((label, float(np.log(same[grade] / other[grade])), float(same[grade]), float(other[grade])))
     return rows
 
 

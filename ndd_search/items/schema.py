@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import fields as settings_of
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -24,13 +23,17 @@ from ndd_search.checks import check_share
 from ndd_search.collapse_options import CollapseChanges
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
-from ndd_search.items.compare import Floats, Rareness
-from ndd_search.items.fields import KINDS, Field
+from ndd_search.items.compare import Rareness
+from ndd_search.items.fields import Field
 from ndd_search.items.grades import Comparison, Graded
 from ndd_search.items.guess import guess_fields
 from ndd_search.items.learning import learn_odds
-from ndd_search.items.model import Model, Odds, default_odds, log_odds_of, probabilities
+from ndd_search.items.learnt import Learnt
+from ndd_search.items.model import Model, default_odds, log_odds_of, probabilities, unsure
 from ndd_search.items.page import same_pairs
+from ndd_search.items.questions import Question, fitted_bar, most_telling
+from ndd_search.items.ragged import Floats
+from ndd_search.items.schema_file import VERSION, content_of, parts_of
 from ndd_search.items.similarity import Similarity, explained
 from ndd_search.items.table import Table, read_table
 from ndd_search.matching.pairs import Pairs
@@ -41,26 +44,10 @@ from ndd_search.settings_file import parse_file, replace_file, to_toml
 if TYPE_CHECKING:
     from ndd_search.items.groups import ItemGroups, Method
 
-VERSION = 1
 COUNTED = 1_000  # records that are enough to know which values are common
 SAMPLE = 100_000  # candidate pairs that are compared to learn
 _SEED = 1
 _NEAR = 1e-9
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """What was learnt from a collection.
-
-    odds:    of the grades of each field, in the order of the schema's fields.
-    common:  how many records hold the most common values, by field.
-    records: how many records it was learnt from. pairs: how many candidate pairs.
-    """
-
-    odds: Odds
-    common: Mapping[str, Rareness]
-    records: int
-    pairs: int
 
 
 @dataclass(frozen=True, init=False)
@@ -163,7 +150,37 @@ class Items:
         labelled = counted._compared((a, b) for a, b, _ in answers)
         odds = learn_odds(schema._kinds, graded, labelled, same)
         learnt = schema._with(learnt=Learnt(odds, common, table.records, len(found)))
-        return learnt._with(min_probability=learnt._best_bar(labelled, same))
+        learnt = learnt._with(min_probability=learnt._best_bar(labelled, same))
+        probability = probabilities(learnt.log_odds(graded))
+        expected = round(float(probability.sum()) * len(found) / max(len(graded), 1))
+        doubt = unsure(probability, learnt.min_probability)
+        return learnt._with(learnt=Learnt(odds, common, table.records, len(found), expected, doubt))
+
+    def questions(self, records: Iterable[Any], count: int = 10, *, bounds: Bounds | None = None) -> list[Question]:
+        """Return the pairs of a collection of which a person should say whether they are one thing.
+
+        At most `count`, those of most consequence first. Give the answers to `answered`.
+        """
+        held = list(records)
+        comparison = self.comparison(read_table(self.fields, held))
+        found = find_candidates(comparison, bounds or Bounds())
+        graded = comparison.graded(found.first, found.second)
+        ends = np.stack((found.first, found.second), axis=1)
+        chosen = most_telling(graded.grades, probabilities(self.log_odds(graded)), ends, count)
+        pairs = [(held[ends[place, 0]], held[ends[place, 1]], alike) for place, alike in chosen]
+        return [Question(a, b, alike, self.similarity(a, b)) for a, b, alike in pairs]
+
+    def answered(self, answers: Iterable[tuple[Any, Any, bool]]) -> Items:
+        """Return the schema with the min_probability that fits answers about pairs of records; True is one thing.
+
+        A few answers to `questions` are enough. With many, `learn(labels=...)` also changes the evidence.
+        """
+        given = [(self.similarity(a, b).log_odds, bool(same)) for a, b, same in answers]
+        known = [(odds, same) for odds, same in given if np.isfinite(odds)]
+        if not known:
+            return self
+        bar = fitted_bar(self.bar, [odds for odds, _ in known], [same for _, same in known])
+        return self._with(min_probability=float(np.clip(probabilities(np.array([bar]))[0], _NEAR, 1 - _NEAR)))
 
     @property
     def _kinds(self) -> list[Field]:
@@ -292,24 +309,7 @@ class Items:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the schema as names and plain values, as in a file."""
-        value: dict[str, Any] = {"version": VERSION, "min_probability": self.min_probability}
-        if self.needs:
-            value["needs"] = [list(each) for each in self.needs]
-        value["fields"] = {name: _field_as_dict(field) for name, field in self.fields.items()}
-        if self.learnt:
-            names, odds = list(self.fields), self.learnt.odds
-            value["learnt"] = {
-                "records": self.learnt.records,
-                "pairs": self.learnt.pairs,
-                "prior": odds.prior,
-                "shares": list(odds.shares),
-                "m": {name: list(odds.m[f]) for f, name in enumerate(names)},
-                "u": {name: [list(kind[f]) for kind in odds.u] for f, name in enumerate(names)},
-                "common": {
-                    name: {"rest": each.rest, "shares": dict(each.shares)} for name, each in self.learnt.common.items()
-                },
-            }
-        return value
+        return content_of(self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the schema as TOML, or as JSON if the name ends in .json."""
@@ -327,7 +327,8 @@ class Items:
             problem = f"its version is {content.get('version')!r}, this version of ndd-search reads {VERSION}"
             raise InvalidSettings(file, problem, "write it with: ndd-search items learn --out")
         try:
-            return _schema_of(content)
+            fields, settings = parts_of(content)
+            return _items(fields, **settings)
         except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
             problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
             raise InvalidSettings(file, problem, "correct it, or write it anew") from None
@@ -336,43 +337,3 @@ class Items:
 def _items(fields: Mapping[str, Field], **settings: Any) -> Items:
     given: dict[str, Any] = {**settings, **fields}
     return Items(**given)
-
-
-def _field_as_dict(field: Field) -> dict[str, Any]:
-    changed = {
-        one.name: list(value) if isinstance(value, tuple) else value
-        for one in settings_of(field)
-        if (value := getattr(field, one.name)) != one.default
-    }
-    return {"kind": field.kind, **changed}
-
-
-def _schema_of(content: Mapping[str, Any]) -> Items:
-    known = ("version", "min_probability", "needs", "fields", "learnt")
-    if unknown := [name for name in content if name not in known]:
-        raise ValueError(f"it has an unknown key {unknown[0]!r}; the keys are {', '.join(known)}")
-    fields: dict[str, Field] = {}
-    for name, settings in content["fields"].items():
-        given = dict(settings)
-        kind = given.pop("kind", None)
-        if kind not in KINDS:
-            raise ValueError(f"the kind of {name} is {kind!r}; the kinds are {', '.join(KINDS)}")
-        fields[name] = KINDS[kind](**given)
-    settings = {name: content[name] for name in ("needs", "min_probability") if name in content}
-    schema = _items(fields, **settings)
-    return schema._with(learnt=_learnt_of(content["learnt"], schema)) if "learnt" in content else schema
-
-
-def _learnt_of(content: Mapping[str, Any], schema: Items) -> Learnt:
-    shares = tuple(map(float, content["shares"]))
-    m = tuple(tuple(map(float, content["m"][name])) for name in schema.fields)
-    u = tuple(
-        tuple(tuple(map(float, content["u"][name][kind])) for name in schema.fields) for kind in range(len(shares))
-    )
-    expected = [len(one) for one in default_odds(list(schema.fields.values())).m]
-    if any([len(one) for one in each] != expected for each in (m, *u)):
-        raise ValueError("what was learnt does not fit its fields: learn it again")
-    if not all(0 < value < 1 for each in (m, *u) for one in each for value in one) or not 0 < content["prior"] < 1:
-        raise ValueError("what was learnt holds shares outside 0..1: learn it again")
-    common = {name: Rareness(each["shares"], each["rest"]) for name, each in content["common"].items()}
-    return Learnt(Odds(float(content["prior"]), shares, m, u), common, content["records"], content["pairs"])

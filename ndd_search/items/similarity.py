@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndd_search.items.compare import Floats
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded
 from ndd_search.items.model import Model, probabilities
+from ndd_search.items.ragged import Floats
 from ndd_search.items.table import Table
 
 if TYPE_CHECKING:

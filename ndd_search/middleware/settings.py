@@ -19,7 +19,7 @@ from ndd_search.middleware.observer import Observer
 from ndd_search.middleware.page_memory import Memory
 from ndd_search.middleware.stored_table import TABLES
 from ndd_search.paging.cache import Cache, MemoryCache
-from ndd_search.paging.records import RecordSchema, check_fits_records
+from ndd_search.paging.records import RecordSchema, check_fits_records, check_schema
 from ndd_search.recipe import Recipe
 from ndd_search.rest.point_in_time import Family
 from ndd_search.settings_file import StoredSettings, read_settings
@@ -75,6 +75,7 @@ class Settings:
     items: RecordSchema | None = None
 
     def __post_init__(self) -> None:
+        check_schema(self.items)
         if self.items is not None:
             check_fits_records(self.options)
         self.known = Learned()

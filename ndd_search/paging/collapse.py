@@ -18,7 +18,7 @@ from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.fetching import Fetch, Fetched, fetch_until_full, run
 from ndd_search.paging.page import Page, slice_page
-from ndd_search.paging.records import SEEN_WITH_ITEMS, RecordSchema, presence, record_of
+from ndd_search.paging.records import SEEN_WITH_ITEMS, RecordSchema, check_schema, presence, record_of
 from ndd_search.paging.stream import UNKNOWN, Shown, Stream
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import checked_sketch
@@ -63,6 +63,7 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     if isinstance(hits, str | bytes | Mapping):
         raise TypeError(f"hits must be a list of hits, got one {type(hits).__name__}")
     check_page(size, from_)
+    check_schema(items)
     ranked, options, seen = list(hits), collapse_options(options, **changes), list(seen)
     if items is not None and seen:
         raise ValueError(SEEN_WITH_ITEMS)

@@ -119,7 +119,9 @@ def _explain_by_fields(
     nearest = max(found, key=lambda i: (found[i].probability, found[i].similarity, -i))
     other, why = int(stream.ranks[nearest]), "; ".join(found[nearest].explain().splitlines())
     rule = why if leader != index else f"the nearest leader is hit {other}: {why}"
-    if leader == index and found[nearest].probability >= (bar_of(options) or items.min_probability):
+    if (bar := bar_of(options)) is not None:
+        rule += f"; here hits are one thing from {bar:g} on"
+    if leader == index and found[nearest].probability >= (bar or items.min_probability):
         pair = Pairs(np.array([0]), np.array([1]), np.ones(1))
         verdicts = allowed_by_fields(pair, [stream.hits[nearest], stream.hits[index]], reader, options)
         rule += f"; {', '.join(name for name, verdict in verdicts.items() if not verdict.all())} keeps them apart"

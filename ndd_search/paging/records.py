@@ -75,6 +75,12 @@ def bar_of(options: CollapseOptions) -> float | None:
     return None if isinstance(options.min_similarity, str) else options.min_similarity
 
 
+def check_schema(items: object) -> None:
+    """Raise TypeError for anything but a schema or None."""
+    if items is not None and not hasattr(items, "same_pairs"):
+        raise TypeError(f"items must be a schema such as ndd_search.Items.read(FILE), got {items!r}")
+
+
 def check_fits_records(options: CollapseOptions) -> None:
     """Raise ValueError if an option needs sketches."""
     named = options.min_similarity in ("identical", "high", "moderate")

@@ -43,6 +43,27 @@ def histogram(title: str, across: str, groups: Mapping[str, Shares], bar: float 
     return _picture(parts, len(groups))
 
 
+def bars(title: str, values: Sequence[tuple[str, float]]) -> str:
+    """Return a plot of horizontal bars, each from 0 to its value, with its label and its value. "" without values."""
+    if not values:
+        return ""
+    labels, step = 7 * max(len(label) for label, _ in values), 15
+    most = max(abs(value) for _, value in values) or 1.0
+    zero, scale = labels + WIDTH / 2, WIDTH / 2.4 / most
+    parts = [f'<text x="0" y="12" font-weight="bold">{escape(title)}</text>']
+    for place, (label, value) in enumerate(values):
+        top, width = 20 + step * place, abs(value) * scale
+        left, end = (zero, zero + width + 3) if value >= 0 else (zero - width, zero - width - 3)
+        parts.append(
+            f'<text x="{labels - 5}" y="{top + 11}" text-anchor="end">{escape(label)}</text>'
+            f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="{step - 3}" fill="{COLOURS[value < 0]}"/>'
+            f'<text x="{end:.1f}" y="{top + 11}" text-anchor="{"start" if value >= 0 else "end"}">{value:+.1f}</text>'
+        )
+    height = 25 + step * len(values)
+    size = f'viewBox="0 0 {labels + WIDTH} {height}" width="{labels + WIDTH}" height="{height}"'
+    return f'<svg {size} role="img">{"".join(parts)}</svg>'
+
+
 def _frame(title: str, across: str, up: str, least: float) -> str:
     ticks: Sequence[float] = (0, 0.25, 0.5, 0.75, 1)
     marks = "".join(

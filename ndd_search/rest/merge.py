@@ -24,7 +24,7 @@ from ndd_search.documents import text_of
 from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.page import Page, slice_page
-from ndd_search.paging.records import RecordSchema, presence
+from ndd_search.paging.records import RecordSchema, check_schema, presence
 from ndd_search.paging.stream import Stream
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import value_in
@@ -84,6 +84,7 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
     if by not in ("score", "reciprocal_rank", "round_robin"):
         raise ValueError(f"by must be one of score, reciprocal_rank, round_robin, got {by!r}")
     check_page(size, from_)
+    check_schema(items)
     chosen = collapse_options(**changes)
     reader = _Reader(
         Recipe.of(recipe),

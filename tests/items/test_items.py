@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
+from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.errors import InvalidDocument, InvalidSettings
 from ndd_search.items.candidates import Bounds
@@ -63,6 +66,15 @@ def test_two_records_of_one_cathedral_match_and_two_cathedrals_of_one_name_do_no
     assert [one.rank for one in page.groups[0].duplicates] == [2]
     assert "is shown under hit 0: " in str(page.explain(2))
     assert "the nearest leader is hit 1: " in page.explain(3).rule
+    strict = ndd.collapse([CORK, FINBARR, CORK], items=PLACES, min_similarity=0.99, must_match=["name"])
+    assert strict.hits == [CORK, FINBARR]
+    assert strict.explain(1).rule.endswith("; here hits are one thing from 0.99 on")
+    guarded = ndd.collapse([CORK, FINBARR], items=PLACES, must_match=["name"])
+    assert guarded.explain(1).rule.endswith("; must_match name keeps them apart")
+    with pytest.raises(TypeError, match="items must be a schema"):
+        ndd.collapse([CORK], items="places.toml")  # type: ignore[arg-type]
+    with pytest.raises(InvalidDocument, match="none of 1 hits: no field of name, summary, location"):
+        PLACES.collapse([{"title": "x"}])
     assert page.info.recipe == PLACES.id
     assert page.info.min_similarity == PLACES.min_probability
 
@@ -206,6 +218,25 @@ def test_labels_choose_the_bar_and_are_learnt_from(made: Made) -> None:
     assert quality(schema.groups(made.records), made)[2] > 0.95
 
 
+def test_answers_to_few_questions_move_the_bar_of_a_poor_schema(made: Made, learnt: ndd.Items) -> None:
+    person = {record["id"]: who for record, who in zip(made.records, made.person, strict=True)}
+    few = ndd.Items.learn(made.records[:150], PEOPLE).answered([]).learnt
+    assert few is not None
+    assert "fewer than 100" in few.doubts[0]
+    assert learnt.learnt is not None
+    assert learnt.learnt.doubts == ()
+    rare = replace(learnt.learnt, odds=replace(learnt.learnt.odds, prior=learnt.learnt.odds.prior / 1000))
+    poor = ndd.Items(**learnt.fields, learnt=rare)  # type: ignore[arg-type]
+    for schema, least in ((poor, 0.01), (learnt, -0.003)):
+        before = quality(schema.groups(made.records), made)[2]
+        questions = schema.questions(made.records)
+        assert len({id(record) for one in questions for record in (one.first, one.second)}) == 2 * len(questions) == 20
+        answers = [(one.first, one.second, person[one.first["id"]] == person[one.second["id"]]) for one in questions]
+        answered = schema.answered(answers)
+        assert answered.learnt == schema.learnt
+        assert quality(answered.groups(made.records), made)[2] > before + least
+
+
 @pytest.mark.parametrize("method", ["correlation", "leaders"])
 def test_a_vague_record_does_not_join_the_things_that_it_resembles(method: Any) -> None:
     schema = ndd.Items(name=ndd.Name(), town=ndd.Name(), born=ndd.Date())
@@ -236,6 +267,11 @@ def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
     for size in (400, 1600):
         some = people(size, seed=3)
         found = PEOPLE.candidates(some.records)
+        with pytest.MonkeyPatch.context() as patch:  # numpy finds the same pairs as the native core
+            patch.setattr(native, "core", None)
+            again = PEOPLE.candidates(some.records)
+        assert (found.first.tolist(), found.second.tolist()) == (again.first.tolist(), again.second.tolist())
+        assert (found.met, found.cut) == (again.met, again.cut)
         together = {frozenset(pair) for pair in zip(found.first.tolist(), found.second.tolist(), strict=True)}
         of: dict[int, list[int]] = {}
         for place, person in enumerate(some.person):
@@ -321,24 +357,28 @@ def test_a_merged_record_says_where_each_value_comes_from() -> None:
 
 
 def test_the_commands_learn_group_merge_and_compare(
-    tmp_path: Path, made: Made, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, schema = tmp_path / "people.jsonl", str(tmp_path / "people.toml")
-    source.write_text("".join(json.dumps(record) + "\n" for record in made.records))
+    records = made.records[:400]
+    source.write_text("".join(json.dumps(record) + "\n" for record in records))
     assert main(["items", "learn", str(source), "--out", schema, "--report", str(tmp_path / "r.html")]) == 0
     assert "learnt from" in capsys.readouterr().out
     assert "Pairs nearest to the bar" in (tmp_path / "r.html").read_text()
-    for action, rows in (("groups", len(made.records)), ("merge", None)):
+    for action, rows in (("groups", len(records)), ("merge", None)):
         out = tmp_path / f"{action}.jsonl"
         assert main(["items", action, str(source), "--schema", schema, "--out", str(out), "--json"]) == 0
         facts = json.loads(capsys.readouterr().out)
         assert len(out.read_text().splitlines()) == (rows or facts["groups"])
-    one, other = json.dumps(made.records[0]), json.dumps({"surname": "Nobody", "born": "1700"})
+    one, other = json.dumps(records[0]), json.dumps({"surname": "Nobody", "born": "1700"})
     assert main(["items", "compare", one, one, "--schema", schema]) == 0
     assert main(["items", "compare", one, other, "--schema", schema]) == 1
     assert "different things: probability" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\nn\nskip\nq\n"))
+    assert main(["items", "learn", str(source), "--out", schema, "--ask"]) == 0
+    assert capsys.readouterr().out.count("One thing? y yes, n no") == 4
     labels = tmp_path / "labels.jsonl"
-    labels.write_text('{"a": "p0", "b": "nobody", "label": 1}\n')
+    labels.write_text(json.dumps({"a": records[0]["id"], "b": "nobody", "label": 1}))
     assert main(["items", "learn", str(source), "--out", schema, "--labels", str(labels)]) == 2
     assert "line 1 names the record 'nobody'" in capsys.readouterr().err
 

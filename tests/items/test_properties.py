@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from ndd_search.items.fields import Category, Date, Exact, Field, Name, Number, Place, Text, Url
 from ndd_search.items.grades import grade_count
+from ndd_search.items.learnt import Learnt
 from ndd_search.items.merging import merge_group
 from ndd_search.items.model import Odds
 from ndd_search.items.places import corner_tokens, kilometres
-from ndd_search.items.schema import Items, Learnt
+from ndd_search.items.schema import Items
 
 FIELDS: dict[str, Field] = {
     "name": Name(synonyms="english-abbreviations"),
@@ -85,6 +86,23 @@ def test_an_equal_field_never_lowers_and_a_different_one_never_raises(
     if field.similarity is not None and field.similarity <= 0.001:
         assert different.log_odds <= without.log_odds + 1e-9
         assert different.similarity <= max(without.similarity, 0.001) + 1e-6
+
+
+@given(schemas(), st.lists(records, max_size=8), st.integers(0, 3), st.sampled_from([None, 0.2, 0.9]))
+def test_a_page_holds_the_pairs_whose_similarity_reaches_the_bar(
+    schema: Items, page: list[dict[str, Any]], old: int, bar: float | None
+) -> None:
+    """Pairs are dropped by a bound after some fields; none is dropped that all fields together accept."""
+    found = schema.same_pairs(page, min(old, len(page)), bar)
+    pairs = dict(zip(zip(found.first.tolist(), found.second.tolist(), strict=True), found.similarity, strict=True))
+    for second in range(min(old, len(page)), len(page)):
+        for first in range(second):
+            probability = schema.similarity(page[first], page[second]).probability
+            wanted = schema.min_probability if bar is None else bar
+            if abs(probability - wanted) > 1e-9:
+                assert ((first, second) in pairs) == (probability > wanted)
+            if (first, second) in pairs:
+                assert abs(pairs[first, second] - probability) < 1e-9
 
 
 latitudes = st.floats(-90, 90) | st.sampled_from([-90.0, 90.0, 89.999, -89.97, 0.0])

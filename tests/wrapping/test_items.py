@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.errors import CursorUnusable
 from tests import collections
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Connect, bulk, settings_of
@@ -143,6 +144,8 @@ def test_modes_keep_guards_and_msearch_hold_for_items(airports: Airports, connec
     assert len(ids(both["responses"][1])) == len(ids(annotated))
     with pytest.raises(ValueError, match="with items, min_similarity cannot be 'high': give a probability"):
         caller.search(index=airports.index, body={**body, "ndd": {"min_similarity": "high"}})
+    with pytest.raises(CursorUnusable, match="a comparison by items cannot be continued by a cursor"):
+        caller.search(index=airports.index, body={**body, "ndd": {"cursor": True}})
     other = connect(items=ndd.Items(title=ndd.Name()), min_similarity="auto")
     assert len(ids(other.search(index=airports.index, body=body))) == len(ids(annotated))
     assert settings_of(caller).key != settings_of(other).key

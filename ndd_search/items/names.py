@@ -1,0 +1,207 @@
+"""Compares names, many pairs at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ndd_search.errors import importing
+from ndd_search.items.compare import Compared, Rareness
+from ndd_search.items.ragged import Floats, Places, Ragged, distinct
+from ndd_search.items.synonyms import Synonyms
+
+with importing("rapidfuzz", "comparing records", "rapidfuzz", "items"):
+    from rapidfuzz.distance import OSA, Indel, JaroWinkler
+    from rapidfuzz.process import cpdist
+
+_SYNONYM, _INITIAL, _LEAST = 0.97, 0.85, 0.8  # similarity of words; below _LEAST two words have nothing in common
+_WHOLE, _AS_ONE = 0.85, 0.97  # least similarity of names as one word, and what it counts
+_OVERLAP = _WHOLE / (2 - _WHOLE)  # least length of the shorter of two such names, as a share of the longer one
+_WIDTHS = np.array([1, 2, 3, 4, 6, 8, 12, 16])  # names of about as many words are compared together
+_FEW = 20_000  # pairs of words up to which all names are compared together
+_AT_ONCE = 1 << 22  # pairs of words in memory at a time
+_NO_DIGIT = re.compile(r"\D")
+_PREFIX = 4  # letters of a longer word that are a token of their own
+
+
+class Names:
+    """Names: words in any order, weighted by how rare they are.
+
+    Each word meets the most similar one of the other name: equal, a synonym, an initial, or alike by Jaro-Winkler
+    (Winkler 1990). The similarity is the weight of the words that meet over the weight of all words of both names,
+    a symmetric form of soft TF-IDF (Cohen, Ravikumar and Fienberg 2003). Names that are divided into words in another
+    way are compared as one word, too.
+    """
+
+    def __init__(self, values: Sequence[tuple[str, ...]], synonyms: Synonyms, rareness: Rareness) -> None:
+        self._values = values
+        self._synonyms = synonyms
+        ids: dict[str, int] = {}
+        self._words = Ragged.of([[ids.setdefault(word, len(ids)) for word in value] for value in values])
+        self._vocabulary = words = list(ids)
+        self._lengths = np.fromiter(map(len, words), np.int64, len(words))
+        self._initial = np.fromiter((ord(word[0]) for word in words), np.int64, len(words))
+        self._is_number = np.fromiter(map(str.isdigit, words), np.bool_, len(words))
+        has_synonyms = np.fromiter((word in synonyms for word in words), np.bool_, len(words))
+        self._special = (self._lengths == 1) | self._is_number | has_synonyms
+        # The last weight is that of padding.
+        self._share = np.append(rareness.of(words), 1.0)
+        self._weight = np.append(-np.log(np.minimum(self._share[:-1], 0.9)), 0.0)
+        written = {word: synonyms[word][0] for word in words if word in synonyms}
+        self._joined = ["".join([written.get(word, word) for word in value]) for value in values]
+        self._length = np.fromiter(map(len, self._joined), np.int64, len(values))
+        digits: dict[str, int] = {"": 0}
+        self._digits = np.array([digits.setdefault(_digits_of(value), len(digits)) for value in values], np.int64)
+
+    def tokens(self) -> list[Iterable[Any]]:
+        return [
+            {reading for word in value for reading in (*self._readings(word), *_prefix(word))}
+            | ({self._joined[place]} if len(value) > 1 else set())
+            for place, value in enumerate(self._values)
+        ]
+
+    def _readings(self, word: str) -> frozenset[str]:
+        return frozenset((word, *self._synonyms.get(word, ())))
+
+    def compare(self, first: Places, second: Places) -> Compared:
+        similarity, share = np.zeros(len(first)), np.ones(len(first))
+        longest = np.maximum(self._words.lengths(first), self._words.lengths(second))
+        together = np.zeros(len(first), np.int64)
+        if len(first) * int(longest.max(initial=1)) ** 2 > _FEW:
+            together = np.searchsorted(_WIDTHS, longest)
+        for places in [np.flatnonzero(together == width) for width in range(int(together.max(initial=0)) + 1)]:
+            most = int(longest[places].max(initial=1))
+            for some in np.split(places, range(_AT_ONCE // most**2, len(places), max(_AT_ONCE // most**2, 1))):
+                similarity[some], share[some] = self._words_met(first[some], second[some], most)
+        self._compare_as_one_word(first, second, similarity)
+        return Compared(np.clip(similarity, 0.0, 1.0), share)
+
+    def _words_met(self, first: Places, second: Places, width: int) -> tuple[Floats, Floats]:
+        """Return the weight of the words that meet as a share of all words, and the share of the rarest that meets.
+
+        width: the most words in a name.
+        """
+        if width == 1:
+            one, other = self._words.items[self._words.offsets[first]], self._words.items[self._words.offsets[second]]
+            alike = self._words_alike(one, other)
+            return alike, np.where(alike >= _INITIAL, np.maximum(self._share[one], self._share[other]), 1.0)
+        left, right = self._words.padded(first, width), self._words.padded(second, width)
+        one, other = np.broadcast_arrays(left[:, :, None], right[:, None, :])
+        alike = self._words_alike(one.ravel(), other.ravel()).reshape(one.shape)
+        of_left, of_right = self._weight[left], self._weight[right]
+        met = (alike.max(axis=2) * of_left).sum(axis=1) + (alike.max(axis=1) * of_right).sum(axis=1)
+        total = of_left.sum(axis=1) + of_right.sum(axis=1)
+        common = np.where(alike >= _INITIAL, np.maximum(self._share[one], self._share[other]), 1.0)
+        return met / np.maximum(total, 1e-12), common.min(axis=(1, 2))
+
+    def _compare_as_one_word(self, first: Places, second: Places, similarity: Floats) -> None:
+        """Raise the similarity, in place, of names that are divided into words in different ways.
+
+        Names below 0.85, or whose digits differ, are not alike as one word.
+        """
+        one, other = self._length[first], self._length[second]
+        lengths = np.minimum(one, other) >= _OVERLAP * np.maximum(one, other)
+        several = (self._words.lengths(first) > 1) | (self._words.lengths(second) > 1)
+        same_digits = self._digits[first] == self._digits[second]
+        places = np.flatnonzero(several & same_digits & lengths & (similarity < _AS_ONE))
+        if len(places):
+            texts = self._joined
+            left, right = [texts[i] for i in first[places].tolist()], [texts[i] for i in second[places].tolist()]
+            ratio = cpdist(left, right, scorer=Indel.normalized_similarity, score_cutoff=_WHOLE, dtype=np.float32)
+            similarity[places] = np.maximum(similarity[places], ratio * _AS_ONE)
+
+    def _words_alike(self, one: Places, other: Places) -> Floats:
+        """Return the similarity of words, 0 for padding."""
+        alike = np.where((one == other) & (one >= 0), 1.0, 0.0)
+        differ = np.flatnonzero((one != other) & (one >= 0) & (other >= 0))
+        if len(differ) > _FEW:
+            differ = differ[self._may_be_alike(one[differ], other[differ])]
+        size, words = len(self._vocabulary), self._vocabulary
+        keys, which = distinct(
+            np.minimum(one[differ], other[differ]) * size + np.maximum(one[differ], other[differ]), size**2
+        )
+        low, high = keys // size, keys % size
+        first, second = [words[i] for i in low.tolist()], [words[i] for i in high.tolist()]
+        found = cpdist(first, second, scorer=JaroWinkler.similarity, score_cutoff=_LEAST, dtype=np.float32)
+        found = np.minimum(found.astype(np.float64), 0.99)
+        special = np.flatnonzero(self._special[low] | self._special[high])
+        if len(special):
+            found[special] = self._special_alike(low[special], high[special], found[special])
+        alike[differ] = found[which]
+        return alike
+
+    def _may_be_alike(self, one: Places, other: Places) -> npt.NDArray[np.bool_]:
+        """Return which words may be alike, by an upper bound of their similarity.
+
+        At most as many letters match as both words contain. Jaro's similarity is then at most (m/a + m/b + 1) / 3, for
+        words of a and b letters. Winkler's adds 0.4 of the rest if the words begin with the same letters.
+        """
+        matching = np.bitwise_count(self._letters[one] & self._letters[other])
+        jaro = (matching / self._lengths[one] + matching / self._lengths[other] + 1) / 3
+        least = np.where(self._initial[one] == self._initial[other], (_LEAST - 0.4) / 0.6, _LEAST)
+        open_: npt.NDArray[np.bool_] = (jaro >= least - 1e-6) | self._special[one] | self._special[other]
+        return open_
+
+    @cached_property
+    def _letters(self) -> npt.NDArray[np.uint64]:
+        return np.array(list(map(_letters_of, self._vocabulary)), np.uint64)
+
+    def _special_alike(self, low: Places, high: Places, otherwise: Floats) -> Floats:
+        """Compare different words, one of which is a letter, a number or has synonyms."""
+        words, size = self._vocabulary, len(self._vocabulary)
+        single = self._lengths[low] == 1, self._lengths[high] == 1
+        same_letter = self._initial[low] == self._initial[high]
+        alike = np.where(single[0] | single[1], np.where(same_letter, _INITIAL, 0.0), otherwise)
+        of_numbers = self._is_number[low] | self._is_number[high]
+        alike[of_numbers] = 0.0
+        longer = np.minimum(self._lengths[low], self._lengths[high]) > 2  # of shorter numbers each digit counts
+        near = np.abs(self._lengths[low] - self._lengths[high]) < 2
+        if len(numbers := np.flatnonzero(of_numbers & longer & near)):
+            one, other = ([words[i] for i in of[numbers].tolist()] for of in (low, high))
+            apart = cpdist(one, other, scorer=OSA.distance, score_cutoff=1, dtype=np.int32)
+            alike[numbers[apart < 2]] = _LEAST
+        if len(self._synonymous):
+            alike[np.isin(low * size + high, self._synonymous)] = _SYNONYM
+        return alike
+
+    @cached_property
+    def _synonymous(self) -> Places:
+        """The pairs of different words that have a reading in common, as low * size + high."""
+        ids = {word: place for place, word in enumerate(self._vocabulary)}
+        of: dict[str, list[int]] = {}
+        for word, place in ids.items():
+            for reading in self._synonyms.get(word, ()):
+                of.setdefault(reading, [ids[reading]] if reading in ids else []).append(place)
+        pairs = {pair for places in of.values() for pair in combinations(sorted({*places}), 2)}
+        return np.array(sorted(low * len(ids) + high for low, high in pairs), np.int64)
+
+
+def _letters_of(word: str) -> int:
+    """Return a bit for each letter, by its code modulo 32, and another for its second occurrence; all bits after that.
+
+    So the bits that two words have in common are at least as many as the letters.
+    """
+    bits = 0
+    for letter in word:
+        bit = 1 << (ord(letter) & 31)
+        if bits & bit:
+            bit <<= 32
+            if bits & bit:
+                return (1 << 64) - 1
+        bits |= bit
+    return bits
+
+
+def _digits_of(name: tuple[str, ...]) -> str:
+    text = "".join(name)
+    return "" if text.isalpha() else _NO_DIGIT.sub("", text)
+
+
+def _prefix(word: str) -> tuple[str, ...]:
+    return (f"{word[:_PREFIX]}…",) if len(word) > _PREFIX else ()
