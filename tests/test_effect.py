@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ndd_search.evaluation.effect import measure_effect
 from ndd_search.middleware.experiment import Experiment
-from tests.test_cli import ndd as run
+from tests.command_line import run
 
 
 @given(unit=st.text(), name=st.text(), share=st.floats(0, 1))

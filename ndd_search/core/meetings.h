@@ -47,7 +47,7 @@ static int order_by(const int64_t *key, int64_t count, int64_t keys, int64_t **o
     return 1;
 }
 
-static int add_pairs(Met *met, int64_t record, const Candidate *kept, int64_t size)
+static int add_meetings(Met *met, int64_t record, const Candidate *kept, int64_t size)
 {
     if (met->used + 2 * size > met->room) {
         int64_t room = 2 * met->room + 2 * size;
@@ -107,7 +107,7 @@ static int find_meetings(const int64_t *token, const int64_t *record, int64_t en
                 sift_down(heap, size, 0);
             }
         }
-        fine = add_pairs(met, one, heap, size);
+        fine = add_meetings(met, one, heap, size);
     }
     free(token_ends);
     free(token_places);
