@@ -139,7 +139,7 @@ class CursorSearch:
         pit, after = self._continued(answer, cursor.pit, cursor.after)
         plan.hide_sketches([answer])
         sketched = any(plan.field.has_values(hit.get("fields")) for hit in answer.hits)
-        if sketched and weighs(plan, self.settings) and self.settings.counts_document_frequency:
+        if sketched and self._counts(plan):
             yield from sample_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
         state = state_of(cursor, plan, self.settings)
         state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))

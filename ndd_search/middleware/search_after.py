@@ -19,6 +19,7 @@ from ndd_search.middleware.cursor_pages import CursorPage, begin
 from ndd_search.middleware.cursor_search import CursorSearch, hash_of, obstacle
 from ndd_search.middleware.page_answer import filter_body
 from ndd_search.middleware.plan import Plan, Replan, plan_of
+from ndd_search.middleware.scope import NOT_OPTIONS
 from ndd_search.middleware.sending import Flow, RoundTrips
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
@@ -52,10 +53,17 @@ def search_after(request: Request, settings: Settings, changes: Mapping[str, Any
     search = read_search(replace(request, body={name: value for name, value in body.items() if name not in theirs}))
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
+    settings = settings.of_target(request.path, asked=True) or settings
     search = replace(search, changes={**changes, **search.changes})
-    named = {name: value for name, value in search.changes.items() if name not in ("cache", "search_after", "explain")}
+    named = {name: value for name, value in search.changes.items() if name not in (*NOT_OPTIONS, "search_after")}
     options = collapse_options(settings.options, **named)
-    own = {"a search without a sort": not sorts(search), 'members="all"': options.members == "all"}
+    own = {
+        "a search without a sort": not sorts(search),
+        'members="all"': options.members == "all",
+        '"seen"': "seen" in search.changes,
+        '"experiment"': "experiment" in search.changes,
+        "a comparison by items": settings.items is not None,
+    }
     if reason := next((name for name, present in own.items() if present), "") or obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be collapsed across search_after", _REMEDY)
     cursor = begin(_hash(search, options, settings), "") if given is True else cursor_of(given, settings.cursor_key)

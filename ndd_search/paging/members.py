@@ -15,6 +15,7 @@ from ndd_search.paging.stream import Reader, Stream
 
 def some_of(stream: Stream, kept: Sequence[int]) -> Stream:
     """Return a stream of some of its hits. kept: their indexes, ascending; the leaders of all of them come first."""
+    place = {index: at for at, index in enumerate(kept)}
     return replace(
         stream,
         hits=tuple(stream.hits[index] for index in kept),
@@ -23,6 +24,8 @@ def some_of(stream: Stream, kept: Sequence[int]) -> Stream:
         ranks=stream.ranks[kept],
         leader=stream.leader[kept],
         similarity=stream.similarity[kept],
+        shares=tuple((place[index], name) for index, name in stream.shares if index in place),
+        seen=tuple((place[index], item, alike) for index, item, alike in stream.seen if index in place),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ WORDS = [f"word{number}" for number in range(500)]
 TEXT = " ".join(random.Random(11).sample(WORDS, 80))
 MARKET: dict[str, Any] = {"match": {"body": "market"}}
 FOR_ALL: dict[str, Any] = {"term": {"reader": "all"}}
-BY_GROUP = "group_by" in {one.name for one in fields(ndd.CollapseOptions)}
 
 
 @pytest.fixture
@@ -48,7 +46,7 @@ def marked(engine: Engine, index: str) -> Iterator[str]:
 def test_a_copy_is_shown_where_its_original_is_not_readable_filtered_out_or_deleted(
     engine: Engine, index: str, marked: str, connect: Connect
 ) -> None:
-    caller = connect(cache=False, frequency_table=False, **({"group_by": ["ndd.group"]} if BY_GROUP else {}))
+    caller = connect(cache=False, frequency_table=False, group_by=["ndd.group"])
 
     def shown(target: str, query: dict[str, Any]) -> list[list[str]]:
         hits = caller.search(index=target, body={"query": query})["hits"]["hits"]
@@ -69,7 +67,6 @@ def test_a_copy_is_shown_where_its_original_is_not_readable_filtered_out_or_dele
     assert shown(index, unmarked) == []  # why no search should filter by the mark
 
 
-@pytest.mark.skipif(not BY_GROUP, reason="there is no option group_by")
 @pytest.mark.parametrize("connect", ["sync"], indirect=True)
 def test_documents_of_a_stored_group_are_one_hit_until_their_text_changes(
     engine: Engine, index: str, connect: Connect
