@@ -133,7 +133,8 @@ class CollapseOptions:
                 raise TypeError(f"{name} must be a list, got {given!r}")
             object.__setattr__(self, name, tuple(given))
         check_names("must_match", *self.must_match)
-        check_names("facets", *self.facets)
+        if wrong := [name for name in self.facets if not isinstance(name, str)]:
+            raise TypeError(f"facets must name aggregations, got {wrong[0]!r}")
         check_names("time_field", "" if self.time_field is None else self.time_field)
         for given in self.keep:
             preference_of(given)
