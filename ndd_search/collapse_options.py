@@ -160,8 +160,9 @@ class CollapseOptions:
         self._make_tuples()
         check_names("must_match", *self.must_match)
         check_names("group_by", *self.group_by)
-        check_names("facets", *self.facets)
         self._check_max_per()
+        if wrong := [name for name in self.facets if not isinstance(name, str)]:
+            raise TypeError(f"facets must name aggregations, got {wrong[0]!r}")
         check_names("time_field", "" if self.time_field is None else self.time_field)
         for given in self.keep:
             preference_of(given)

@@ -67,7 +67,7 @@ class GroupEstimate:
         return cls(min(max(round(value), bounds[0]), bounds[1]), "estimate", *bounds)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """The hits of a result with the smallest sketch values.
 
@@ -174,7 +174,7 @@ def estimate_groups(head: Stream, sample: Sample, reader: ReaderOf, options: Col
     return GroupEstimate.between(value, known + min(bounds), known + max(bounds), max(known, 1), known + unseen)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Counted:
     """Sampled hits with their weights.
 

@@ -29,14 +29,17 @@ def facets_of(search: Search, names: Sequence[str]) -> dict[str, Any]:
 
 
 def wrong_facets(search: Search, names: Sequence[str]) -> list[str]:
-    """Return a sentence about each named aggregation that does not exist or cannot count groups."""
+    """Return a sentence about each named aggregation that does not exist or cannot count groups.
+
+    A search without aggregations is none that the names were meant for: they may be options of the whole client.
+    """
     given, usable = _aggregations(search), facets_of(search, names)
     return [
         f"facet {name!r} counts documents: it is none of {', '.join(KINDS)}"
         if name in given
         else f"no aggregation of this search has the name {name!r} that facets names: check its spelling"
         for name in names
-        if name not in usable
+        if given and name not in usable
     ]
 
 

@@ -112,6 +112,7 @@ def test_a_mode_that_shows_every_hit_counts_every_hit(
         assert len(answer["hits"]["hits"]) == SIZE
 
 
+@pytest.mark.one_kind_of_client
 @pytest.mark.parametrize("cache", [True, False])
 def test_an_estimate_is_the_same_on_every_page_and_a_paginator_that_believes_the_total_meets_no_blank_page(
     cache: bool, articles: Articles, connect: Connect, proxy: Proxy
@@ -135,6 +136,7 @@ def test_an_estimate_is_the_same_on_every_page_and_a_paginator_that_believes_the
     assert len({one.partition("-")[0] for one in shown}) == len(shown) == GROUPS
 
 
+@pytest.mark.one_kind_of_client
 def test_a_result_within_the_window_or_without_a_sample_has_an_honest_total(
     articles: Articles, connect: Connect
 ) -> None:
@@ -172,6 +174,7 @@ def part_of(name: str, key: Any) -> dict[str, Any]:
     return {"term": {"desk": {"at sea": "sea", "none": "air"}.get(key, key)}}
 
 
+@pytest.mark.one_kind_of_client
 @pytest.mark.parametrize("few", [True, False])
 def test_a_facet_shows_as_many_groups_as_a_click_on_it_gives(few: bool, articles: Articles, connect: Connect) -> None:
     """Exactly within the window, else within an interval."""
@@ -207,6 +210,7 @@ def listed(buckets: Any) -> list[dict[str, Any]]:
     return list(buckets.values()) if isinstance(buckets, dict) else buckets
 
 
+@pytest.mark.one_kind_of_client
 def test_facets_that_cannot_be_counted_keep_the_counts_of_the_engine(
     articles: Articles, connect: Connect, proxy: Proxy
 ) -> None:
