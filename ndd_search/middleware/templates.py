@@ -38,9 +38,11 @@ def template_search(request: Request, settings: Settings, changes: Mapping[str, 
     if changes is None or not is_template(request) or not isinstance(body, Mapping):
         return None
     asked = body.get("ndd")
+    own = asked if isinstance(asked, Mapping) else {}
     wanted = bool(asked) or is_wanted("collapse_templates", request, settings, changes)
+    wanted = asked is not False and bool(own.get("collapse_templates", wanted))
     unknown = (body.keys() - {*_RENDERED, "ndd"}) | (_CHANGES_THE_ANSWER & request.params.keys())
-    return TemplateSearch(request, settings, changes) if wanted and asked is not False and not unknown else None
+    return TemplateSearch(request, settings, changes) if wanted and not unknown else None
 
 
 class TemplateSearch:

@@ -71,7 +71,7 @@ class Searching:
                     left_alone.append(await stack.enter_async_context(response))
                     return Answer(None, response.status)
                 asked = sent_target(given, request), sent_headers(exchange, given, request), sent_body(request)
-                response = await self._ask(exchange, *asked, seconds=request.timeout)
+                response = await self._ask(exchange, *asked, seconds=request.timeout, method=request.method)
                 raw = read_answer(response.status, list(response.raw_headers), await read_all(response))
                 return Answer(raw.body, raw.status, raw)
 
@@ -108,12 +108,21 @@ class Searching:
             return answer
 
     async def _ask(
-        self, exchange: Exchange, target: str, headers: list[Header], body: bytes | None, seconds: float | None = None
+        self,
+        exchange: Exchange,
+        target: str,
+        headers: list[Header],
+        body: bytes | None,
+        seconds: float | None = None,
+        method: str = "",
     ) -> ClientResponse:
-        """Send a search to the engine. It changes nothing, so it may be sent twice, unless it opens a scroll."""
+        """Send a search to the engine. It changes nothing, so it may be sent twice, unless it opens a scroll.
+
+        method: "" for the caller's own.
+        """
         repeatable = "scroll" not in target
         return await self._upstream.request(
-            exchange.method, target, headers, body, repeatable=repeatable, seconds=seconds
+            method or exchange.method, target, headers, body, repeatable=repeatable, seconds=seconds
         )
 
 

@@ -1,10 +1,10 @@
 """Writes a page in the response shape that Elasticsearch and OpenSearch share.
 
 The duplicates of a hit are in `inner_hits.near_duplicates`, where code written for `collapse` finds them; each has its
-similarity in `fields["ndd.similarity"]`; one that a field put there (group_by, max_per) names it in
-`fields["ndd.shares"]`. A duplicate that is shown itself (modes annotate and demote, max_per_group)
-names its leader in `fields["ndd.duplicate_of"]`, one that resembles something seen before names that in
-`fields["ndd.seen"]`. The block `ndd` beside `hits` describes how the page was made.
+similarity in `fields["ndd.similarity"]`. A duplicate that is shown itself (modes annotate and demote, max_per_group)
+names its leader in `fields["ndd.duplicate_of"]`. `fields["ndd.shares"]` names the field that put a hit under its leader
+(group_by, max_per), `fields["ndd.seen"]` the item of `seen` that a shown hit resembles. The block `ndd` beside `hits`
+describes how the page was made.
 """
 
 from __future__ import annotations

@@ -304,3 +304,15 @@ def test_the_access_log_has_the_facts_of_pages_and_effect_reads_it(
     assert "pages" not in json.loads(lines[1])
     effect = measure_effect(lines)
     assert (effect.arms["all"].pages, effect.arms["treatment"].pages, effect.other) == (1, 2, 1)
+
+
+def test_a_search_is_collapsed_after_a_search_pipeline(engine: RealEngine, proxy: Served, index: str) -> None:
+    if engine.name != "opensearch3":
+        pytest.skip("search pipelines are of OpenSearch; the jars of version 2 have none")
+    place = f"/_search/pipeline/{index}"
+    only = {"request_processors": [{"filter_query": {"query": {"term": {"language": "de"}}}}]}
+    assert ask(engine.url, "PUT", place, json.dumps(only).encode(), JSON).status == 200
+    page = search(proxy, index, {"query": MATCH, "ndd": True}, f"search_pipeline={index}")
+    assert ask(engine.url, "DELETE", place).status == 200
+    assert page["ndd"]["hidden"]
+    assert {hit["_source"]["language"] for hit in page["hits"]["hits"]} == {"de"}
