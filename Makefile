@@ -110,7 +110,7 @@ lint: $(VENV)/dev-installed
 	$(VENV)/bin/mypy --strict ndd_search tests benchmarks
 
 clean:
-	rm -rf $(VENV) $(OLDER) $(THIRD) $(MINIMUM) $(BARE)* $(WHEEL) build dist
+	rm -rf $(VENV) $(OLDER) $(THIRD) $(MINIMUM) $(BARE)* $(WHEEL) build dist .prove .fuzz
 
 # A stamp file newer than pyproject.toml means that its dependencies are installed and the native core is built.
 $(VENV)/demo-installed: pyproject.toml $(CORE) | $(VENV)/bin/python

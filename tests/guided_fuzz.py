@@ -4,7 +4,7 @@
     python -m tests.guided_fuzz --keep                      adds what was found to the inputs that the tests use
 
 Needs gcc and the package atheris, which holds libFuzzer and the runtime of the address sanitizer. Inputs that reach new
-code are kept in build/fuzz. An input that fails is written to a file, and its path as the argument runs it again.
+code are kept in .fuzz/inputs. An input that fails is written to a file, and its path as the argument runs it again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.test_native import FLOORS, both, same_answers
 
 CORPUS = Path(__file__).parent / "data" / "fuzz.txt"  # an input in hexadecimal digits a line
 HEADER = Path(__file__).parent / "coverage_counters.h"
-FOLDER = Path("build/fuzz")
+FOLDER = Path(".fuzz/inputs")
 MOST = 400  # inputs that are kept for the tests
 SIZES, KS = [1, 2, 3, 5, 64], [1, 4, 16, 64]
 BETWEEN = "\x1e"  # separates texts

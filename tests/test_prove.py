@@ -47,8 +47,8 @@ def test_a_case_that_fails_is_made_smaller_and_can_be_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(PROGRAMS, "lists", Program(lists.draw, wrong))
-    assert main(["lists", "--cases", "200", "--processes", "1", "--folder", str(tmp_path)]) == 1
-    (file,) = tmp_path.glob("lists-1-*.json")
+    assert main(["lists", "--cases", "200", "--processes", "1", "--folder", str(tmp_path / "new")]) == 1
+    (file,) = tmp_path.glob("new/lists-1-*.json")
     assert str(file) in capsys.readouterr().out
     case = json.loads(file.read_text())["case"]
     assert [one["price"] for one in case["documents"]] == [2, 2]

@@ -29,7 +29,7 @@ PROGRAMS = {
     "answers": Program(answers.draw, answers.check),
     "ingest": Program(ingest.draw, ingest.check),
 }
-FOLDER = Path("build/prove")
+FOLDER = Path(".prove")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.disable(logging.WARNING)  # the library warns of each changed answer
     if chosen.replay:
         return _replay(chosen.replay)
+    chosen.folder.mkdir(parents=True, exist_ok=True)
     progress = Progress(chosen.folder / "progress.json")
     for name in chosen.programs or PROGRAMS:
         try:

@@ -127,7 +127,6 @@ class Progress:
         """Write down that so many chunks are done."""
         self._done[run] = {"chunks": chunks, "counts": dict(counts)}
         if self._file:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
             whole = self._file.with_suffix(".new")
             whole.write_text(json.dumps(self._done))
             whole.replace(self._file)
