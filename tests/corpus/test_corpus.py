@@ -173,7 +173,7 @@ def test_guards_keep_documents_apart_as_in_a_search() -> None:
     with pytest.raises(ValueError, match="read the collection with numbers=True"):
         ndd.Corpus.read(documents, text="body").groups(numbers_must_match=True)
     with pytest.raises(TypeError, match="did you mean must_match"):
-        corpus.groups(must_mach=["site"])  # type: ignore[call-arg]
+        corpus.groups(must_mach=["site"])  # type: ignore[call-overload]
 
 
 def test_communities_keep_two_large_groups_apart_that_one_document_joins() -> None:
