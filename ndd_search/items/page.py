@@ -44,7 +44,7 @@ def same_pairs(schema: Items, records: Sequence[Any], old: int, min_probability:
         first, second = first[later], second[later]
     first, second, graded = _screened(schema, table, first, second, bar)
     odds = schema.log_odds(graded)
-    same = odds >= bar
+    same = (odds >= bar) & (graded.grades != MISSING).any(axis=1)  # no field in common is no reason to hide a hit
     return Pairs(first[same], second[same], probabilities(odds[same]))
 
 

@@ -122,7 +122,7 @@ class Settings:
     def key(self) -> tuple[str, ...]:
         """The parts of a cache key that depend on these settings, without the options."""
         if self.items is not None:
-            return self.memory.caller, self.items.id
+            return self.memory.caller, self.items.id, self.sketch_field.name
         table = str(self.frequency_table) if isinstance(self.frequency_table, bool) else self.frequency_table.digest
         return self.memory.caller, self.recipe.id, self.sketch_field.name, table
 
