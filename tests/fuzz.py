@@ -20,6 +20,7 @@ from ndd_search import native
 from ndd_search.matching.decision import Constants, Decision
 from ndd_search.matching.rows import rows_of
 from ndd_search.recipe import Recipe
+from ndd_search.sketching.field import SketchField, pack
 from ndd_search.sketching.sketches import sketch, sketch_many
 from tests.strategies import AWKWARD
 from tests.test_native import FLOORS, both, in_frames, same_answers, same_decisions
@@ -74,6 +75,38 @@ def try_frames(rng: random.Random) -> int:
     return 1
 
 
+def try_stored(rng: random.Random) -> int:
+    """Doc values of hits: good sketches in each form, and whatever else a response may hold."""
+    field, recipe = SketchField(), Recipe(k=rng.choice([1, 4, 64]))
+
+    def stored() -> object:
+        values = sorted(rng.sample(range(2**31), rng.randrange(1, 80)))
+        text = pack(np.array(values, np.int32))
+        odd = "".join(rng.choices(text + "=é\ud800-", k=rng.randrange(40)))
+        kinds: list[object] = [
+            None,
+            values,
+            [text],
+            [text.rstrip("=")],
+            text,
+            [odd],
+            [-1, 2**70],
+            [2.5],
+            {},
+            [text, odd],
+        ]
+        return rng.choice([*kinds, values[::-1], [*values, None]])
+
+    recipes: list[object] = [[recipe.id], [recipe.id], [recipe.id], ["stale"], [], None, recipe.id]
+    hits = [
+        {field.sketch: stored(), field.packed: stored(), field.recipe: rng.choice(recipes)}
+        for _ in range(rng.randrange(30))
+    ]
+    found, plain = both(lambda: [one if isinstance(one, str) else one.tolist() for one in field.decode(hits, recipe)])
+    assert found == plain, (recipe, hits)
+    return len(hits)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -82,11 +115,12 @@ def main() -> None:
     if native.core is None:
         sys.exit(f"there is nothing to compare: this is {native.in_use()}")
     rng, end = random.Random(arguments.seed), monotonic() + arguments.seconds
-    texts = pages = 0
+    texts = pages = stored = 0
     while monotonic() < end:
         texts += sum(try_texts(rng) for _ in range(3))
         pages += try_page(rng) + try_frames(rng)
-    print(f"{texts:,} texts and {pages:,} pages, all the same")
+        stored += sum(try_stored(rng) for _ in range(10))
+    print(f"{texts:,} texts, {pages:,} pages and {stored:,} stored sketches, all the same")
 
 
 if __name__ == "__main__":

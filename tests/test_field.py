@@ -55,13 +55,14 @@ def test_a_hit_without_a_good_sketch_says_why_and_its_neighbours_keep_theirs(
 
 
 def test_the_core_and_python_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Packed values are read with and without padding, and preferred to integers; anything else is malformed."""
+    """Packed values are read with and without padding, where there are no integers; anything else is malformed."""
     values = [5, 6, 2**31 - 1]
     good = pack(np.array(values, np.int32))
     bad: list[object] = ["!", "AAAA", good[:-2], good + "A", "é" * 8, "A=AA", "\ud800", {}, [good, good], [True, 2.0]]
     bad += [[2**70], *(pack(np.array(one, np.int32)) for one in (range(5), [-1, 4], [2, 1]))]
     recipe = {"ndd.recipe": [RECIPE.id]}
-    fine = [{"ndd.packed": [good], **recipe}, {"ndd.packed": good.rstrip("="), "ndd.sketch": [1], **recipe}]
+    fine = [{"ndd.packed": [good], **recipe}, {"ndd.packed": good.rstrip("="), **recipe}]
+    fine.append({"ndd.packed": [good], "ndd.sketch": [1], **recipe})
     empty = [recipe, {"ndd.packed": None, **recipe}, {"ndd.packed": [""], **recipe}]
     given: list[Any] = [
         *fine,
@@ -69,9 +70,10 @@ def test_the_core_and_python_read_the_same(monkeypatch: pytest.MonkeyPatch) -> N
         *({"ndd.packed": one if isinstance(one, list) else [one], **recipe} for one in bad),
     ]
     given += [{"ndd.packed": [good]}, {"ndd.packed": [good], "ndd.recipe": ["w3-k64-v1"]}]
-    expected = [values, values, *["empty"] * len(empty), *["malformed"] * len(bad), "foreign", "foreign"]
+    expected = [values, values, [1], *["empty"] * len(empty), *["malformed"] * len(bad), "foreign", "foreign"]
     for core in (native.core, None):
         monkeypatch.setattr(native, "core", core)
+        assert FIELD.decode([], RECIPE) == []
         assert [one if isinstance(one, str) else one.tolist() for one in FIELD.decode(given, RECIPE)] == expected
 
 

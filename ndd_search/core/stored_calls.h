@@ -104,9 +104,9 @@ static int is_list_of(PyObject *list, PyObject *text)
 /* Read the sketch of one hit from its doc values. Returns the number of values, or one of the above. */
 static int64_t read_fields(PyObject *fields, PyObject *const *names, int64_t k, int32_t *to)
 {
-    PyObject *made_by = member(fields, names[RECIPE_PATH]), *stored = member(fields, names[PACKED_PATH]);
+    PyObject *made_by = member(fields, names[RECIPE_PATH]), *stored = member(fields, names[SKETCH_PATH]);
     if (stored == Py_None)
-        stored = member(fields, names[SKETCH_PATH]);
+        stored = member(fields, names[PACKED_PATH]);
     if (!is_list_of(made_by, names[RECIPE_ID]))
         return stored == Py_None ? NOTHING : FOREIGN;
     Py_INCREF(stored); /* an object's __index__ may change the dict */

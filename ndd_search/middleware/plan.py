@@ -126,7 +126,7 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         field=field,
         may_split=may_split,
         strategy=seen.strategy if len(possible) > 1 else possible[0],
-        is_measured=len(possible) > 1 or options.strategy == "one_trip",
+        is_measured="one_trip" in possible,
         width=width,
         sketch_reading=sketches,
         reading=reading,

@@ -133,7 +133,7 @@ class SketchField:
     def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | Lack]:
         """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare.
 
-        A hit may have integers, packed values, or both; the packed ones are read then.
+        A hit may have integers, packed values, or both. Then the integers are read: older versions write only these.
         """
         given = list(fields)
         values, counts = self._read(given, recipe)
@@ -152,7 +152,7 @@ class SketchField:
         names = self.sketch, self.packed, self.recipe, recipe.id
         if native.core and (found := native.core.stored_sketches(fields, names, recipe.k)):
             return np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int64).tolist()
-        stored = [hit.get(self.sketch) if hit.get(self.packed) is None else hit[self.packed] for hit in fields]
+        stored = [hit.get(self.packed) if hit.get(self.sketch) is None else hit[self.sketch] for hit in fields]
         ours = [hit.get(self.recipe) == [recipe.id] for hit in fields]
         read = [_bytes_of(one, recipe.k) if own else b"" for one, own in zip(stored, ours, strict=True)]
         read = [one if good else None for one, good in zip(read, _are_ascending(read), strict=True)]
@@ -202,7 +202,7 @@ def pack(sketch: Sketch) -> str:
 
 def sketch_in(stored: Mapping[str, Any], k: int) -> Sketch | None:
     """Return the values of an object in a document's `_source`, None if it has no sketch of at most k values."""
-    found = stored.get("packed") or stored.get("sketch")
+    found = stored.get("sketch") or stored.get("packed")
     read = None if found is None else _bytes_of(found if isinstance(found, str) else listed(found), k)
     return np.frombuffer(read, "<i4").astype(np.int32) if read and _are_ascending([read])[0] else None
 
@@ -255,11 +255,11 @@ def _packer(length: int) -> Callable[..., bytes]:
 def _are_ascending(read: Sequence[bytes | None]) -> list[bool]:
     """Return for each sketch whether it was read, and its values are ascending, distinct and at least 0."""
     values = np.frombuffer(b"".join(filter(None, read)), "<i4")
-    ends = np.cumsum([len(one or b"") // 4 for one in read])
+    lengths = np.array([len(one or b"") // 4 for one in read], np.int64)
+    ends = np.cumsum(lengths)
     wrong = np.concatenate((values[:1] < 0, values[1:] <= values[:-1]))
     first = ends[(ends > 0) & (ends < len(values))]
     wrong[first] = values[first] < 0  # the first value of a sketch is not compared with the sketch before it
     number = np.concatenate(([0], np.cumsum(wrong)))  # of wrong values before each place
-    starts = np.concatenate(([0], ends[:-1])) if len(read) else ends
-    fine = (number[ends] == number[starts]).tolist()
+    fine = (number[ends] == number[ends - lengths]).tolist()
     return [one is not None and good for one, good in zip(read, fine, strict=True)]
