@@ -1,6 +1,6 @@
 """What the groups of a collection cost on Spark, a stage at a time and for each document.
 
-    python -m benchmarks.corpus_spark 20000 [--master local[2]] [--min-similarity auto]
+    python -m benchmarks.corpus_spark 20000 [--master local[2]] [--min-similarity auto] [--sampled 500]
 
 Documents are those of benchmarks.corpus. Needs the extra `spark` and Java 17 or later. Figures come from Spark's event
 log: bytes shuffled, bytes written to the work folder, and task seconds, which include those of Python processes. The
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,10 +44,9 @@ def figures(count: int, master: str, bar: float | str, folder: Path) -> dict[str
     with session(
         master, **{"eventLog.enabled": "true", "eventLog.compress": "false", "eventLog.dir": str(log)}
     ) as spark:
-        from ndd_search.corpus.spark import SparkCorpus
-
+        corpus_on_spark = import_module("ndd_search.corpus.spark").SparkCorpus
         start = time.perf_counter()
-        groups = SparkCorpus.read(spark, source, text="text", work=folder / "work").groups(bar)
+        groups = corpus_on_spark.read(spark, source, text="text", work=folder / "work").groups(bar)
         seconds = time.perf_counter() - start
         found = {row["document"]: row["group"] for row in groups.table.toArrow().to_pylist()}
         met = groups.effort.met
@@ -72,7 +72,12 @@ def main() -> None:
     parser.add_argument("sizes", type=int, nargs="+")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--min-similarity", default="auto")
+    parser.add_argument(
+        "--sampled", type=int, help="documents in which holders are counted, as if there were many more"
+    )
     arguments = parser.parse_args()
+    if arguments.sampled:
+        vars(import_module("ndd_search.corpus.spark_pairs"))["SAMPLED"] = arguments.sampled
     bar = arguments.min_similarity
     for size in arguments.sizes:
         with TemporaryDirectory() as folder:

@@ -1,1 +1,1 @@
-"""The near-duplicates of a whole collection, on one machine."""
+"""The near-duplicates of a whole collection, on one machine or on a Spark cluster."""

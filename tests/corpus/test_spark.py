@@ -156,7 +156,7 @@ def test_the_command_writes_a_folder_of_parquet(
     assert by_document(iter(written)) == by_document(groups.rows())
 
 
-def test_the_examples_of_the_page_run(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(ROOT / "docs" / "spark.md", {"python spark"}) == 1
+def test_the_examples_of_the_page_run(spark: Any, tmp_path: Path) -> None:
+    folders = {f'"{name}"': f'"{tmp_path / name}"' for name in ("work", "unique")}
+    assert run(ROOT / "docs" / "spark.md", {"python spark"}, folders) == 1
     assert sorted(row["url"] for row in parquet.read_table(tmp_path / "unique").to_pylist()) == ["a", "c"]
