@@ -17,8 +17,8 @@ from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.fetch_strategies import Seen, own_part, ranges_of, sketches_only, strategies_of, together
 from ndd_search.middleware.msearch import multi_conversation
 from ndd_search.middleware.settings import settings_of
-from ndd_search.paging.fetching import Fetch
 from ndd_search.paging.keep import fields_of
+from ndd_search.paging.windows import Fetch
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request, Search, is_write, read_search, sketch_reading

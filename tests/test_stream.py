@@ -14,9 +14,9 @@ from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import Decision, Overlaps
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.entries import sealed, stream_of, stream_parts, unsealed
-from ndd_search.paging.fetching import Fetch, Fetched, fetch_until_full, run
 from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.stream import Stream
+from ndd_search.paging.windows import Fetch, Fetched, fetch_until_full, run
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import resemblance
 from ndd_search.sketching.sketches import Lack, Sketch

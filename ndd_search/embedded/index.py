@@ -51,10 +51,10 @@ from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable
 from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SingleFlight, cache_key
 from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
-from ndd_search.paging.fetching import Fetch, fetch_until_full, next_fetch, run
 from ndd_search.paging.keep import adapt_callables
 from ndd_search.paging.page import slice_page
 from ndd_search.paging.stream import Stream
+from ndd_search.paging.windows import Fetch, fetch_until_full, next_fetch, run
 from ndd_search.recipe import Recipe
 from ndd_search.rest.response import block_of, hits_of, total_of
 from ndd_search.settings_file import read_settings

@@ -17,7 +17,7 @@ from ndd_search.embedded.order import Sort, marked
 from ndd_search.embedded.stored import StoredHit, document_of, searchable
 from ndd_search.errors import importing
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.paging.fetching import Fetch, Fetched
+from ndd_search.paging.windows import Fetch, Fetched
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Lack, Sketch
 from ndd_search.text.numbers import number_signature

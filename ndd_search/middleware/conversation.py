@@ -16,8 +16,8 @@ from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorUnusable
+from ndd_search.middleware.add_answers import reader_of
 from ndd_search.middleware.experiment import Experiment
-from ndd_search.middleware.extending import reader_of
 from ndd_search.middleware.facet_count import with_facets
 from ndd_search.middleware.fallbacks import NO_DOCUMENTS, own_request
 from ndd_search.middleware.fetch_hits import HitFetcher
@@ -26,7 +26,7 @@ from ndd_search.middleware.page_answer import filter_body, unfiltered_body
 from ndd_search.middleware.page_memory import Moment
 from ndd_search.middleware.plan import Plan, Replan, narrowed, plan_of
 from ndd_search.middleware.sampling import LISTED
-from ndd_search.middleware.seen import SeenItems
+from ndd_search.middleware.seen_items import SeenItems
 from ndd_search.middleware.sending import Flow, RoundTrips, Waiting
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State

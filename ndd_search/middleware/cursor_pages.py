@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.matching.keys import reads_keys
-from ndd_search.middleware.extending import reader_of
+from ndd_search.middleware.add_answers import reader_of
 from ndd_search.middleware.page_answer import filter_body, unfiltered_body
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips
@@ -21,9 +21,9 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import new_state, with_table
 from ndd_search.paging.cursor import Cursor, Leaders
-from ndd_search.paging.fetching import count_places, first_window
 from ndd_search.paging.page import Page, UniqueEstimate, places_of, slice_page
 from ndd_search.paging.stream import Stream
+from ndd_search.paging.windows import count_places, first_window
 from ndd_search.rest.answers import Hit
 from ndd_search.rest.point_in_time import names_tiebreak, sorts
 

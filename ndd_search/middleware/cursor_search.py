@@ -18,8 +18,8 @@ from typing import Any
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.matching.keys import reads_keys
+from ndd_search.middleware.add_answers import extended
 from ndd_search.middleware.cursor_pages import CursorPage, begin, state_of
-from ndd_search.middleware.extending import extended
 from ndd_search.middleware.fetch_strategies import has_random_scores
 from ndd_search.middleware.plan import Plan, Replan, plan_of, replan_if_learned
 from ndd_search.middleware.sampling import sample_frequency_table
@@ -31,7 +31,7 @@ from ndd_search.middleware.tables import weighs
 from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.cursor import Cursor, cursor_of, token_of
-from ndd_search.paging.fetching import Fetch
+from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.point_in_time import closed, id_in, in_pit, opened, within
 from ndd_search.rest.request import Request, Search, is_search, read_search

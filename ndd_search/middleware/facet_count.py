@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ndd_search.documents import value_of
-from ndd_search.middleware.extending import sketches_of
+from ndd_search.middleware.add_answers import sketches_of
 from ndd_search.middleware.group_count import counted_lacking, lacking, sample_of, smallest_first
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips, trouble

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from ndd_search.middleware.extending import extended, with_documents
+from ndd_search.middleware.add_answers import extended, with_documents
 from ndd_search.middleware.fallbacks import after_partial_refusal, after_refusal, without_sketches
 from ndd_search.middleware.fetch_strategies import DoesNotFit, ranges_of
 from ndd_search.middleware.group_count import sample_requests, with_group_count
@@ -20,7 +20,7 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import new_state, weighs
 from ndd_search.middleware.unsketched import saw_a_sketch
-from ndd_search.paging.fetching import Fetch, next_fetch
+from ndd_search.paging.windows import Fetch, next_fetch
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions, Strategy
-from ndd_search.paging.fetching import Fetch
 from ndd_search.paging.stream import Stream
+from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Hit
 from ndd_search.rest.request import Reading, Request, Search, widened
 from ndd_search.sketching.field import SketchField

@@ -12,13 +12,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ndd_search.middleware.extending import sketches_of
+from ndd_search.middleware.add_answers import sketches_of
 from ndd_search.middleware.fetch_strategies import can_be_split, sketches_only
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
-from ndd_search.paging.fetching import Fetch
 from ndd_search.paging.group_estimate import GroupEstimate, Sample, estimate_groups, extrapolated, head_of
+from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer, Hit, HitReader
 from ndd_search.rest.request import Request
 from ndd_search.sketching.field import SketchField

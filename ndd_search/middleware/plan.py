@@ -11,9 +11,9 @@ from ndd_search.collapse_options import CollapseOptions, Strategy
 from ndd_search.middleware.fetch_strategies import Seen, own_part, sketches_only, strategies_of
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
-from ndd_search.paging.fetching import Fetch
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.stream import Shown
+from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer, window_limit
 from ndd_search.rest.request import Reading, Request, Search, asked_for, sketch_reading, widened
 from ndd_search.rest.source_filter import SketchFilter

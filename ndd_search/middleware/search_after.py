@@ -25,9 +25,9 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.cursor import Cursor, cursor_of
-from ndd_search.paging.fetching import Fetch
 from ndd_search.paging.page import Page
 from ndd_search.paging.stream import Stream
+from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.point_in_time import sorts
 from ndd_search.rest.request import Request, Search, is_search, read_search

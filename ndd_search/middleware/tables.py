@@ -11,8 +11,8 @@ from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sampling import LISTED, table_of
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
-from ndd_search.paging.fetching import next_fetch
 from ndd_search.paging.stream import Stream
+from ndd_search.paging.windows import next_fetch
 from ndd_search.sketching.sketches import Lack, Sketch
 
 

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ndd_search.middleware.extending import reader_of, sketches_of
+from ndd_search.middleware.add_answers import reader_of, sketches_of
 from ndd_search.middleware.fetch_strategies import FOR_EACH, can_be_limited
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips, trouble

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.matching.decision import Decision
-from ndd_search.middleware.extending import reader_of, sketches_of
+from ndd_search.middleware.add_answers import reader_of, sketches_of
 from ndd_search.middleware.fetch_strategies import can_be_limited
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sampling import LISTED

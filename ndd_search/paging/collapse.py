@@ -16,10 +16,10 @@ from ndd_search.documents import text_of, value_of
 from ndd_search.errors import InvalidDocument, InvalidSketch
 from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.paging.fetching import Fetch, Fetched, fetch_until_full, run
 from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.records import SEEN_WITH_ITEMS, RecordSchema, check_schema, presence, record_of
 from ndd_search.paging.stream import UNKNOWN, Shown, Stream
+from ndd_search.paging.windows import Fetch, Fetched, fetch_until_full, run
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import checked_sketch
 from ndd_search.sketching.sketches import Lack, Sketch, sketch_many

@@ -19,9 +19,9 @@ import numpy as np
 from ndd_search.collapse_options import CollapseOptions, Listing
 from ndd_search.matching.decision import telling_shingles
 from ndd_search.paging.explain import Explanation, explain
-from ndd_search.paging.fetching import first_window, window_for
 from ndd_search.paging.keep import fields_of, order_of_preference
 from ndd_search.paging.stream import Reader, Stream
+from ndd_search.paging.windows import first_window, window_for
 from ndd_search.sketching.estimates import estimated_shingles
 
 log = logging.getLogger("ndd_search")

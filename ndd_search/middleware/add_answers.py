@@ -11,9 +11,9 @@ from ndd_search.middleware.sampling import LISTED
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import counted_in_list
-from ndd_search.paging.fetching import Fetch
 from ndd_search.paging.records import presence
 from ndd_search.paging.stream import Stream
+from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer, Hit, HitReader, after, drop_fields, envelope_of
 from ndd_search.sketching.sketches import Lack, Sketch
 
