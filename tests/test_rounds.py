@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ndd_search.collapse_options import CollapseOptions, Strategy
 from ndd_search.middleware.driver import Driver
-from ndd_search.middleware.fetch_strategies import Seen, own_part, ranges_of, sketches_only, strategies_of, together
+from ndd_search.middleware.fetch_strategies import Timings, own_part, ranges_of, sketches_only, strategies_of, together
 from ndd_search.middleware.msearch import multi_conversation
 from ndd_search.middleware.settings import settings_of
 from ndd_search.paging.keep import fields_of
@@ -36,11 +36,13 @@ def search(body: dict[str, Any], **params: str) -> Search:
     return found
 
 
-def chosen(body: dict[str, Any], seen: Seen = Seen(), params: dict[str, str] | None = None, **options: Any) -> str:  # noqa: B008
+def chosen(
+    body: dict[str, Any], timings: Timings = Timings(), params: dict[str, str] | None = None, **options: Any
+) -> str:  # noqa: B008
     made = CollapseOptions(**options)
     reading = SKETCH.and_of((), fields_of(made))
-    possible = strategies_of(search(body, **(params or {})), made, reading, seen.width(10))
-    return possible[0] if len(possible) == 1 else seen.strategy
+    possible = strategies_of(search(body, **(params or {})), made, reading, timings.width(10))
+    return possible[0] if len(possible) == 1 else timings.strategy
 
 
 WHOLE: dict[str, dict[str, Any]] = {
@@ -98,24 +100,24 @@ def test_auto_goes_by_what_is_spared() -> None:
     assert chosen({"size": 10}, keep=["newest:published"]) == "one_phase"  # every document is read anyway
 
 
-def seen_after(*times: tuple[Strategy, int, float]) -> Seen:
+def seen_after(*times: tuple[Strategy, int, float]) -> Timings:
     """Figures after searches, given as strategy, number and seconds."""
-    seen = Seen()
+    timings = Timings()
     for strategy, number, seconds in times:
         for _ in range(number):
-            seen = seen.after(strategy, seconds, 1.5, 60.0)
-    return seen
+            timings = timings.after(strategy, seconds, 1.5, 60.0)
+    return timings
 
 
 def test_auto_takes_what_was_faster_and_tries_the_other_now_and_then() -> None:
     assert chosen({}, seen_after(("one_trip", 7, 0.02))) == "one_trip"
     assert chosen({}, seen_after(("one_trip", 8, 0.02))) == "one_phase"  # to compare
     for one_phase, faster, slower in ((0.01, "one_phase", "one_trip"), (0.03, "one_trip", "one_phase")):
-        seen = seen_after(("one_trip", 8, 0.02), ("one_phase", 2, one_phase))
-        assert chosen({}, seen) == faster
+        timings = seen_after(("one_trip", 8, 0.02), ("one_phase", 2, one_phase))
+        assert chosen({}, timings) == faster
         assert chosen({}, seen_after(("one_trip", 8, 0.02), ("one_phase", 12, one_phase))) == slower
-    seen = seen_after(("one_trip", 15, 0.02), ("one_phase", 2, 0.03), ("one_trip", 2, 5.0))
-    assert chosen({}, seen) == "one_trip"  # a few slow searches say little
+    timings = seen_after(("one_trip", 15, 0.02), ("one_phase", 2, 0.03), ("one_trip", 2, 5.0))
+    assert chosen({}, timings) == "one_trip"  # a few slow searches say little
     assert chosen({}, seen_after(("one_trip", 30, 0.01), ("one_phase", 9, 0.02), ("one_trip", 15, 0.05))) == "one_phase"
 
 
@@ -165,10 +167,10 @@ def test_the_first_trip_is_as_wide_as_pays_off() -> None:
     """It reaches as far as the last pages did, unless the documents cost more than the second trips that they save."""
 
     def width(reaches: list[float], page: int = 10) -> float:
-        seen = Seen()
+        timings = Timings()
         for reach in reaches:
-            seen = seen.after("one_trip", 0.01, reach, 60.0)
-        return seen.width(page)
+            timings = timings.after("one_trip", 0.01, reach, 60.0)
+        return timings.width(page)
 
     assert width([4.0] * 7) == 1.75  # too few to say
     assert width([4.0] * 8) == 4.0

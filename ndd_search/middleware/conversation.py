@@ -21,7 +21,7 @@ from ndd_search.middleware.experiment import Experiment
 from ndd_search.middleware.facet_count import with_facets
 from ndd_search.middleware.fallbacks import NO_DOCUMENTS, own_request
 from ndd_search.middleware.fetch_hits import HitFetcher
-from ndd_search.middleware.fetch_strategies import DoesNotFit, Seen, goes_together
+from ndd_search.middleware.fetch_strategies import DoesNotFit, Timings, goes_together
 from ndd_search.middleware.page_answer import filter_body, unfiltered_body
 from ndd_search.middleware.page_memory import Moment
 from ndd_search.middleware.plan import Plan, Replan, narrowed, plan_of
@@ -219,9 +219,9 @@ class Conversation:
         """Update the figures by which "auto" chooses the strategy of the next searches."""
         reach = (max(page.ranks, default=0) + 1) / (self.search.start + self.search.size)
         known, caller, now = self.settings.known, self.search.target_of_caller, self.settings.clock()
-        seen = known.of_caller(caller).seen
-        before, until = seen if now < seen.until else Seen(), now + self.settings.bypass_seconds
-        known.learn_of_caller(caller, seen=before.after(plan.strategy, self._round_trips.seconds, reach, until))
+        timings = known.of_caller(caller).timings
+        before, until = timings if now < timings.until else Timings(), now + self.settings.bypass_seconds
+        known.learn_of_caller(caller, timings=before.after(plan.strategy, self._round_trips.seconds, reach, until))
 
     def _recall_state(self, plan: Plan) -> State | None:
         """Return the cached state of this search with its frequency table, None if there is none."""

@@ -62,7 +62,7 @@ class DoesNotFit(Exception):
 
 
 @dataclass(frozen=True)
-class Seen:
+class Timings:
     """Figures of the last searches of a caller in a target, of which the first page could be fetched with any strategy.
 
     one_trip, one_phase: seconds from a search to its page, with each strategy. searches: number of all.
@@ -76,7 +76,7 @@ class Seen:
     searches: int = 0
     until: float = 0.0
 
-    def after(self, strategy: Strategy, seconds: float, reach: float, until: float) -> Seen:
+    def after(self, strategy: Strategy, seconds: float, reach: float, until: float) -> Timings:
         """Return the figures after another search."""
         times = (*getattr(self, strategy), seconds)[-_REMEMBERED:]
         reaches = (*self.reaches, reach)[-_REMEMBERED:]

@@ -15,7 +15,7 @@ from typing import Any
 from cachetools import LRUCache
 
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.middleware.fetch_strategies import Seen
+from ndd_search.middleware.fetch_strategies import Timings
 from ndd_search.paging.cache import cache_key
 
 MAX_RESULT_WINDOW = 10_000  # the engines' default
@@ -98,7 +98,7 @@ class LearnedOfCaller:
     table:       digest of this caller's frequency table, "" for none.
     met:         whether a search of this caller needed a table before.
     charged:     whether that search is counted in `strangers` of the target.
-    seen:        means over the caller's last searches.
+    timings:     figures of the caller's last searches.
     """
 
     bypass_until: float = 0.0
@@ -106,7 +106,7 @@ class LearnedOfCaller:
     table: str = ""
     met: bool = False
     charged: bool = False
-    seen: Seen = field(default_factory=Seen)
+    timings: Timings = field(default_factory=Timings)
 
 
 class Learned:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, Strategy
-from ndd_search.middleware.fetch_strategies import Seen, own_part, sketches_only, strategies_of
+from ndd_search.middleware.fetch_strategies import Timings, own_part, sketches_only, strategies_of
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.keep import fields_of
@@ -106,7 +106,7 @@ class Plan:
 def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_split: bool = True) -> Plan:
     """Plan a search from what is learned of its target now."""
     field, now = settings.sketch_field, settings.clock()
-    learned, seen = settings.known.about(search.target), settings.known.of_caller(search.target_of_caller).seen
+    learned, timings = settings.known.about(search.target), settings.known.of_caller(search.target_of_caller).timings
     numbers = [field.numbers] if options.numbers_must_match else []
     values = fields_of(options)
     sketches = sketch_reading(field, text=now < learned.text_until, sketched=learned.sketched)
@@ -115,8 +115,8 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))
     reading = sketches.and_of(numbers, values)
     hidden = [name for name in {*field.paths, *values} if not asked_for(search, field, name)]
-    seen = seen if now < seen.until else Seen()
-    width = seen.width(search.start + search.size)
+    timings = timings if now < timings.until else Timings()
+    width = timings.width(search.start + search.size)
     possible: tuple[Strategy, ...] = ("one_phase",)
     if may_split and now >= learned.whole_until:
         possible = strategies_of(search, options, reading, width)
@@ -125,7 +125,7 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         options=options,
         field=field,
         may_split=may_split,
-        strategy=seen.strategy if len(possible) > 1 else possible[0],
+        strategy=timings.strategy if len(possible) > 1 else possible[0],
         is_measured="one_trip" in possible,
         width=width,
         sketch_reading=sketches,
