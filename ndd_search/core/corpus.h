@@ -608,7 +608,7 @@ typedef struct {
     Team team;
     int64_t budget, old, start, end; /* of the block */
     int64_t each;                    /* pairs of one document with earlier ones at most; 0: only the first one counts */
-    Run runs[PART];                 /* pairs of each document of the block with documents of earlier blocks */
+    Run runs[PART];                  /* pairs of each document of the block with documents of earlier blocks */
 } Quest;
 
 /* The pairs of a document with those enlisted `from` some document on, to the end of the seeker's pairs: the first one, or
