@@ -36,9 +36,10 @@ def search(body: dict[str, Any], **params: str) -> Search:
     return found
 
 
-def chosen(
-    body: dict[str, Any], timings: Timings = Timings(), params: dict[str, str] | None = None, **options: Any
-) -> str:  # noqa: B008
+NEW = Timings()
+
+
+def chosen(body: dict[str, Any], timings: Timings = NEW, params: dict[str, str] | None = None, **options: Any) -> str:
     made = CollapseOptions(**options)
     reading = SKETCH.and_of((), fields_of(made))
     possible = strategies_of(search(body, **(params or {})), made, reading, timings.width(10))

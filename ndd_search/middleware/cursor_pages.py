@@ -21,7 +21,8 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import new_state, with_table
 from ndd_search.paging.cursor import Cursor, Leaders
-from ndd_search.paging.page import Page, UniqueEstimate, places_of, slice_page
+from ndd_search.paging.layout import places_of
+from ndd_search.paging.page import Page, UniqueEstimate, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import count_places, first_window
 from ndd_search.rest.answers import Hit

@@ -18,7 +18,8 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.whole_groups import comparing
 from ndd_search.paging.explain import explain
-from ndd_search.paging.page import Group, Page, slice_page
+from ndd_search.paging.layout import Group
+from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import Answer, Hit, HitReader
 from ndd_search.rest.request import Request, widened

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions
-from ndd_search.paging.page import Group, slice_page
+from ndd_search.paging.layout import Group
+from ndd_search.paging.page import slice_page
 from ndd_search.paging.stream import Reader, Stream
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ndd_search.paging.page import Duplicate, Group, Page
+from ndd_search.paging.layout import Duplicate, Group
+from ndd_search.paging.page import Page
 
 INNER = "near_duplicates"
 SIMILARITY = "ndd.similarity"

@@ -1,0 +1,180 @@
+"""Which hit of a stream is shown at which place, and which hits are listed under it. Nothing here does I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ndd_search.collapse_options import CollapseOptions
+from ndd_search.matching.decision import telling_shingles
+from ndd_search.paging.keep import order_of_preference
+from ndd_search.paging.stream import Reader, Stream
+from ndd_search.paging.windows import first_window
+from ndd_search.sketching.estimates import estimated_shingles
+
+_FORM = 6  # so many different short texts in one group may be entries of one form
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """A hit that is listed under another one.
+
+    rank: in the engine's list. similarity: to its leader, 0..1.
+    shares: the field whose value put it there (group_by, max_per); "" for a near-duplicate.
+    """
+
+    hit: Any
+    rank: int
+    similarity: float
+    shares: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A shown hit with its duplicates.
+
+    hit:          the hit that is shown.
+    rank:         of that hit in the engine's list.
+    duplicates:   the rest of its group, best rank first, each with its similarity to the leader. If `keep` chose
+                  another copy than the leader, the leader is listed with its similarity to the copy that is shown.
+    duplicate_of: rank of the leader of a duplicate that is shown itself (modes annotate and demote, max_per_group).
+    similarity:   to that leader, or to what was seen; 1.0 otherwise. shares: as in Duplicate.
+    whole:        whether all members of the group are known, as far as members="all" looks for them.
+    seen:         the item of `seen` that the hit resembles (seen_mode "demote" and "annotate").
+    """
+
+    hit: Any
+    rank: int
+    duplicates: tuple[Duplicate, ...] = ()
+    duplicate_of: int | None = None
+    similarity: float = 1.0
+    shares: str = ""
+    seen: int | None = None
+    whole: bool = True
+
+
+def places_of(stream: Stream, options: CollapseOptions) -> list[int]:
+    """Return the indexes of the hits of a stream that have a place on a page, in the order shown."""
+    if options.max_per_group == 1 and options.mode != "annotate" and not stream.seen:  # the leaders
+        return np.flatnonzero(stream.leader == np.arange(len(stream.leader))).tolist()
+    return Layout(stream, len(stream.hits), options).places(everything=False)
+
+
+class Layout:
+    """Which hit is shown at which place, for the first `examined` hits of a stream."""
+
+    def __init__(self, stream: Stream, examined: int, options: CollapseOptions) -> None:
+        self.stream, self.options = stream, options
+        self.leader: list[int] = stream.leader[:examined].tolist()
+        self.members: dict[int, list[int]] = {}
+        for index, leader in enumerate(self.leader):
+            self.members.setdefault(leader, []).append(index)
+        self.shares = dict(stream.shares)
+        self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
+        moved = {} if options.seen_mode == "annotate" else self.seen
+        slots = list(self.members)  # the leaders, in their order
+        if options.max_per_group > 1:
+            slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
+        self.slots = [index for index in slots if self.leader[index] not in moved]
+        self.moved = sorted(moved) if options.mode == "annotate" else [i for i in slots if self.leader[i] in moved]
+
+    def places(self, everything: bool) -> list[int]:
+        """Return the indexes of hits in the order shown. everything: whether no longer window can follow."""
+        last = self.moved if everything and self.options.seen_mode == "demote" else []
+        elsewhere = set(self.moved)
+        if self.options.mode == "annotate":
+            return [index for index in range(len(self.leader)) if index not in elsewhere] + last
+        if self.options.mode == "demote" and everything:
+            elsewhere |= set(self.slots)
+            return self.slots + [index for index in range(len(self.leader)) if index not in elsewhere] + last
+        return self.slots + last
+
+    def group(self, place: int, reader: Reader) -> Group:
+        """Return the group that is shown at a place."""
+        leader, mode = self.leader[place], self.options.mode
+        if mode == "annotate":
+            return self._single(place)
+        members = self.members[leader]
+        chosen = self._chosen(members, reader)
+        hidden = sorted(set(members).difference(chosen))
+        nth = members.index(place)
+        if nth:
+            return self._single([*chosen, *hidden][nth])
+        shown = chosen[0]
+        listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode == "group" else ()
+        item, similarity = self.seen.get(leader, (None, 1.0))
+        return Group(self.stream.hits[shown], self._rank(shown), listed, similarity=similarity, seen=item)
+
+    def _chosen(self, members: list[int], reader: Reader) -> list[int]:
+        """Return the copies to show at the first max_per_group places of a group.
+
+        Each is the preferred copy, not shown before, within the first window that holds the place. So a longer window
+        shows the same copy there, and no later page repeats it.
+        """
+        places = members[: self.options.max_per_group]
+        if self.options.keep == ("score",):
+            return places
+        chosen: list[int] = []
+        for place in places:
+            known = self.stream.examined(first_window(self._rank(place) + 1, self.options))
+            left = [index for index in members if index < known and index not in chosen]
+            chosen += self._in_order(left, reader)[:1]
+        return chosen
+
+    def _in_order(self, members: list[int], reader: Reader) -> list[int]:
+        hits, preferences, k = self.stream.hits, self.options.preferences, reader.recipe.k
+        return order_of_preference(members, hits, lambda index: self._shingles(index, k), reader.value, preferences)
+
+    def late(self, before: int, start: int, reader: Reader) -> tuple[tuple[int, int, float], ...]:
+        """Return hidden hits beyond the first `before` whose group is shown at one of the first `start` places."""
+        late = []
+        for leader in {self.leader[place] for place in self.slots[:start]}:
+            members = self.members[leader]
+            if members[-1] >= before:
+                chosen = self._chosen(members, reader)
+                late += [(index, leader) for index in members if index >= before and index not in chosen]
+        return tuple(
+            (self._rank(i), self._rank(leader), float(self.stream.similarity[i])) for i, leader in sorted(late)
+        )
+
+    def seen_since(self, before: int) -> tuple[tuple[int, int, float], ...]:
+        """Return the hits beyond the first `before` that resemble what was shown: rank, item, similarity."""
+        return tuple((self._rank(index), *self.seen[index]) for index in sorted(self.seen) if index >= before)
+
+    def short_forms(self, reader: Reader) -> list[str]:
+        """Return warnings about groups of short texts that may be entries of one form; "auto" cannot tell."""
+        if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv" or reader.items is not None:
+            return []
+        warnings = []
+        for leader, members in self.members.items():
+            if len(members) < _FORM or not 0 < len(self.stream.sketches[leader]) < telling_shingles(reader.recipe):
+                continue
+            similar = [index for index in members if index not in self.shares]
+            different = len({self.stream.sketches[index].tobytes() for index in similar})
+            if different >= _FORM:
+                warnings.append(
+                    f"{different} of {len(self.leader)} hits are short texts that differ in a few words and are shown "
+                    f'as one, hit {self._rank(leader)}: if they are entries of one form, set min_similarity="identical"'
+                    f", must_match or numbers_must_match"
+                )
+        return warnings
+
+    def _single(self, index: int) -> Group:
+        leader = self.leader[index]
+        of = None if leader == index else self._rank(leader)
+        item, similarity = self.seen.get(index, (None, float(self.stream.similarity[index])))
+        return Group(self.stream.hits[index], self._rank(index), (), of, similarity, self.shares.get(index, ""), item)
+
+    def _duplicate(self, index: int, leader: int, shown: int) -> Duplicate:
+        to = shown if index == leader else index
+        similarity, shares = float(self.stream.similarity[to]), self.shares.get(to, "")
+        return Duplicate(self.stream.hits[index], self._rank(index), similarity, shares)
+
+    def _rank(self, index: int) -> int:
+        return int(self.stream.ranks[index])
+
+    def _shingles(self, index: int, k: int) -> float:
+        sketch = self.stream.sketches[index]
+        return float(estimated_shingles(len(sketch), sketch[-1] if len(sketch) else 0, k))
