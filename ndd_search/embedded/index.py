@@ -7,34 +7,27 @@ may read while one writes. Committed documents survive a crash.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, starmap
+from itertools import islice
 from pathlib import Path
-from shutil import rmtree
-from threading import RLock
 from time import perf_counter
 from types import TracebackType
 from typing import Any, NamedTuple, Self, Unpack
-from weakref import finalize
 
 import numpy as np
 
 from ndd_search.checks import check_page
 from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
+from ndd_search.embedded.engine import Engine, analyzer_of
 from ndd_search.embedded.folder import (
     FORMAT,
-    MAY_NOT_WRITE,
     CommonFile,
     Meta,
     State,
     check_meta,
     engine_errors,
-    linked,
     read_meta,
-    state_of,
-    unwritable,
     write_meta,
 )
 from ndd_search.embedded.stored import (
@@ -49,11 +42,9 @@ from ndd_search.embedded.stored import (
 from ndd_search.errors import IndexUnusable, RecipeMismatch, importing
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable
-from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SingleFlight, cache_key
-from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
+from ndd_search.paging.cache import Cache, MemoryCache, cache_key
 from ndd_search.paging.keep import adapt_callables
 from ndd_search.paging.page import slice_page
-from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch, fetch_until_full, next_fetch, run
 from ndd_search.recipe import Recipe
 from ndd_search.rest.response import block_of, hits_of, total_of
@@ -65,14 +56,11 @@ with importing("tantivy", "the embedded index", "tantivy", "embedded"):
 
 from ndd_search.embedded.order import Sort
 from ndd_search.embedded.query import QueryReader, filterable
+from ndd_search.embedded.streams import CachedStreams
 from ndd_search.embedded.view import View, sketch_of
 
 COMMIT_EVERY = 10_000  # documents; a crash during a long add loses at most this many
 _BATCH = 512  # documents sketched in one call
-_HEAP = 64 * 2**20  # bytes that the writer buffers before it writes a segment
-# A token is a word with its combining marks, or one character in scripts that are written without spaces.
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_TOKEN = rf"[{_UNSPACED}]\p{{M}}*|[[\p{{L}}\p{{N}}\p{{M}}]--[{_UNSPACED}]]+"
 
 
 class Index:
@@ -86,14 +74,8 @@ class Index:
         check_meta(path, meta)
         self.path, self.meta, self.recipe = path.absolute(), meta, Recipe.parse(meta.recipe)
         self.options = options or CollapseOptions()
-        self._analyzer = _analyzer(meta.language)
-        self._writing, self._reading = RLock(), RLock()
-        self._remove_links: Callable[[], Any] | None = None  # set if the user may not write: it reads through links
-        self._linked: State | None = None  # the state whose files the links point to
-        self._opened: tuple[State, tantivy.Searcher] | None = None  # reused: it caches the documents that it has read
-        with engine_errors(path):
-            self._index = self._engine(path)
-        self._cache, self._guarded, self._flights = cache, FailureGuard(), SingleFlight()
+        self._engine = Engine(self.path, meta)
+        self._cache, self._streams = cache, CachedStreams(cache)
         self._common = CommonFile(self.path, self.recipe.id)
         self._name = self.path.resolve().name
 
@@ -128,7 +110,7 @@ class Index:
                     folder, "there is no index here", 'name the text fields to create one: text=["body"]'
                 )
             meta = Meta(FORMAT, fields, language or "english", Recipe.of(recipe).id)
-            _analyzer(meta.language)
+            analyzer_of(meta.language)  # before anything is written
             write_meta(folder, meta)
         for name, wanted, stored in (("text", fields, meta.text), ("language", language, meta.language)):
             if wanted is not None and wanted != stored:
@@ -153,7 +135,7 @@ class Index:
         """Do nothing: every write is committed when it returns. It exists for symmetry with open."""
 
     def __len__(self) -> int:
-        return int(self._now()[0].num_docs)
+        return int(self._engine.now()[0].num_docs)
 
     def add(self, documents: Iterable[Mapping[str, Any]]) -> int:
         """Add documents; each replaces one with the same id. Returns how many were added.
@@ -165,14 +147,14 @@ class Index:
         if isinstance(documents, str | bytes | Mapping):
             raise TypeError(f"documents must be a list of mappings, got one {type(documents).__name__}")
         added, remaining = 0, iter(documents)
-        with self._writer() as writer:
+        with self._engine.writer() as writer:
             while batch := [self._read(document, n) for n, document in enumerate(islice(remaining, _BATCH), added)]:
                 prepared = self._prepared(batch)
                 added += len(batch)
                 with engine_errors(self.path):
                     for document in prepared:
                         writer.delete_documents_by_term("id", document["id"][0])
-                        writer.add_document(tantivy.Document.from_dict(document, self._index.schema))
+                        writer.add_document(tantivy.Document.from_dict(document, self._engine.index.schema))
                     if added % COMMIT_EVERY < _BATCH:
                         writer.commit()
             with engine_errors(self.path):
@@ -185,7 +167,7 @@ class Index:
         wanted = [ids] if isinstance(ids, str | int) else list(ids)
         for id in wanted:
             check_id(id)
-        with self._writer() as writer:
+        with self._engine.writer() as writer:
             for id in wanted:
                 if possible_id(id):
                     writer.delete_documents_by_term("id", str(id))
@@ -197,7 +179,7 @@ class Index:
         check_id(id)
         if not possible_id(id):
             return None
-        view = self._view(tantivy.Query.term_query(self._index.schema, "id", str(id)))[0]
+        view = self._view(tantivy.Query.term_query(self._engine.index.schema, "id", str(id)))[0]
         hits = view.fetch(Fetch(0, 1)).hits
         return view.document(hits[0]) if hits else None
 
@@ -250,7 +232,7 @@ class Index:
         notes: list[str] = []
         view, state = self._view(lambda searcher: self._query(query, searcher, notes, where))
         view.sort = None if sort is None else Sort.parse(sort)
-        stream, is_cached = self._grow(
+        stream, is_cached = self._streams.grow(
             self._key((query, sort, where), options, state, view.frequency_table),
             lambda stream: next_fetch(stream, from_, size, options) is None,
             lambda stream: run(fetch_until_full(stream, from_, size, view, options), view.fetch),
@@ -264,7 +246,7 @@ class Index:
         page = replace(page, info=replace(page.info, took=own, cache="hit" if is_cached else "miss"))
         hits = hits_of(page, plain)
         if highlight:
-            view.mark(hits, self._index.schema, highlight)
+            view.mark(hits, self._engine.index.schema, highlight)
         return {
             "took": round((perf_counter() - began) * 1000),
             "timed_out": False,
@@ -297,92 +279,10 @@ class Index:
         except ValueError as error:
             raise ValueError(f"the aggregations cannot be computed: {error}") from None
 
-    def _now(self) -> tuple[tantivy.Searcher, State]:
-        """Return a searcher and the state that it searches; a commit in between cannot separate the two."""
-        with engine_errors(self.path), self._reading:
-            while True:
-                state = state_of(self.path)
-                if self._opened is not None and self._opened[0] == state:
-                    return self._opened[1], state
-                try:
-                    searcher = self._searcher(state)
-                except ValueError:  # another process may have committed and removed a file
-                    if state == state_of(self.path):
-                        raise
-                    continue
-                if state == state_of(self.path):
-                    self._opened = state, searcher
-                    return searcher, state
-
-    def _searcher(self, state: State) -> tantivy.Searcher:
-        if self._remove_links is not None and self._linked != state:
-            self._index, self._linked = self._engine_of_links(), state
-        self._index.reload()
-        return self._index.searcher()
-
-    def _engine(self, folder: Path) -> tantivy.Index:
-        """Open tantivy on a folder; without write permission, on links to its files."""
-        try:
-            return self._registered(tantivy.Index(_schema(self.meta), str(folder)))
-        except ValueError as error:
-            if not unwritable(str(error)):
-                raise
-            return self._engine_of_links()
-
-    def _engine_of_links(self) -> tantivy.Index:
-        """Open tantivy on links to the current files; searchers opened before stay readable."""
-        if self._remove_links is not None:
-            self._remove_links()
-        links = linked(self.path)
-        self._remove_links = finalize(self, rmtree, links, True)
-        return self._registered(tantivy.Index(_schema(self.meta), str(links)))
-
-    def _registered(self, index: tantivy.Index) -> tantivy.Index:
-        index.register_tokenizer("text", self._analyzer)
-        index.register_fast_field_tokenizer("text", tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).build())
-        return index
-
     def _view(self, query: tantivy.Query | Callable[[tantivy.Searcher], tantivy.Query]) -> tuple[View, State]:
-        searcher, state = self._now()
+        searcher, state = self._engine.now()
         parsed = query(searcher) if callable(query) else query
         return View(self.path, searcher, parsed, self.meta.text, self.recipe, self.frequency_table), state
-
-    def _grow(
-        self, key: bytes, enough: Callable[[Stream], bool], grow: Callable[[Stream], Stream]
-    ) -> tuple[Stream, bool]:
-        """Return a stream that is long enough, and whether it was cached. One caller at a time extends it."""
-        stream = self._cached(key)
-        if enough(stream):
-            return stream, True
-        if (other := self._flights.acquire(key)) is not None:
-            other.result()
-            stream = self._cached(key)
-            return (stream, True) if enough(stream) else (grow(stream), False)
-        try:
-            stream = grow(stream)
-            self._remember(key, stream)
-        finally:
-            self._flights.release(key)
-        return stream, False
-
-    def _cached(self, key: bytes) -> Stream:
-        """The cached stream of a key, an empty one if there is none."""
-        with self._guarded():
-            entry = self._cache.get(key)
-            parts = None if entry is None else unsealed(key, entry)
-            if parts is not None:
-                with suppress(*UNREADABLE):  # not ours, although key and checksum are right
-                    return _stream_of(*parts)
-        return Stream()
-
-    def _remember(self, key: bytes, stream: Stream) -> None:
-        """Cache a stream. The hits are written as columns, without sketches, which the stream holds already."""
-        with self._guarded():
-            plain, arrays = stream_parts(stream)
-            columns = [list(column) for column in zip(*(hit[:-1] for hit in stream.hits), strict=True)]
-            plain["hits"], plain["columns"] = columns.pop(0) if columns else [], columns
-            if (entry := sealed(key, plain, arrays)) is not None:
-                self._cache.put(key, entry)
 
     def _key(
         self,
@@ -416,33 +316,14 @@ class Index:
     def _query(
         self, typed: str, searcher: tantivy.Searcher, notes: list[str], where: str | None = None
     ) -> tantivy.Query:
-        reader = QueryReader(self._index.schema, self._index, searcher, self._analyzer, self.meta.text, notes)
+        reader = QueryReader(
+            self._engine.index.schema, self._engine.index, searcher, self._engine.analyzer, self.meta.text, notes
+        )
         found = reader.read(typed)
         if where is None:
             return found
         kept = tantivy.Query.const_score_query(reader.read(where), 0.0)
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, found), (tantivy.Occur.Must, kept)])
-
-    @contextmanager
-    def _writer(self) -> Iterator[tantivy.IndexWriter]:
-        """Yield the writer of the folder; after an error, uncommitted changes are rolled back.
-
-        Threads that write through one Index wait for each other.
-        """
-        with self._writing:
-            if self._remove_links is not None:
-                raise IndexUnusable(self.path, *MAY_NOT_WRITE)
-            with engine_errors(self.path):
-                writer = self._index.writer(_HEAP, 1)
-            try:
-                yield writer
-            except BaseException:
-                with suppress(ValueError):  # tantivy raises it if the writer itself has failed
-                    writer.rollback()
-                raise
-            finally:
-                with suppress(ValueError):
-                    writer.wait_merging_threads()
 
     def _read(self, document: Mapping[str, Any], place: int) -> _Read:
         """Copy everything that is stored of a document: the caller may reuse the object for the next one."""
@@ -482,32 +363,3 @@ class _Read(NamedTuple):
 def _keeping(options: CollapseOptions, keep: tuple[Any, ...]) -> CollapseOptions:
     """Return options with another `keep`. Equal options are not made, and checked, again."""
     return options if options.keep == keep else replace(options, keep=keep)
-
-
-def _stream_of(plain: dict[str, Any], arrays: memoryview) -> Stream:
-    """Restore the stream that Index._remember wrote. Raises one of UNREADABLE for anything else."""
-    columns = plain.pop("columns")
-    stream = stream_of(plain, arrays)
-    return replace(stream, hits=tuple(starmap(StoredHit, zip(stream.hits, *columns, strict=True))))
-
-
-def _analyzer(language: str) -> tantivy.TextAnalyzer:
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(_TOKEN)).filter(tantivy.Filter.lowercase())
-    builder = builder.filter(tantivy.Filter.remove_long(200))
-    if language == "none":
-        return builder.build()
-    try:
-        return builder.filter(tantivy.Filter.stemmer(language)).build()
-    except ValueError:
-        raise ValueError(f'language must be one with a stemmer in tantivy, or "none", got {language!r}') from None
-
-
-def _schema(meta: Meta) -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
-    for number in range(len(meta.text)):
-        builder.add_text_field(f"text{number}", tokenizer_name="text")
-    builder.add_json_field("fields", fast=True, tokenizer_name="text", expand_dots_enabled=True)
-    builder.add_bytes_field("source", stored=True)
-    builder.add_bytes_field("sketch", stored=True)
-    return builder.build()
