@@ -8,7 +8,7 @@ continues with that one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property
@@ -38,7 +38,7 @@ from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.records import SEEN_WITH_ITEMS
-from ndd_search.rest.answers import Answer
+from ndd_search.rest.answers import Answer, Hit
 from ndd_search.rest.request import Piped, Request, Search, read_search
 from ndd_search.rest.source_filter import SketchFilter
 
@@ -186,7 +186,11 @@ class Conversation:
             ids_only = page.listing == "ids" and not self._experiment and missing.isdisjoint(page.shown_ranks)
             state = yield from fetcher.fetch_documents(state, needed, ids_only)
             remembered = remembered if ids_only else state  # other pages may show whole documents
-        lacks = needed - page.ranks - state.documents.keys()  # the engine's own page would lose a hit
+        lacks = bool(needed - page.ranks - state.documents.keys())  # the engine's own page would lose a hit
+        own_page = None
+        if self._experiment and self._experiment.reaches_beyond(plan, state):
+            own_page = yield from self._own_page(plan)
+            lacks = lacks or own_page is None
         if (lacks and self._is_control) or (page.groups and page.groups[0].rank not in state.documents):
             return (yield from own_request(plan, settings, NO_DOCUMENTS))
         is_cached = remembered is cached
@@ -204,11 +208,19 @@ class Conversation:
         cache = "off" if self.stream_key is None else "hit" if is_cached else "miss"
         body = unfiltered_body(plan, settings, state, page, self._round_trips.own_seconds, cache)
         if self._experiment:
-            body = self._experiment.applied(body, plan, state, page)
+            body = self._experiment.applied(body, plan, state, page, own_page)
         body = filter_body(body, plan.search)
         if state.lasting:
             settings.memory.remember_page(self.key, body, state, self._moment)
         return Answer(body, raw=state.raw)
+
+    def _own_page(self, plan: Plan) -> Generator[Request, Answer, list[Hit] | None]:
+        """Return the hits of the caller's own request, None if it fails."""
+        (answer,) = yield from self._round_trips.later([plan.search.request])
+        if not answer.has_hits:
+            return None
+        plan.hide_sketches_in(answer.body)
+        return answer.hits
 
     @property
     def _is_control(self) -> bool:

@@ -17,7 +17,7 @@ from ndd_search.checks import check_share
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.state import State
 from ndd_search.paging.page import Page
-from ndd_search.rest.answers import without_fields
+from ndd_search.rest.answers import Hit, without_fields
 
 Arm = Literal["treatment", "control"]
 
@@ -60,20 +60,29 @@ class Experiment:
         start, end = plan.search.start, plan.search.start + plan.search.size
         return {rank for rank in state.stream.ranks.tolist() if start <= rank < end}
 
-    def applied(self, body: dict[str, Any], plan: Plan, state: State, page: Page) -> dict[str, Any]:
+    def reaches_beyond(self, plan: Plan, state: State) -> bool:
+        """Return whether the engine's own page has hits beyond those fetched, as on a page beyond max_window."""
+        return not state.stream.exhausted and state.stream.fetched < plan.search.start + plan.search.size
+
+    def applied(
+        self, body: dict[str, Any], plan: Plan, state: State, page: Page, own_page: Sequence[Hit] | None = None
+    ) -> dict[str, Any]:
         """Return the answer for the unit's arm. body: the answer with the collapsed page.
+
+        own_page: the hits of the engine's own page, None if the state holds all of them.
 
         Its block `ndd` describes the collapsed page in both arms. `experiment` holds the other arm's page as
         `instead`, and as `hidden` the hits of the engine's own page that collapsing hides.
         """
         own = {rank: state.documents[rank] for rank in sorted(self.ranks(plan, state)) if rank in state.documents}
-        hits = [without_fields(hit, plan.added_fields) for hit in own.values()]
+        examined = [without_fields(hit, plan.added_fields) for hit in own.values()]
+        hits = examined if own_page is None else list(own_page)
         shown, engines = _names(body["hits"]["hits"]), _names(hits)
         listed = {copy.rank for group in page.groups for copy in group.duplicates}
         on_page = {group.rank for group in page.groups}
         hidden = [
             name
-            for rank, name in zip(own, engines, strict=True)
+            for rank, name in zip(own, _names(examined), strict=True)
             if rank in listed or (rank not in on_page and _is_led(state, rank))
         ]
         arm = self.arm

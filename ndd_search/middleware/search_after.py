@@ -15,6 +15,7 @@ from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorUnusable
+from ndd_search.matching.keys import reads_keys
 from ndd_search.middleware.cursor_pages import CursorPage, begin
 from ndd_search.middleware.cursor_search import CursorSearch, hash_of, obstacle
 from ndd_search.middleware.page_answer import filter_body
@@ -69,7 +70,7 @@ def search_after(request: Request, settings: Settings, changes: Mapping[str, Any
     cursor = begin(_hash(search, options, settings), "") if given is True else cursor_of(given, settings.cursor_key)
     signed = settings.cursor_key is not None
     if cursor.search != _hash(search, options, settings) or not (
-        signed or cursor.leaders.fit(settings.recipe.k, options.max_per_group)
+        signed or cursor.leaders.fit(settings.recipe.k, options.max_per_group, reads_keys(options))
     ):
         problem = "the token belongs to another search"
         raise CursorUnusable(request.path, problem, "send the same query, sort and options with every page")

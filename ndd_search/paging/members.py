@@ -37,8 +37,10 @@ def members_of(
 
     leaders: their indexes. hits: in any order; a hit of the stream is ignored. Each joins the best-ranked leader that
     it resembles, as if it had been examined, and gets a rank beyond those fetched. reader: gives their sketches.
+    A hit that `max_per` would put under a leader is left out: whether its value leads too many groups depends on the
+    hits between, which are unknown.
     """
-    whole = stream.extend(hits, len(hits), reader, options)
+    whole = stream.extend(hits, len(hits), reader, replace(options, max_per={}))
     known = len(stream.hits)
     added = known + np.flatnonzero(np.isin(whole.leader[known:], leaders))
     return some_of(whole, [*range(known), *added.tolist()])

@@ -183,6 +183,7 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
     groups = tuple(layout.group(place, reader) for place in places[start : start + size])
     before = stream.examined(window_for(stream, start, options)) if start else 0
     kept = len(layout.places(everything=True))
+    hides = options.mode in ("group", "drop") and kept < examined
     info = Info(
         examined=examined,
         kept=kept,
@@ -193,7 +194,7 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
         recipe=reader.recipe.id if reader.items is None else reader.items.id,
         lacking=dict(Counter(reason for reason in stream.lacking[:examined] if reason)),
         unique=_unique(len(layout.members), examined, stream.total, over),
-        late=layout.late(before, start, reader) if start and kept < examined else (),
+        late=layout.late(before, start, reader) if start and hides else (),
         seen=layout.seen_since(before),
         warnings=(*_unread_fields(stream.hits[:examined], reader, options), *layout.short_forms(reader)),
         took=perf_counter() - began,
