@@ -22,13 +22,14 @@ import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.corpus.sources import Pieces
-from tests.conftest import missing
+from tests.conftest import LONG, missing
 from tests.corpus import made
 from tests.corpus import spark as servers
 from tests.engines.jars import Unavailable
 from tests.examples import ROOT, run
 
 COUNT = 600
+for_long_runs = pytest.mark.skipif(not LONG, reason="NDD_TEST_LONG=1 runs every test of Spark, which takes minutes")
 pytestmark = [
     pytest.mark.skipif(native.core is None, reason="Spark needs the native core"),
     pytest.mark.filterwarnings("ignore"),  # of pyspark and pandas
@@ -104,6 +105,7 @@ def kill_once(flag: Path) -> Any:
     return stage
 
 
+@for_long_runs
 def test_a_killed_process_changes_nothing(spark: Any, tmp_path: Path) -> None:
     """A DataFrame, whose documents have the order of their ids, is read by a process that is killed."""
     rows = sorted({row["id"]: row for row in documents(200)}.values(), key=lambda row: row["id"])
@@ -119,6 +121,7 @@ def test_a_killed_process_changes_nothing(spark: Any, tmp_path: Path) -> None:
     assert flag.exists()
 
 
+@pytest.mark.newest_servers
 def test_an_index_is_a_data_frame(spark: Any, engine: Any, index: str, tmp_path: Path) -> None:
     rows = documents(60)[:57]
     with engine.client() as client:
@@ -135,6 +138,7 @@ def test_an_index_is_a_data_frame(spark: Any, engine: Any, index: str, tmp_path:
     )
 
 
+@for_long_runs
 def test_the_command_writes_a_folder_of_parquet(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +160,7 @@ def test_the_command_writes_a_folder_of_parquet(
     assert by_document(iter(written)) == by_document(groups.rows())
 
 
+@for_long_runs
 def test_the_examples_of_the_page_run(spark: Any, tmp_path: Path) -> None:
     folders = {f'"{name}"': f'"{tmp_path / name}"' for name in ("work", "unique")}
     assert run(ROOT / "docs" / "spark.md", {"python spark"}, folders) == 1
