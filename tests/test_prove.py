@@ -17,7 +17,7 @@ from tests.prove.cases import Failure, Program, Progress, prove
 
 LARGE = os.environ.get("NDD_TEST_EXAMPLES") == "large"
 PARTS = 4  # parts of a sample, which run in any process
-SAMPLE = {"lists": 2_500, "pages": 250, "answers": 250, "ingest": 100}
+SAMPLE = {"lists": 1_900, "pages": 250, "answers": 250, "ingest": 100}  # 10,000 cases in all
 if not LARGE:
     SAMPLE = {"lists": 250, "pages": 40, "answers": 100, "ingest": 30}
 
