@@ -34,7 +34,7 @@ def test_the_examples_for_an_engine_run(
         try:
             assert run(page, {"python engine", "console engine"}, replaced)
         finally:
-            client.indices.delete(index=f"{own},{own}-2026,{own}-drafts,ndd-tables", ignore_unavailable=True)
+            client.indices.delete(index=f"{own},{own}-2026,{own}-drafts,{own}-wires,ndd-tables", ignore_unavailable=True)
 
 
 @pytest.mark.parametrize("page", pages_with("python opensearch"), ids=page_name)
@@ -46,4 +46,4 @@ def test_the_examples_for_opensearch_run(page: Path, engine: Engine) -> None:
         try:
             assert run(page, {"python opensearch"}, {ENGINE: engine.url, "articles": own})
         finally:
-            client.indices.delete(index=f"{own},{own}-2026,{own}-drafts,ndd-tables", ignore_unavailable=True)
+            client.indices.delete(index=f"{own},{own}-2026,{own}-drafts,{own}-wires,ndd-tables", ignore_unavailable=True)

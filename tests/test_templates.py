@@ -138,7 +138,7 @@ def test_a_source_rebuilt_from_doc_values_still_holds_the_sketch(engine: Engine,
         if engine.family != "opensearch" or engine.major < 3:
             pytest.skip("derived _source is OpenSearch 3's")
         settings = {"index": {"derived_source": {"enabled": True}}}
-        mapping["ndd_keys"]["store"] = True
+        mapping["ndd_keys"]["store"] = mapping["ndd"]["properties"]["packed"]["store"] = True
     fields = {"title": stored, "body": stored, "url": {"type": "keyword"}, **mapping}
     with engine.client() as client:
         client.indices.create(index=index, body={"settings": settings, "mappings": {"properties": fields}})

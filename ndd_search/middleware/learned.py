@@ -205,6 +205,9 @@ class Definitions:
         self._known: LRUCache[str, tuple[float, Mapping[str, Any]]] = LRUCache(_PIPELINES)
         self._lock = Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Definitions, ()
+
     def get(self, name: str, now: float) -> Mapping[str, Any] | None:
         """Return a definition, None if it is unknown or old."""
         with self._lock:
