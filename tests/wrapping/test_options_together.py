@@ -32,6 +32,7 @@ FAULTS: list[dict[str, Any]] = [  # combinations that once failed
     {"mode": "annotate", "seen": "texts", "window": 15},
     {"mode": "demote", "seen": "texts", "window": 4},
     {"max_window": 17, "window": 4},
+    {"facets": ["sources"], "seen": "texts", "window": 60},
 ]
 OURS = {"ndd.similarity", "ndd.shares", "ndd.seen", "ndd.duplicate_of"}
 WORDS = [f"word{number}" for number in range(900)]
@@ -142,12 +143,12 @@ def test_pages_keep_their_promises_whatever_is_combined(
         options = drawn(draw)
         if draw.random() < 0.3:
             body = {"size": size, "query": SCORED}
-        if draw.random() < 0.5 or options.get("facets"):
-            body["aggs"] = {"sources": {"terms": {"field": "source"}}}
         settings = {"items": ITEMS} if draw.random() < 0.1 else {}
         if draw.random() < 0.3:  # options in a rule for the index, beside those that only a search can have
             settings["indexes"] = {f"{index}*": {name: value for name, value in options.items() if name != "seen"}}
             options = {name: value for name, value in options.items() if name == "seen"}
+    if draw.random() < 0.5 or "facets" in str((options, settings)):
+        body["aggs"] = {"sources": {"terms": {"field": "source"}}}
     described = f"{settings} {storage} {number}: {body} {options}"
     if (seen := seen_of(options.get("seen"), index)) is not None:
         options = {**options, "seen": seen}
@@ -273,16 +274,14 @@ class Walks:
                 assert ids(copies(one)[1]) == ids(copies(other)[1])
 
     def check_facets(self, pages: Answers) -> None:
-        """Where the first window holds the whole result, a bucket counts the groups that have a document in it."""
-        if not self.options.get("facets") or self.options["window"] < DOCUMENTS or "items" in self.options:
+        """Where the first window holds the whole result, a bucket counts the hits of a search within it."""
+        if not self.options.get("facets") or self.options["window"] < DOCUMENTS or self.bounded:
             return
-        if self.options.get("mode", "group") != "group" or "max_per_group" in self.options:
-            return
-        groups = [{hit["_id"], *ids(copies(hit)[1])} for hit in hits_of(self.by_from(self.fresh, duplicates="ids"))]
-        found = {one["key"]: one["doc_count"] for one in pages[0]["aggregations"]["sources"]["buckets"]}
-        for value, count in found.items():
-            of_value = {str(place) for place in range(DOCUMENTS) if document(place).get("source") == value}
-            assert count == sum(not group.isdisjoint(of_value) for group in groups), (value, count)
+        for bucket in pages[0]["aggregations"]["sources"]["buckets"]:
+            click = {"bool": {"must": self.body["query"], "filter": {"term": {"source": bucket["key"]}}}}
+            alone = {"mode": "drop", "max_per_group": 1, "members": "window"}
+            page = self.search(self.fresh, query=click, size=DOCUMENTS, ndd=alone)
+            assert bucket["doc_count"] == len(page["hits"]["hits"]), bucket
 
     def check_experiment(self, pages: Answers) -> None:
         """Both arms know both pages; the page of the control is the engine's own."""
