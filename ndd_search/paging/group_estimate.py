@@ -67,7 +67,7 @@ class GroupEstimate:
         return cls(min(max(round(value), bounds[0]), bounds[1]), "estimate", *bounds)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """The hits of a result with the smallest sketch values.
 

@@ -26,13 +26,13 @@ pytestmark = [pytest.mark.one_kind_of_client, pytest.mark.newest_servers]
 DOCUMENTS, STORAGES = 42, ("integers", "packed", "both")
 SEED = int(os.environ.get("NDD_TEST_SEED", "0"))
 COMBINATIONS = 60 if os.environ.get("NDD_TEST_LONG") else 1  # of each form of storage
-FAULTS: list[dict[str, Any]] = [  # combinations that once failed
-    {"group_by": ["isbn"], "window": 4},
-    {"members": "all", "max_per": {"source": 3, "isbn": 1}, "window": 4},
-    {"mode": "annotate", "seen": "texts", "window": 15},
-    {"mode": "demote", "seen": "texts", "window": 4},
-    {"max_window": 17, "window": 4},
-    {"facets": ["sources"], "seen": "texts", "window": 60},
+FAULTS: list[dict[str, Any]] = [  # combinations that once failed, with the size of their pages
+    {"size": 5, "group_by": ["isbn"], "window": 4},
+    {"size": 3, "members": "all", "max_per": {"source": 3, "isbn": 1}, "window": 4},
+    {"size": 5, "mode": "annotate", "seen": "texts", "window": 15},
+    {"size": 5, "mode": "demote", "seen": "texts", "window": 4},
+    {"size": 12, "max_window": 17, "window": 4},
+    {"size": 12, "facets": ["sources"], "seen": "texts", "window": 60},
 ]
 OURS = {"ndd.similarity", "ndd.shares", "ndd.seen", "ndd.duplicate_of"}
 WORDS = [f"word{number}" for number in range(900)]
@@ -128,21 +128,24 @@ def seen_of(form: str | None, index: str) -> list[Any] | None:
     return None
 
 
+CASES: list[tuple[str, dict[str, Any] | None, int]]
 CASES = [(storage, None, number) for storage in STORAGES for number in range(COMBINATIONS)]
 CASES += [("integers", options, number) for number, options in enumerate(FAULTS)]
 
 
-@pytest.mark.parametrize(("storage", "options", "number"), CASES)
+@pytest.mark.parametrize(("storage", "fault", "number"), CASES)
 def test_pages_keep_their_promises_whatever_is_combined(
-    storage: str, options: dict[str, Any] | None, number: int, indexes: dict[str, str], connect: Connect
+    storage: str, fault: dict[str, Any] | None, number: int, indexes: dict[str, str], connect: Connect
 ) -> None:
     draw = random.Random(f"{SEED} {storage} {number}")
-    index, size, settings = indexes[storage], draw.choice((5, 12)), dict[str, Any]()
+    index, settings = indexes[storage], dict[str, Any]()
+    options = drawn(draw) if fault is None else dict(fault)
+    size = options.pop("size", 5)
     body: dict[str, Any] = {"size": size, "query": {"match": {"body": "market"}}, "sort": [{"place": "asc"}]}
-    if options is None:
-        options = drawn(draw)
+    if fault is None:
+        body["size"] = draw.choice((3, 5, 12))
         if draw.random() < 0.3:
-            body = {"size": size, "query": SCORED}
+            body = {"size": body["size"], "query": SCORED}
         settings = {"items": ITEMS} if draw.random() < 0.1 else {}
         if draw.random() < 0.3:  # options in a rule for the index, beside those that only a search can have
             settings["indexes"] = {f"{index}*": {name: value for name, value in options.items() if name != "seen"}}
