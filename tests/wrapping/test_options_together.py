@@ -28,7 +28,7 @@ SEED = int(os.environ.get("NDD_TEST_SEED", "0"))
 COMBINATIONS = 60 if os.environ.get("NDD_TEST_LONG") else 1  # of each form of storage
 FAULTS: list[dict[str, Any]] = [  # combinations that once failed, with the size of their pages
     {"size": 5, "group_by": ["isbn"], "window": 4},
-    {"size": 3, "members": "all", "max_per": {"source": 3, "isbn": 1}, "window": 4},
+    {"size": 3, "members": "all", "max_per": {"source": 3, "isbn": 1}, "window": 15},
     {"size": 5, "mode": "annotate", "seen": "texts", "window": 15},
     {"size": 5, "mode": "demote", "seen": "texts", "window": 4},
     {"size": 12, "max_window": 17, "window": 4},
