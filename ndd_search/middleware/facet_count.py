@@ -81,6 +81,7 @@ class _Counter:
 
     def __init__(self, state: State, plan: Plan, settings: Settings, held: bool) -> None:
         self._state, self._plan, self._settings = state, plan, settings
+        self._shown = plan.shown if plan.options.seen_mode == "hide" else ()  # what resembles it has no place
         stream = state.stream
         placed = zip(stream.hits, stream.sketches, strict=True) if held else ()
         self._places: dict[Any, int] = {}
@@ -101,7 +102,7 @@ class _Counter:
         total = int(sampled["doc_count"])
         hits = [self._with_recipe(hit) for hit in sampled[_SAMPLED]["hits"]["hits"]]
         if total <= 1:
-            return GroupEstimate.exactly(total)
+            return GroupEstimate.exactly(self._leaders(hits) if hits else total)
         if total == len(hits) and (ordered := self._in_order(hits)) is not None:
             return GroupEstimate.exactly(self._leaders(ordered))
         if self._settings.recipe.method != "min-k":
@@ -127,8 +128,8 @@ class _Counter:
 
     def _leaders(self, hits: Sequence[Hit]) -> int:
         reader = self._reader(sketches_of(hits, self._settings))
-        stream = Stream().extend(hits, len(hits), reader, self._plan.options)
-        return len(set(stream.leader.tolist()))
+        stream = Stream(shown=self._shown).extend(hits, len(hits), reader, self._plan.options)
+        return len(set(stream.leader.tolist())) - len(stream.seen)
 
     def _reader(self, found: Sequence[Any]) -> HitReader:
         return HitReader(self._settings.recipe, self._settings.sketch_field, self._state.frequency_table, found)
