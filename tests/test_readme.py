@@ -13,6 +13,11 @@ def page_name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+def indexes_of(own: str) -> str:
+    """The indexes that examples make. own: the name that stands for "articles"."""
+    return ",".join((own, *(f"{own}-{more}" for more in ("2026", "drafts", "wires")), "ndd-tables"))
+
+
 @pytest.mark.parametrize("page", pages_with("python", "console"), ids=page_name)
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -34,7 +39,7 @@ def test_the_examples_for_an_engine_run(
         try:
             assert run(page, {"python engine", "console engine"}, replaced)
         finally:
-            client.indices.delete(index=f"{own},{own}-2026,{own}-drafts,{own}-wires,ndd-tables", ignore_unavailable=True)
+            client.indices.delete(index=indexes_of(own), ignore_unavailable=True)
 
 
 @pytest.mark.parametrize("page", pages_with("python opensearch"), ids=page_name)
@@ -46,4 +51,4 @@ def test_the_examples_for_opensearch_run(page: Path, engine: Engine) -> None:
         try:
             assert run(page, {"python opensearch"}, {ENGINE: engine.url, "articles": own})
         finally:
-            client.indices.delete(index=f"{own},{own}-2026,{own}-drafts,{own}-wires,ndd-tables", ignore_unavailable=True)
+            client.indices.delete(index=indexes_of(own), ignore_unavailable=True)
