@@ -228,6 +228,7 @@ def obstacle(search: Search, options: CollapseOptions) -> str:
         f'total="{options.total}"': options.total != "hits",
         "a search with facets": bool(options.facets),
         'mode="demote"': options.mode == "demote",
+        'members="all" with max_per': options.members == "all" and bool(options.max_per),
         "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
     }
     return next((name for name, present in obstacles.items() if present), "")
