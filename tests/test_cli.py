@@ -42,7 +42,7 @@ def test_without_a_command_it_says_which_there_are() -> None:
 
 def test_the_package_is_a_program_too() -> None:
     done = subprocess.run([sys.executable, "-m", "ndd_search", "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == ndd("--version").stdout
+    assert done.stdout == ndd("--version", process=True).stdout
 
 
 @pytest.mark.parametrize("command", COMMANDS)

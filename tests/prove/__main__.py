@@ -45,7 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if unknown := set(chosen.programs) - set(PROGRAMS):
         parser.error(f"unknown program {', '.join(sorted(unknown))}: choose of {', '.join(PROGRAMS)}")
-    logging.disable(logging.WARNING)  # the library warns of each changed answer
     if chosen.replay:
         return _replay(chosen.replay)
     chosen.folder.mkdir(parents=True, exist_ok=True)
@@ -69,4 +68,5 @@ def _replay(file: Path) -> int:
 
 
 if __name__ == "__main__":
+    logging.disable(logging.WARNING)  # the library warns of each changed answer
     sys.exit(main())

@@ -95,7 +95,12 @@ def calls(client: Any) -> Iterator[Call]:
 
 
 def is_search(received: list[Received]) -> bool:
-    return any(SEARCH.fullmatch(one.path) and "scroll=" not in one.target for one in received)
+    """Whether a request is a search of ours: any, or one by a template whose body has our key."""
+    return any(
+        (SEARCH.fullmatch(one.path) and "scroll=" not in one.target)
+        or (one.path.endswith("/_search/template") and b'"ndd":' in (one.body or b""))
+        for one in received
+    )
 
 
 def test_every_method_does_through_a_wrapped_client_what_it_does_without(pair: Pair) -> None:
