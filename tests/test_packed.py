@@ -13,6 +13,7 @@ from ndd_search.indexing.templates import mapping_properties
 from ndd_search.sketching.field import STORAGES, SketchField, Storage
 from tests.engines.find import Engine
 from tests.indexed import check, stored
+from tests.wrapping.conftest import bulk
 
 WORDS = "steel works cut emissions by a third before the decade ends say ministers on friday in the city of"
 PLACES = ("Leeds", "Porto", "Turin")
@@ -50,6 +51,26 @@ def test_a_mixed_index_is_searched_as_one_and_converted_in_both_directions(engin
             again = Backfill(index=index, fields=["text"], storage=form, keys=8, recheck=True).run(client)
             assert again.tally.written == 0
         _search(engine, index)
+
+
+def test_numbers_of_groups_that_cannot_be_sampled_have_bounds_that_hold(engine: Engine, index: str) -> None:
+    """Engines cannot sort by packed values, so there is no sample of the result."""
+    texts = [
+        f"{WORDS} {' '.join(f'a{group}b{n}' for n in range(40))} copy {n}" for group in range(40) for n in range(3)
+    ]
+    with engine.client() as client:
+        properties = {**mapping_properties(), "kind": {"type": "keyword"}}
+        client.indices.create(index=index, body={"mappings": {"properties": properties}})
+        documents = [{"_index": index, "text": text, "kind": "k"} for text in texts]
+        bulk(engine, client, list(ndd.with_sketches(documents, "text", storage="packed")))
+        wrapped = ndd.wrap(client, min_similarity=0.6, window=30, cache=False)
+        options = {"total": "estimate", "facets": ["kinds"]}
+        body = {"query": {"match": {"text": "steel"}}, "aggs": {"kinds": {"terms": {"field": "kind"}}}, "ndd": options}
+        block = wrapped.search(index=index, body=body)["ndd"]
+    (facet,) = block["facets"]["kinds"]["buckets"]
+    for found in (block["unique"], facet):
+        assert found["relation"] == "estimate"
+        assert found["low"] <= 40 <= found["high"]
 
 
 def test_an_update_leaves_no_packed_values_of_the_old_text(engine: Engine, index: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ndd_search.documents import value_of
 from ndd_search.middleware.add_answers import sketches_of
-from ndd_search.middleware.group_count import counted_lacking, lacking, sample_of, smallest_first
+from ndd_search.middleware.group_count import LACKING, UNSORTED, counted, sample_of, smallest_first, unsampled
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
@@ -73,7 +73,7 @@ def _sampler(plan: Plan, size: int) -> dict[str, Any]:
         "docvalue_fields": list(plan.reading.stored),
         "_source": {"includes": fields} if fields else False,
     }
-    return {_SAMPLED: {"top_hits": hits}, **lacking(plan.field)}
+    return {_SAMPLED: {"top_hits": hits}, **unsampled(plan.field)}
 
 
 class _Counter:
@@ -105,9 +105,9 @@ class _Counter:
             return GroupEstimate.exactly(self._leaders(hits) if hits else total)
         if total == len(hits) and (ordered := self._in_order(hits)) is not None:
             return GroupEstimate.exactly(self._leaders(ordered))
-        if self._settings.recipe.method != "min-k":
+        if self._settings.recipe.method != "min-k" or counted(sampled, UNSORTED):
             return GroupEstimate(total, "estimate", 1, total)
-        sample = sample_of(hits, total, counted_lacking(sampled), self._settings)
+        sample = sample_of(hits, total, counted(sampled, LACKING), self._settings)
         return estimate_groups(Stream(), sample, self._reader, self._plan.options)
 
     def _with_recipe(self, hit: Hit) -> Hit:

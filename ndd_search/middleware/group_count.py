@@ -25,7 +25,7 @@ from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import VALUES
 
 SAMPLE = 64  # hits: a 95 % interval of about 10 % of the number of groups, for the cost of a third of a search
-LACKING = "lacking"
+LACKING, UNSORTED = "lacking", "unsorted"  # documents without a sketch; with one in a form that engines cannot sort by
 
 
 def sample_requests(plan: Plan) -> list[Request]:
@@ -38,7 +38,7 @@ def sample_requests(plan: Plan) -> list[Request]:
     if not plan.may_split or not can_be_split(plan.search, plan.options):
         return []
     request = sketches_only(plan.search, Fetch(0, SAMPLE), plan.field, plan.reading)
-    own = {**request.body, "sort": smallest_first(plan.field), "track_total_hits": True, "aggs": lacking(plan.field)}
+    own = {**request.body, "sort": smallest_first(plan.field), "track_total_hits": True, "aggs": unsampled(plan.field)}
     own.pop("track_scores", None)
     return [replace(request, body=own)]
 
@@ -48,14 +48,18 @@ def smallest_first(field: SketchField) -> list[dict[str, Any]]:
     return [{field.sketch: {"order": "asc", "mode": "min", "unmapped_type": "integer"}}]
 
 
-def lacking(field: SketchField) -> dict[str, Any]:
-    """Return the aggregation that counts documents without values."""
-    return {LACKING: {"missing": {"field": field.sketch}}}
+def unsampled(field: SketchField) -> dict[str, Any]:
+    """Return the aggregations that count documents without values, and those with packed values alone."""
+    integers, packed = ({"exists": {"field": path}} for path in field.values)
+    return {
+        LACKING: {"filter": {"bool": {"must_not": [integers, packed]}}},
+        UNSORTED: {"filter": {"bool": {"must": [packed], "must_not": [integers]}}},
+    }
 
 
-def counted_lacking(aggregations: Mapping[str, Any]) -> int:
-    """Return what that aggregation counted. Its name has a prefix with `typed_keys`."""
-    return sum(int(one["doc_count"]) for name, one in aggregations.items() if name.rpartition("#")[2] == LACKING)
+def counted(aggregations: Mapping[str, Any], wanted: str) -> int:
+    """Return what one of these aggregations counted. Its name has a prefix with `typed_keys`."""
+    return sum(int(one["doc_count"]) for name, one in aggregations.items() if name.rpartition("#")[2] == wanted)
 
 
 def sample_of(hits: Sequence[Hit], total: int, lacking: int, settings: Settings) -> Sample:
@@ -77,14 +81,22 @@ def with_group_count(state: State, plan: Plan, settings: Settings, sampled: Sequ
     found: GroupEstimate | None = None
     if head.exhausted:
         found = GroupEstimate.exactly(len(set(head.leader.tolist())))
-    elif settings.recipe.method == "min-k" and sampled and sampled[0].whole and (total := sampled[0].total) is not None:
-        answer = sampled[0]
-        sample = sample_of(answer.hits, total, counted_lacking(answer.body.get("aggregations") or {}), settings)
+    elif (sample := _sample(sampled, settings)) is not None:
         reader = partial(_reader, state, settings, head.fetched)
         found = estimate_groups(head, sample, reader, plan.options)
     elif head.total is not None:
         found = extrapolated(head, head.total)
     return replace(state, groups=None if found is None else found.as_dict())
+
+
+def _sample(sampled: Sequence[Answer], settings: Settings) -> Sample | None:
+    """Return the sample in the answer to the request for it, None if it is not one of the whole result."""
+    if settings.recipe.method != "min-k" or not sampled or not sampled[0].whole or sampled[0].total is None:
+        return None
+    aggregations = sampled[0].body.get("aggregations") or {}
+    if counted(aggregations, UNSORTED):
+        return None
+    return sample_of(sampled[0].hits, sampled[0].total, counted(aggregations, LACKING), settings)
 
 
 def _reader(state: State, settings: Settings, start: int, found: Sequence[Any]) -> HitReader:

@@ -73,7 +73,7 @@ class EngineSearcher:
         body = {
             "query": {"bool": {"filter": [{"ids": {"values": ids}}, {"terms": {"_index": indexes}}]}},
             "size": len(ids) * len(indexes),
-            "docvalue_fields": [field.sketch, field.recipe],
+            "docvalue_fields": list(field.read),
             "_source": {"excludes": [field.name, field.keys]},
         }
         answer = await self._send(Request("POST", f"{self._path}/_search", {}, headers, body))
