@@ -1,6 +1,6 @@
 """Passages for a language model: facts in the first ten and within a budget, and the time that choosing them takes.
 
-    python -m benchmarks.passages [facts] [times] [--json out.json]
+    python -m benchmarks.passages [facts] [wordings] [times] [--json out.json]
 
 facts: The demonstration collection (sections of the CIA World Factbook, each as of July and of October 2022) is cut
        into chunks of 120 words, 40 of them repeated from the chunk before. An embedded index finds 50 chunks for each
@@ -8,11 +8,17 @@ facts: The demonstration collection (sections of the CIA World Factbook, each as
        A question is the title of a section, or a few words about many countries. A fact is a line of the Factbook
        that belongs to the section, or holds all words of the question; equal lines are one fact, and a line that was
        updated between July and October is two. A passage has a fact if the whole line stands in it.
+wordings: What embeddings find and a comparison of words does not, and the reverse. A fact about a country is one
+       passage in the form of the Factbook, and another one as a sentence; all seven facts about a country also make
+       one passage in either form. A method drops passages from the list of all passages of both forms. It is right
+       where a passage is dropped for the other form of the same passage, and wrong otherwise.
 times: 50 and 5,000 passages of 200 words to ten, with and without stored sketches: all different, a fifth of them
        copies, and all with the same 60 words at their head. Milliseconds of processor time, the median of the runs.
 
-The methods with TF-IDF vectors stand in for embeddings: maximal marginal relevance (lambda 0.5) and dropping what has a
-cosine of 0.95 to something above it, as retrieval frameworks do. They need the extra `bench`.
+Vectors are of TF-IDF weights, and of WordLlama, a model of static word embeddings of 16 MB that its package contains.
+With either of them: maximal marginal relevance (lambda 0.5), as LangChain computes it, and dropping passages whose
+cosine to a better one is 0.95 or more, the default of LangChain's EmbeddingsRedundantFilter. Neither is a transformer;
+embeddings of one take some hundred times as long. These methods need the extra `bench`.
 """
 
 from __future__ import annotations
@@ -26,7 +32,7 @@ import json
 import random
 import tempfile
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean
 from time import process_time
@@ -38,6 +44,7 @@ import ndd_search as ndd
 
 FACTBOOK = Path(ndd.__file__).parent / "demo_data" / "factbook.jsonl.gz"
 CHUNK, REPEATED, FOUND, SHOWN, BUDGET = 120, 40, 50, 10, 1000
+COSINE = 0.95
 TOPICS = [
     "independence from Spain",
     "independence from France",
@@ -62,6 +69,7 @@ TOPICS = [
 ]
 Chunk = dict[str, Any]
 Choose = Callable[[str, list[Chunk], int | None], list[str]]
+Vectors = Callable[[list[str]], Any]
 
 
 def chunks() -> tuple[list[Chunk], dict[str, set[str]]]:
@@ -88,28 +96,30 @@ def different_texts(question: str, found: list[Chunk], budget: int | None) -> li
     return first(list(dict.fromkeys(one["text"] for one in found)), budget)
 
 
-def marginal_relevance(question: str, found: list[Chunk], budget: int | None) -> list[str]:
+def marginal_relevance(vectors: Vectors, question: str, found: list[Chunk], budget: int | None) -> list[str]:
+    from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
     texts = [one["text"] for one in found]
-    rows, wanted = vectors(texts, question)
-    relevance, alike = rows @ wanted, rows @ rows.T
-    order: list[int] = []
-    left = list(range(len(texts)))
-    while left:
-        best = max(left, key=lambda i: relevance[i] - max((alike[i, j] for j in order), default=0))
-        order.append(best)
-        left.remove(best)
+    rows = vectors([*texts, question])
+    order = maximal_marginal_relevance(rows[-1], list(rows[:-1]), k=SHOWN if budget is None else len(texts))
     return first([texts[i] for i in order], budget)
 
 
-def redundancy_filter(question: str, found: list[Chunk], budget: int | None) -> list[str]:
+def redundancy_filter(vectors: Vectors, question: str, found: list[Chunk], budget: int | None) -> list[str]:
     texts = [one["text"] for one in found]
-    rows, _ = vectors(texts, question)
+    return first([texts[i] for i, of in dropped(vectors(texts), COSINE).items() if of is None], budget)
+
+
+def dropped(rows: Any, bar: float) -> dict[int, int | None]:
+    """For each passage the better one for which it is dropped, None if it is kept."""
     alike = rows @ rows.T
+    found: dict[int, int | None] = {}
     kept: list[int] = []
-    for i in range(len(texts)):
-        if all(alike[i, j] < 0.95 for j in kept):
+    for i in range(len(rows)):
+        found[i] = next((j for j in kept if alike[i, j] >= bar), None)
+        if found[i] is None:
             kept.append(i)
-    return first([texts[i] for i in kept], budget)
+    return found
 
 
 def ours(question: str, found: list[Chunk], budget: int | None) -> list[str]:
@@ -120,11 +130,33 @@ def ours_merged(question: str, found: list[Chunk], budget: int | None) -> list[s
     return ndd.passages(found, size=SHOWN if budget is None else None, max_tokens=budget, merge=True).texts
 
 
+def tf_idf(texts: list[str]) -> Any:
+    """Of unit length, dense."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer().fit_transform(texts).toarray()
+
+
+def static_embeddings(texts: list[str]) -> Any:
+    """Of unit length."""
+    return _model().embed(texts, norm=True)
+
+
+@cache
+def _model() -> Any:
+    import wordllama
+
+    # the files are in the package, whose own search for the tokenizer looks in another folder
+    return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+
+
 METHODS: dict[str, Choose] = {
     "as ranked": as_ranked,
     "equal texts dropped": different_texts,
-    "TF-IDF, cosine below 0.95": redundancy_filter,
-    "TF-IDF, marginal relevance": marginal_relevance,
+    "TF-IDF, cosine below 0.95": partial(redundancy_filter, tf_idf),
+    "TF-IDF, marginal relevance": partial(marginal_relevance, tf_idf),
+    "WordLlama, cosine below 0.95": partial(redundancy_filter, static_embeddings),
+    "WordLlama, marginal relevance": partial(marginal_relevance, static_embeddings),
     "ndd.passages": ours,
     "ndd.passages, merge": ours_merged,
 }
@@ -142,19 +174,13 @@ def first(texts: list[str], budget: int | None) -> list[str]:
     return chosen
 
 
-def vectors(texts: list[str], question: str) -> tuple[Any, Any]:
-    """Of unit length, dense."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    made = TfidfVectorizer().fit_transform([*texts, question]).toarray()
-    return made[:-1], made[-1]
-
-
 def facts() -> list[dict[str, Any]]:
     every, lines = chunks()
     all_lines = set().union(*lines.values())
     about = {topic: {line for line in all_lines if holds(line, topic)} for topic in TOPICS}
     rows = []
+    for choose in METHODS.values():  # what they load once is not timed
+        choose(every[0]["text"], every[:2], None)
     with (
         tempfile.TemporaryDirectory() as place,
         ndd.Index.open(Path(place) / "index", text=["text"], language="english") as index,
@@ -196,6 +222,62 @@ def holds(line: str, topic: str) -> bool:
     return all(word.casefold() in folded for word in topic.split())
 
 
+SENTENCES = {
+    "Government type": "{country} is governed as a {value}.",
+    "Independence": "The {value}: on this day {country} became independent.",
+    "National holiday": "The people of {country} celebrate {value}.",
+    "Suffrage": "Whoever votes in {country} has to be at least {value}.",
+    "Legal system": "The courts of {country} follow {value}.",
+    "residency requirement for naturalization": "Foreigners can become citizens of {country} after {value}.",
+    "National symbol(s)": "Symbols of {country} are {value}.",
+}
+
+
+def profiles() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return of each fact, and of all facts of each country, a passage as in the Factbook and one of sentences."""
+    values: dict[str, dict[str, str]] = {}
+    for lines in chunks()[1].values():
+        for country, name, value in (line.split(": ", 2) for line in sorted(lines) if line.count(": ") >= 2):
+            if name in SENTENCES:
+                values.setdefault(country, {})[name] = value
+    facts, whole = [], []
+    for country, known in values.items():
+        of_one = [
+            (f"{country}: {name}: {value}", SENTENCES[name].format(country=country, value=value))
+            for name, value in sorted(known.items())
+        ]
+        facts += of_one
+        whole.append((" ".join(listed for listed, _ in of_one), " ".join(sentence for _, sentence in of_one)))
+    return facts, whole
+
+
+def wordings() -> list[dict[str, Any]]:
+    methods: dict[str, Callable[[list[str]], dict[int, int | None]]] = {
+        f"{name}, cosine below {bar}": partial(_dropped_by_vectors, vectors, bar)
+        for name, vectors in (("TF-IDF", tf_idf), ("WordLlama", static_embeddings))
+        for bar in (COSINE, 0.9, 0.8)
+    }
+    methods["ndd.passages"] = _dropped_by_us
+    rows = []
+    for kind, pairs in zip(("one fact", "seven facts"), profiles(), strict=True):
+        texts = [pair[form] for form in (0, 1) for pair in pairs]
+        for name, method in methods.items():
+            found = [(one, other) for one, other in method(texts).items() if other is not None]
+            right = sum((one - other) % len(pairs) == 0 for one, other in found)
+            rows.append(
+                {"passages": f"{kind} (2 x {len(pairs)})", "method": name, "right": right, "wrong": len(found) - right}
+            )
+    return rows
+
+
+def _dropped_by_vectors(vectors: Vectors, bar: float, texts: list[str]) -> dict[int, int | None]:
+    return dropped(vectors(texts), bar)
+
+
+def _dropped_by_us(texts: list[str]) -> dict[int, int | None]:
+    return {copy.rank: one.rank for one in ndd.passages(texts, size=len(texts)) for copy in one.copies}
+
+
 def times() -> list[dict[str, Any]]:
     recipe = ndd.Recipe()
     rows = []
@@ -231,12 +313,12 @@ def lists(count: int) -> dict[str, list[str]]:
     }
 
 
-PARTS = {"facts": facts, "times": times}
+PARTS = {"facts": facts, "wordings": wordings, "times": times}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="facts, times (both)")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="facts, wordings, times (all)")
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     arguments = parser.parse_args()
     if unknown := set(arguments.parts) - set(PARTS):

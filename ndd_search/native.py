@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 11  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 12  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -102,6 +102,12 @@ class Core(Protocol):
         token, record: of each entry. information: of each token, 0..2**31-2; all int64.
         most: pairs of a record that are kept, those that share most information, then those with the lower record.
         Also returns how often two records met at a token, and how many pairs of records did.
+        """
+
+    def containers(self, sketches: object, offsets: object, k: int, lengths: object, spoilt: int, /) -> bytes | None:
+        """Return pairs (int64, the shorter, then the longer text) that verbatim.possible_containers describes.
+
+        lengths: of the texts (int64). spoilt: smallest values of the shorter text that the longer one may lack.
         """
 
     def corpus_keys(self, values: object, offsets: object, codes: object, /) -> bytes | None:

@@ -1,5 +1,10 @@
 """The examples of README.md and of the pages under docs run, see tests/examples.py."""
 
+import re
+import shlex
+import shutil
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 
@@ -15,7 +20,9 @@ def page_name(page: Path) -> str:
 
 def indexes_of(own: str) -> str:
     """The indexes that examples make. own: the name that stands for "articles"."""
-    return ",".join((own, *(f"{own}-{more}" for more in ("2026", "drafts", "wires")), "ndd-tables"))
+    return ",".join(
+        (own, *(f"{own}-{more}" for more in ("2026", "drafts", "wires", "tutorial", "archive", "proxy")), "ndd-tables")
+    )
 
 
 @pytest.mark.parametrize("page", pages_with("python", "console"), ids=page_name)
@@ -38,6 +45,32 @@ def test_the_examples_for_an_engine_run(
     with engine.client() as client:
         try:
             assert run(page, {"python engine", "console engine"}, replaced)
+        finally:
+            client.indices.delete(index=indexes_of(own), ignore_unavailable=True)
+
+
+def test_the_tutorial_of_the_proxy_runs(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if engine.family != "elasticsearch" or not shutil.which("curl"):
+        pytest.skip("the examples show Elasticsearch and curl")
+    page, own = ROOT / "docs" / "tutorials" / "proxy.md", f"articles_{uuid.uuid4().hex[:8]}"
+    replaced = {ENGINE: engine.url, "articles": own}
+    monkeypatch.chdir(tmp_path)
+    (command,) = re.findall(r"^```console serve\n\$ ndd-search (.*)\n```$", page.read_text(), re.MULTILINE)
+    for written, real in replaced.items():
+        command = command.replace(written, real)
+    with engine.client() as client:
+        try:
+            assert run(page, {"console engine"}, replaced)
+            arguments = [sys.executable, "-m", "ndd_search", *shlex.split(command), "--listen", "127.0.0.1:0"]
+            with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as proxy:
+                assert proxy.stdout is not None
+                try:
+                    said, _, url = proxy.stdout.readline().strip().rpartition(" ")
+                    assert said == f"serving {engine.url} at"
+                    assert f"`serving {ENGINE} at http://127.0.0.1:9201`" in page.read_text()
+                    assert run(page, {"console proxy"}, replaced | {"http://localhost:9201": url})
+                finally:
+                    proxy.terminate()
         finally:
             client.indices.delete(index=indexes_of(own), ignore_unavailable=True)
 

@@ -113,7 +113,7 @@ def warn(sentence: str) -> None:
 
 def say(sentence: str) -> None:
     """Print a sentence on standard output."""
-    print(printable(sentence))
+    print(printable(sentence), flush=True)  # a server prints where it serves, to a file perhaps
 
 
 def print_line(line: str) -> None:

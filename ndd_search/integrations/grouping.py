@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd_search import native
 from ndd_search.collapse_options import CollapseOptions, check_fit
 from ndd_search.integrations.options import Fields, PassageOptions, Where, read
-from ndd_search.integrations.verbatim import Extract, lies_inside, normalised, possible_containers
+from ndd_search.integrations.verbatim import (
+    Extract,
+    lies_inside,
+    normalised,
+    possible_containers,
+    stands_between_spaces,
+)
 from ndd_search.matching.decision import Constants, Decision
+from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import leaders
 from ndd_search.matching.guards import allowed, reads_hits
 from ndd_search.matching.keys import reads_keys
-from ndd_search.matching.pairs import Pairs
+from ndd_search.matching.pairs import Pairs, leaders_of
 from ndd_search.matching.rows import rows_of
 from ndd_search.paging.collapse import collapse
 from ndd_search.recipe import Recipe
@@ -46,8 +54,8 @@ class Given:
     def sketches(self) -> list[Sketch]:
         """Those stored with the passages, and of the others' texts."""
         sketches = [_NO_SKETCH if isinstance(one, str) else one for one in self._stored()]
-        fresh = [rank for rank, one in enumerate(sketches) if not len(one) and self.texts[rank] is not None]
-        made = sketch_many((self.texts[rank] or "" for rank in fresh), self.recipe) if fresh else ()
+        fresh = [rank for rank, one in enumerate(sketches) if one is _NO_SKETCH and self.texts[rank] is not None]
+        made = sketch_many([self.texts[rank] or "" for rank in fresh], self.recipe) if fresh else ()
         for rank, sketch in zip(fresh, made, strict=True):
             sketches[rank] = sketch
         return sketches
@@ -81,19 +89,21 @@ class Given:
         return None if text is None else number_signature(text, self.recipe)
 
     def _stored(self) -> Sequence[Sketch | str]:
-        place = SketchField()
-        found = [read(hit, self.where.stored) for hit in self.hits]
+        place, where = SketchField(), self.where.stored
+        values, packed, made_by = place.read
+        found = [read(hit, where) for hit in self.hits]
+        if not any(found):
+            return ["missing"] * len(found)
         as_read = [
-            {place.sketch: one.get("sketch"), place.packed: one.get("packed"), place.recipe: [one.get("recipe")]}
+            {values: one.get("sketch"), packed: one.get("packed"), made_by: [one.get("recipe")]}
             if isinstance(one, Mapping)
             else {}
             for one in found
         ]
-        return place.decode(as_read, self.recipe) if any(as_read) else ["missing"] * len(found)
+        return place.decode(as_read, self.recipe)
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Near-duplicates of one another. shown: the one to show. members: by rank, with the similarity to the first."""
 
     shown: int
@@ -113,6 +123,33 @@ def groups_of(given: Given, options: PassageOptions) -> list[Group]:
     by_text = not reads_keys(chosen)
     if by_text and count <= _FEW and not _some_resemble(given, chosen, options.frequency_table):
         return [Group(rank, {rank: 1.0}) for rank in range(count)]
+    plain = not reads_hits(chosen) and (chosen.keep, chosen.mode, chosen.max_per_group) == (("score",), "group", 1)
+    return (_leaders(given, options) if plain else None) or _collapsed(given, options)
+
+
+def _leaders(given: Given, options: PassageOptions) -> list[Group] | None:
+    """The groups that show their best-ranked passage, from the native core; None if only numpy can decide."""
+    chosen, recipe, table = options.collapse, given.recipe, options.frequency_table
+    if recipe.measure != "kmv" or not native.core:
+        return None
+    if table is True and chosen.min_similarity == "auto":
+        table = count_in_list([sketch for sketch in given.sketches if len(sketch)], recipe)
+    decision = Decision.of(chosen.min_similarity, recipe, table if isinstance(table, FrequencyTable) else None)
+    found = leaders_of(given.sketches, recipe.k, decision, min_shingles=chosen.min_shingles)
+    if found is None:
+        return None
+    groups: dict[int, Group] = {}
+    for rank, (leader, similarity) in enumerate(zip(found[0].tolist(), found[1].tolist(), strict=True)):
+        if leader == rank:
+            groups[rank] = Group(rank, {rank: 1.0})
+        else:
+            groups[leader].members[rank] = similarity
+    return list(groups.values())
+
+
+def _collapsed(given: Given, options: PassageOptions) -> list[Group]:
+    """The groups with all settings of `collapse`."""
+    count = len(given.hits)
     page = collapse(
         given.hits,
         size=count,
@@ -120,7 +157,7 @@ def groups_of(given: Given, options: PassageOptions) -> list[Group]:
         sketches=given.sketches,
         recipe=given.recipe,
         frequency_table=options.frequency_table,
-        options=replace(chosen, window=max(count, 1), max_window=max(count, 1)),
+        options=replace(options.collapse, window=max(count, 1), max_window=max(count, 1)),
     )
     groups = []
     for group in page.groups:
@@ -143,40 +180,65 @@ def _some_resemble(given: Given, options: CollapseOptions, frequency_table: Freq
     return bool((leader != np.arange(len(leader))).any())
 
 
-def longer_ones(given: Given, groups: Sequence[Group], options: CollapseOptions) -> dict[int, list[int]]:
-    """For shown passages, the longer ones that each stands in, longest first: what other groups show.
+class Containment:
+    """Which shown passages stand in longer ones: in those that other groups show.
 
-    And, where `keep` leaves the choice among near-duplicates to their rank, members of its own group. Guards that keep
-    near-duplicates apart by what is in their fields keep these apart, too.
+    And, where `keep` leaves the choice among near-duplicates to their rank, in members of their own group. Guards that
+    keep near-duplicates apart by what is in their fields keep these apart, too. Texts are compared when a passage is
+    looked at, and only those whose sketches leave it possible.
     """
-    shown = {group.shown: number for number, group in enumerate(groups)}
-    lengths = [len(text or "") for text in given.texts]
-    plain: dict[int, str] = {}
 
-    def text(rank: int) -> str:
-        return plain.get(rank) or plain.setdefault(rank, normalised(given.texts[rank] or ""))
+    def __init__(self, given: Given, groups: Sequence[Group], options: PassageOptions) -> None:
+        self.given = given
+        self.lengths = [len(text or "") for text in given.texts]
+        self.guards = replace(options.collapse, min_shingles=0, min_length_ratio=0.0)
+        self.guarded = reads_hits(self.guards)
+        self.longer: dict[int, list[int]] = {}  # what each passage may stand in
+        self.shorter: dict[int, list[int]] = {}  # the other way round
+        self.plain: dict[int, str] = {}
+        self.known: dict[tuple[int, int], bool] = {}
+        possible = possible_containers(given.sketches, self.lengths, given.recipe) if options.contained else {}
+        if not possible:
+            return
+        shown = {group.shown: group.members for group in groups}
+        own = options.collapse.keep == ("score",)
+        for rank, places in possible.items():
+            if rank in shown:
+                for longer in places:
+                    if longer in shown or (own and longer in shown[rank]):
+                        self.longer.setdefault(rank, []).append(longer)
+                        self.shorter.setdefault(longer, []).append(rank)
 
-    found = {}
-    for rank, possible in possible_containers(given.sketches, lengths).items():
-        if rank in shown:
-            members = groups[shown[rank]].members if options.keep == ("score",) else ()
-            longer = [one for one in possible if one in shown or one in members]
-            longer = [one for one in longer if lies_inside(text(rank), text(one))]
-            if longer:
-                found[rank] = sorted(longer, key=lambda one: (-lengths[one], one))
-    return _let_through(found, given, options) if found else found
+    def containers(self, rank: int) -> list[int]:
+        """The longer passages that a shown one stands in, longest first."""
+        found = [one for one in self.longer.get(rank, ()) if self._inside(rank, one)]
+        return sorted(found, key=lambda one: (-self.lengths[one], one))
 
+    def contents(self, rank: int) -> list[int]:
+        """The shown passages that stand in a longer one."""
+        return [one for one in self.shorter.get(rank, ()) if self._inside(one, rank)]
 
-def _let_through(found: dict[int, list[int]], given: Given, options: CollapseOptions) -> dict[int, list[int]]:
-    """The same without the pairs whose fields guards keep apart."""
-    asked = replace(options, min_shingles=0, min_length_ratio=0.0)
-    if not reads_hits(asked):
-        return found
-    first, second = np.array([(rank, one) for rank, longer in found.items() for one in longer]).T
-    pairs, rows = Pairs(first, second, np.ones(len(first))), rows_of(given.sketches, given.recipe.k)
-    verdicts = allowed(pairs, rows, given.hits, given, asked)
-    let: dict[int, list[int]] = {}
-    passed = pairs.where(np.logical_and.reduce(list(verdicts.values())))
-    for rank, one in zip(passed.first.tolist(), passed.second.tolist(), strict=True):
-        let.setdefault(rank, []).append(one)
-    return let
+    def _inside(self, shorter: int, longer: int) -> bool:
+        pair = shorter, longer
+        if pair not in self.known:
+            self.known[pair] = self._verbatim(*pair) and (not self.guarded or self._allowed(*pair))
+        return self.known[pair]
+
+    def _verbatim(self, shorter: int, longer: int) -> bool:
+        texts = self.given.texts
+        if stands_between_spaces(texts[shorter] or "", texts[longer] or ""):
+            return True
+        return lies_inside(self._normalised(shorter), self._normalised(longer))
+
+    def _normalised(self, rank: int) -> str:
+        if rank not in self.plain:
+            self.plain[rank] = normalised(self.given.texts[rank] or "")
+        return self.plain[rank]
+
+    def _allowed(self, shorter: int, longer: int) -> bool:
+        """Whether no guard keeps two passages apart."""
+        ranks = [shorter, longer]
+        pair = Pairs(np.array([0]), np.array([1]), np.ones(1))
+        rows = rows_of([self.given.sketches[rank] for rank in ranks], self.given.recipe.k)
+        verdicts = allowed(pair, rows, [self.given.hits[rank] for rank in ranks], self.given, self.guards)
+        return all(verdict.all() for verdict in verdicts.values())

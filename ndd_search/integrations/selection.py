@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from ndd_search.errors import InvalidDocument
-from ndd_search.integrations.grouping import Given, Group, groups_of, longer_ones
+from ndd_search.integrations.grouping import Containment, Given, Group, groups_of
 from ndd_search.integrations.options import TEXT_FIELDS, Fields, PassageOptions
 from ndd_search.integrations.results import Copy, Passage, Passages, Relation
 from ndd_search.integrations.verbatim import Extract, joined
@@ -27,8 +27,7 @@ def select(ranked: Sequence[Any], where: Fields, options: PassageOptions) -> Pas
             "say where it is: text='FIELD' or a callable",
         )
     groups = groups_of(given, options)
-    inside = longer_ones(given, groups, options.collapse) if options.contained else {}
-    return _Selection(given, groups, inside, options).run()
+    return _Selection(given, groups, Containment(given, groups, options), options).run()
 
 
 def _with_score(one: Any) -> tuple[Any, Any]:
@@ -50,20 +49,13 @@ class _Slot:
 
 
 class _Selection:
-    """The walk, in the order of the best rank of each group.
-
-    inside: shown passages -> the longer passages that they stand in.
-    """
+    """The walk, in the order of the best rank of each group."""
 
     def __init__(
-        self, given: Given, groups: Sequence[Group], inside: dict[int, list[int]], options: PassageOptions
+        self, given: Given, groups: Sequence[Group], containment: Containment, options: PassageOptions
     ) -> None:
-        self.given, self.inside, self.options = given, inside, options
+        self.given, self.containment, self.options = given, containment, options
         self.waiting = {group.shown: group for group in groups}  # by the passage to show
-        self.holds: dict[int, list[int]] = {}  # the other way round
-        for rank, longer in inside.items():
-            for one in longer:
-                self.holds.setdefault(one, []).append(rank)
         self.slots: dict[int, _Slot] = {}  # by rank, in the order of their places
         self.of_document: dict[Any, list[_Slot]] = {}
         self.spent = 0
@@ -85,7 +77,8 @@ class _Selection:
 
     def _alternatives(self, group: Group) -> list[int]:
         """The passages that may be shown for a group, the most wanted first; the others where tokens are scarce."""
-        longer = [one for one in self.inside.get(group.shown, ()) if one in self.waiting or one in group.members]
+        containers = self.containment.containers(group.shown)
+        longer = [one for one in containers if one in self.waiting or one in group.members]
         return list(dict.fromkeys([*longer, group.shown, *group.members]))
 
     def _place(self, rank: int, group: Group) -> bool:
@@ -141,9 +134,9 @@ class _Selection:
     def _list_copies(self, slot: _Slot, group: Group) -> None:
         """List all that a passage stands for when it is shown for a group: those groups wait no longer."""
         rank = slot.rank
-        within = [group.shown] if rank in self.inside.get(group.shown, ()) else []
+        within = [group.shown] if rank in self.containment.containers(group.shown) else []
         holders = [rank, *within]
-        within += [one for holder in holders for one in self.holds.get(holder, ()) if one in self.waiting]
+        within += [one for holder in holders for one in self.containment.contents(holder) if one in self.waiting]
         for shown in dict.fromkeys([group.shown, rank, *within]):
             part = self.waiting.pop(shown, None)
             if part is not None:

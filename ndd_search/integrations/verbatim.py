@@ -1,8 +1,8 @@
 """Passages that stand word for word in longer ones, and passages of one document that overlap.
 
-Which passages may lie inside which is read from their sketches, in time that grows with their number and not with its
-square. Whether they do is read from the texts. A passage of a few words inside one of many hundreds may be missed,
-because the sketch of the longer one samples too few of its shingles; such a passage is shown on its own.
+The sketches give the pairs that are possible, in time that grows with the number of passages and not with its square.
+The texts of these pairs are then compared. A passage of a few words inside one of many hundreds may be missed, because
+the sketch of the longer one samples too few of its shingles; such a passage is shown on its own.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ndd_search.sketching.sketches import Sketch
+from ndd_search import native
+from ndd_search.matching.rows import Ranks, core_arguments
+from ndd_search.recipe import Recipe
+from ndd_search.sketching.sketches import VALUES, Sketch
 
-_PROBES = 3  # smallest values of a sketch; a word cut in two at either end of a passage spoils one of them at most
+_PROBES = 8  # smallest values of a sketch that are looked up in other sketches
+_SPOILT = 2  # of them may be missing in the longer text; of lines and sentences, which end elsewhere there, more
 _MOST_HOLDERS = 16  # longest passages that are looked at for each probe, however many share it
+_HEAD = 40  # characters of a text that are looked for first
 _SMALLEST_OVERLAP = 20  # characters; two texts may end and begin with the same few words by chance
 _CLOSING = " .,;:!?…"
 _NUMBER_GOES_ON = re.compile(r"[.,:/–-]\d|\s?[%‰]")
@@ -38,57 +43,84 @@ class Extract:
 
 def normalised(text: str) -> str:
     """The text as `lies_inside` compares it: without regard to case and white space."""
-    return " ".join(text.casefold().split())
+    folded = text.casefold()
+    if folded.isprintable() and "  " not in folded:  # single spaces are its only white space
+        return folded.strip(" ")
+    return " ".join(folded.split())
+
+
+def stands_between_spaces(short: str, long: str) -> bool:
+    """Whether a text stands in a longer one letter by letter, between single spaces or at its ends.
+
+    Then `lies_inside` holds for both texts when they are normalised. This check is several times as fast.
+    """
+    short = short.strip()
+    at = _find(short, long) if short else -1
+    if at < 0:
+        return False
+    before, after = long[max(at - 2, 0) : at], long[at + len(short) : at + len(short) + 2]
+    if after:
+        return (not before or before[-1] == " ") and after[0] == " " and after[1:].isalnum()
+    return before[-1:] == " " and before[:-1].isalnum()
 
 
 def lies_inside(short: str, long: str) -> bool:
     """Whether a text stands in a longer one word for word, whole words and whole numbers at both ends; normalised."""
     short = short.rstrip(_CLOSING)
-    at = long.find(short) if 0 < len(short) < len(long) else -1
+    at = _find(short, long) if 0 < len(short) < len(long) else -1
     while at >= 0:
         if not _cut_off(long[max(at - 2, 0) : at], short, long[at + len(short) : at + len(short) + 3]):
             return True
-        at = long.find(short, at + 1)
+        at = _find(short, long, at + 1)
     return False
 
 
-def possible_containers(sketches: Sequence[Sketch], lengths: Sequence[int]) -> dict[int, list[int]]:
-    """For passages that may lie inside longer ones, the places of those, ascending.
+def _find(short: str, long: str, start: int = 0) -> int:
+    """As long.find(short, start), which prepares a table of a short text of some hundred characters first."""
+    at = long.find(short[:_HEAD], start)
+    while at >= 0 and not long.startswith(short, at):
+        at = long.find(short[:_HEAD], at + 1)
+    return at
+
+
+def possible_containers(sketches: Sequence[Sketch], lengths: Sequence[int], recipe: Recipe) -> dict[int, list[int]]:
+    """Return for texts that may stand in longer ones the places of those, ascending.
 
     lengths: of the texts, in characters.
-    A passage whose text lies inside another one shares its smallest values with it, as far as they are below the
-    largest value of the other sketch.
+    The shingles of a text inside a longer one are shingles of the longer one. So its smallest values are in the longer
+    sketch, as far as they are not above the largest value there. A longer text is possible if its sketch holds nearly
+    all of the _PROBES smallest values that it should hold. For each of these values, only the longest texts that hold
+    it are looked at.
     """
-    ends = np.cumsum([len(sketch) for sketch in sketches])
-    if not len(sketches) or not ends[-1]:
-        return {}
-    values = np.concatenate(sketches)
-    starts = np.concatenate(([0], ends[:-1]))
-    first = starts + np.arange(_PROBES)[:, None]
-    wanted = np.sort(values[first[first < ends]])
-    low = np.flatnonzero(values <= wanted[-1])  # the probes are small: most values of a sketch are above them
-    place = np.searchsorted(wanted, values[low])
-    held = (wanted[place] == values[low]) & (np.bincount(place, minlength=len(wanted))[place] > 1)
-    if not held.any():
-        return {}
-    low = low[held]
-    owners = np.searchsorted(ends, low, side="right")
-    asks = (low - starts[owners] < _PROBES).tolist()
-    held_by: dict[int, list[int]] = {}
-    asked_by: dict[int, list[int]] = {}
-    for value, owner, is_probe in zip(values[low].tolist(), owners.tolist(), asks, strict=True):
-        held_by.setdefault(value, []).append(owner)
-        if is_probe:
-            asked_by.setdefault(owner, []).append(value)
-    for value, holders in held_by.items():
-        if len(holders) > _MOST_HOLDERS:
-            held_by[value] = sorted(holders, key=lambda owner: -lengths[owner])[:_MOST_HOLDERS]
-    possible = {}
-    for owner, row in asked_by.items():
-        met = {one for value in row for one in held_by[value] if lengths[one] > lengths[owner]}
-        if met:
-            possible[owner] = sorted(met)
+    spoilt = _SPOILT if recipe.kind in ("words", "characters") else _PROBES
+    found = None
+    if native.core:
+        found = native.core.containers(*core_arguments(sketches), recipe.k, np.array(lengths, np.int64), spoilt)
+    pairs = _containers(sketches, lengths, recipe.k, spoilt) if found is None else np.frombuffer(found, np.int64)
+    possible: dict[int, list[int]] = {}
+    for shorter, longer in sorted(zip(pairs[::2].tolist(), pairs[1::2].tolist(), strict=True)):
+        possible.setdefault(shorter, []).append(longer)
     return possible
+
+
+def _containers(sketches: Sequence[Sketch], lengths: Sequence[int], k: int, spoilt: int) -> Ranks:
+    """Return the same pairs as the native core, each the shorter, then the longer text."""
+    rows = [sketch.tolist() for sketch in sketches]
+    holders: dict[int, list[int]] = {value: [] for row in rows for value in row[:_PROBES]}
+    for place in sorted(range(len(rows)), key=lambda place: -lengths[place]):
+        for value in holders.keys() & rows[place]:
+            if len(holders[value]) < _MOST_HOLDERS:
+                holders[value].append(place)
+    pairs: list[int] = []
+    for place, row in enumerate(rows):
+        met = {one for value in row[:_PROBES] for one in holders[value] if lengths[one] > lengths[place]}
+        for longer in met:
+            limit = rows[longer][-1] if len(rows[longer]) >= k else VALUES
+            expected = [value for value in row[:_PROBES] if value <= limit]
+            missing = len(set(expected).difference(rows[longer]))
+            if missing < len(expected) and missing <= spoilt:
+                pairs += place, longer
+    return np.array(pairs, np.int64)
 
 
 def joined(one: Extract, other: Extract) -> Extract | None:

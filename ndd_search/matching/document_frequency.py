@@ -47,25 +47,7 @@ def count_document_frequency(
     """
     if recipe.measure != "kmv":
         return FrequencyTable(0, np.empty(0, np.int32), np.empty(0), recipe.id)
-    constants = constants or Constants()
-    rows = _different(rows_of(sketches, recipe.k))
-    few = len(rows.lengths) <= _FEW
-    alike = Decision(constants.least, recipe.size)
-    pairs = resembling_pairs(rows, alike) if few else _pairs_with_the_first(rows, constants.least)
-    sizes = estimated_shingles(rows.lengths, rows.largest, recipe.k)
-    shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
-    copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
-    leaders, _ = choose_leaders(len(rows.lengths), pairs.where(copies))
-    frequency_table = _count(rows, leaders, recipe, constants)
-    if not len(pairs):
-        return frequency_table
-    table = frequency_table if frequency_table.telling else None
-    decision = Decision(None, recipe.size, table, constants, kind=recipe.kind)
-    if few:
-        copied = resembling_pairs(rows, decision)
-    else:
-        copied = pairs.where(decision.accepts(overlaps(rows, pairs.first, pairs.second, decision.frequency_table)))
-    return _count(rows, _connected(len(rows.lengths), copied), recipe, constants)
+    return _count_different(_different(rows_of(sketches, recipe.k)), recipe, constants or Constants())
 
 
 def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> FrequencyTable:
@@ -76,11 +58,36 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> Frequenc
     fills a form.
     """
     rows, shortest = _different(rows_of(sketches, recipe.k)), telling_shingles(recipe)
+    if recipe.measure == "kmv" and (rows.lengths >= shortest).all():
+        return _count_different(rows, recipe, Constants())
     texts = [rows.values[start:end] for start, end in pairwise(rows.offsets.tolist())]
     short = [text for text in texts if len(text) < shortest]
     return count_document_frequency(
         [text for text in texts if len(text) >= shortest] + _fillings(short, recipe), recipe
     )
+
+
+def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> FrequencyTable:
+    """Count the values of different rows, in two passes."""
+    few = len(rows.lengths) <= _FEW
+    alike = Decision(constants.least, recipe.size)
+    pairs = resembling_pairs(rows, alike) if few else _pairs_with_the_first(rows, constants.least)
+    sizes = estimated_shingles(rows.lengths, rows.largest, recipe.k)
+    shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
+    copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
+    leaders, _ = choose_leaders(len(rows.lengths), pairs.where(copies))
+    ascending, handful = np.sort(rows.values), constants.handful
+    any_common = bool((ascending[handful:] == ascending[: max(len(ascending) - handful, 0)]).any())
+    frequency_table = _count(rows, leaders, recipe, constants, any_common=any_common)
+    if not len(pairs):
+        return frequency_table
+    table = frequency_table if frequency_table.telling else None
+    decision = Decision(None, recipe.size, table, constants, kind=recipe.kind)
+    if few:
+        copied = resembling_pairs(rows, decision)
+    else:
+        copied = pairs.where(decision.accepts(overlaps(rows, pairs.first, pairs.second, decision.frequency_table)))
+    return _count(rows, _connected(len(rows.lengths), copied), recipe, constants, any_common=any_common)
 
 
 def _fillings(texts: list[Sketch], recipe: Recipe) -> list[Sketch]:
@@ -105,21 +112,32 @@ def _fillings(texts: list[Sketch], recipe: Recipe) -> list[Sketch]:
 
 def _different(rows: Rows) -> Rows:
     """Return the distinct rows, without the empty one."""
+    if len(rows.values) and rows.lengths.all():
+        sums = np.add.reduceat(rows.values, rows.offsets[:-1], dtype=np.int64)
+        if len(set(sums.tolist())) == len(sums):
+            return rows
     different = dict.fromkeys(rows.values[start:end].tobytes() for start, end in pairwise(rows.offsets.tolist()))
     different.pop(b"", None)
     return rows_of([np.frombuffer(row, np.int32) for row in different], rows.k)
 
 
-def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
-    """Count the values of rows. group: of each row; rows of one group may be copies of one another."""
+def _count(
+    rows: Rows, group: Ranks, recipe: Recipe, constants: Constants, *, any_common: bool = True
+) -> FrequencyTable:
+    """Count the values of rows. group: of each row; rows of one group may be copies of one another.
+
+    any_common: False if no value is in more than `handful` rows.
+    """
+    documents = round(float(np.sqrt(np.bincount(group)).sum()), _PLACES)
+    if not any_common:
+        return FrequencyTable(documents, np.empty(0, np.int32), np.empty(0), recipe.id, constants.handful)
     held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(group, rows.lengths))
-    groups = np.flatnonzero(np.diff(held, prepend=-1))
-    weights = np.sqrt(np.diff(groups, append=len(held)).astype(np.float64))  # one for each value and group
+    groups = _starts_of_runs(held)
+    weights = np.sqrt(np.diff(np.append(groups, len(held))).astype(np.float64))  # one for each value and group
     values = held[groups] >> 31
-    starts = np.flatnonzero(np.diff(values, prepend=-1))
+    starts = _starts_of_runs(values)
     counts = np.add.reduceat(weights, starts).round(_PLACES) if len(starts) else weights
     common = counts > constants.handful
-    documents = round(float(np.sqrt(np.bincount(group)).sum()), _PLACES)
     return FrequencyTable(
         documents,
         values[starts[common]].astype(np.int32),
@@ -127,6 +145,13 @@ def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> Fr
         recipe.id,
         constants.handful,
     )
+
+
+def _starts_of_runs(ascending: npt.NDArray[np.int64]) -> Ranks:
+    """Return the places of numbers that differ from the one before."""
+    new = np.ones(len(ascending), bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    return np.flatnonzero(new)
 
 
 def _connected(count: int, pairs: Pairs) -> Ranks:

@@ -1,10 +1,23 @@
 """Which passages stand in longer ones, and how overlapping ones are joined."""
 
+from typing import Any
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search import native
 from ndd_search.integrations.passages import passages
-from ndd_search.integrations.verbatim import Extract, joined, lies_inside, normalised, possible_containers
+from ndd_search.integrations.verbatim import (
+    Extract,
+    joined,
+    lies_inside,
+    normalised,
+    possible_containers,
+    stands_between_spaces,
+)
 
 LONG = (
     "From today on the fee is 20 euros (it was 15). The first steel works have paid it already, and \n\n the others "
@@ -49,9 +62,33 @@ def test_what_may_be_inside_is_found_in_sketches_however_many_share_their_head()
     head = "This message was sent to all members of the list, do not reply to it. "
     texts = [head + " ".join(f"{word}{place}" for word in "abcdefgh") for place in range(300)]
     texts[200] = f"{texts[7]} and so on and so forth"
-    possible = possible_containers(ndd.sketch_many(texts), [len(text) for text in texts])
+    possible = possible_containers(ndd.sketch_many(texts), [len(text) for text in texts], ndd.Recipe())
     assert 200 in possible[7]
-    assert sum(map(len, possible.values())) <= 3 * 16 * len(texts)
+    assert sum(map(len, possible.values())) <= 8 * 16 * len(texts)
+
+
+LENGTHS = st.integers(0, 5)
+
+
+@given(st.lists(st.tuples(st.sets(st.integers(0, 60), max_size=20).map(sorted), LENGTHS), max_size=12), st.booleans())
+def test_the_core_finds_the_same_longer_texts_as_python(texts: list[tuple[list[int], int]], lines: bool) -> None:
+    sketches, lengths = [np.array(row, np.int32) for row, _ in texts], [length for _, length in texts]
+    recipe = ndd.Recipe(kind="lines", size=1, k=16) if lines else ndd.Recipe(k=16)
+    sketches = [sketch[:16] for sketch in sketches]
+    found = possible_containers(sketches, lengths, recipe)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "core", None)
+        assert possible_containers(sketches, lengths, recipe) == found
+
+
+@given(st.text("ab .,\n%", max_size=6), st.text("ab .,\n%1", max_size=14))
+def test_what_stands_between_spaces_lies_inside(short: str, long: str) -> None:
+    assert not stands_between_spaces(short, long) or lies_inside(normalised(short), normalised(long))
+
+
+@pytest.mark.parametrize("arguments", [([], None, 4, np.zeros(1, np.int64), 2), ([[3]], None, 4, None, 2)])
+def test_the_core_leaves_irregular_texts_to_python(arguments: tuple[Any, ...]) -> None:
+    assert native.core is None or native.core.containers(*arguments) is None
 
 
 @pytest.mark.parametrize(("one", "other"), [(0, 40), (40, 0)])
