@@ -15,11 +15,11 @@ from typing import Any
 from ndd_search.errors import importing
 from ndd_search.proxy.application import Proxy, app
 
-with importing("uvicorn", "the server of the proxy", "uvicorn", "proxy"):
+with importing("uvicorn", "the proxy or the search page", "uvicorn", "proxy"):
     from uvicorn import Config, Server
     from uvicorn.supervisors import Multiprocess
 
-with importing("httptools", "the server of the proxy", "httptools", "proxy"):
+with importing("httptools", "the proxy or the search page", "httptools", "proxy"):
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _MOST_HEADER_BYTES = 2**16  # of a request line and all its headers
