@@ -114,7 +114,7 @@ clean:
 
 # A stamp file newer than pyproject.toml means that its dependencies are installed and the native core is built.
 $(VENV)/demo-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
-	$(INSTALL) --editable ".[embedded,html,stem,cli]"
+	$(INSTALL) --editable ".[embedded,html,stem,cli,proxy]"
 	@touch $@
 
 $(VENV)/dev-installed: pyproject.toml $(CORE) | $(VENV)/bin/python

@@ -21,6 +21,8 @@ _HOP_BY_HOP = {
     *(b"te", b"trailer", b"transfer-encoding", b"upgrade", b"http2-settings"),
 }
 _MOST_NOTES = 10
+_MOST_COUNTED = 2**26  # bytes of an answer of unknown length that are held for a caller who needs to know its length
+_WITHOUT_BODY = HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED
 
 
 class Gone(Exception):
@@ -43,6 +45,7 @@ class Exchange:
     """One request and its answer.
 
     path, query: as they came, with their percent-encodings. headers: without those of the connection.
+    version:     of HTTP, as in "1.1".
     has_body:    whether the request has a body, which may be empty.
     status:      of the answer, 0 before it is sent. sent: bytes of its body.
     kind:        what was done with the request, for the access log. pages: the facts of each page of a search.
@@ -54,12 +57,15 @@ class Exchange:
         self.path: str = _text(raw.removeprefix(quote(scope.get("root_path", "")).encode()), "path")
         self.query: str = _text(scope["query_string"], "query")
         self.method: str = scope["method"]
+        self.version: str = scope.get("http_version", "1.1")
         self.received: list[Header] = list(scope["headers"])
         self.headers = [header for header in end_to_end(self.received) if header[0] not in (b"host", b"expect")]
         self.kind, self.status, self.sent = "passed", 0, 0
         self.pages: list[dict[str, Any]] = []
         self._notes: list[str] = []
         self._held: deque[bytes] = deque()
+        self._counted: bytearray | None = None  # the answer so far, while its head waits for its length
+        self._start: Message = {}
         self.has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in self.received)
         self._ended = not self.has_body
         self._waiting: asyncio.Task[Any] | None = None
@@ -150,13 +156,32 @@ class Exchange:
     async def begin(self, status: int, headers: Iterable[Header]) -> None:
         """Send status and headers, which must not be of one connection."""
         notes = [(b"warning", f'299 ndd_search "{_quoted(note)}"'.encode()) for note in self._notes]
-        self.status = status
-        await self._put({"type": "http.response.start", "status": status, "headers": [*headers, *notes]})
+        sent = [header for header in headers if header[0] != b"content-length" or status not in _WITHOUT_BODY]
+        self._start = {"type": "http.response.start", "status": status, "headers": [*sent, *notes]}
+        has_body = self.method != "HEAD" and status not in _WITHOUT_BODY
+        has_length = any(name == b"content-length" for name, _ in sent)
+        self._counted = bytearray() if self.version == "1.0" and has_body and not has_length else None
+        if self._counted is None:
+            await self._put_start()
+
+    async def _put_start(self) -> None:
+        self.status = self._start["status"]
+        await self._put(self._start)
 
     async def body(self, part: bytes, more: bool) -> None:
         """Send a part of the body. more: whether another part follows."""
         if not more:
             self._waiting = None  # servers report a finished answer like a caller who has left
+        if self._counted is not None:
+            self._counted += part
+            if len(self._counted) > _MOST_COUNTED:
+                what = f"HTTP/1.0 needs the length of an answer before its {_MOST_COUNTED:,} bytes: use HTTP/1.1"
+                raise Refused(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, what)
+            if more:
+                return
+            part = bytes(self._counted)
+            self._start["headers"].append((b"content-length", str(len(part)).encode()))
+            await self._put_start()
         self.sent += len(part)
         await self._put({"type": "http.response.body", "body": part, "more_body": more})
 

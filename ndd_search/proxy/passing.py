@@ -79,13 +79,12 @@ class Passing:
             await exchange.begin(response.status, headers)
             last = b""
             try:
-                async for part, whole in _parts(response):
+                while not response.content.at_eof():
+                    if last:
+                        await exchange.body(last, more=True)
+                    last = await response.content.readany()
                     if written is not None:
-                        written.feed(part)
-                    if whole:
-                        last = part
-                        break
-                    await exchange.body(part, more=True)
+                        written.feed(last)
             except (ClientError, TimeoutError) as error:
                 raise Unreachable("the engine", f"its answer broke off ({error!r})", "send the request again") from None
             if written is not None:
@@ -113,16 +112,6 @@ def missed(exchange: Exchange, sentence: str) -> None:
     """Say in the answer and in the log that a document passed without its sketch."""
     exchange.note(sentence)
     log.warning("%s %s: %s", exchange.method, exchange.path, sentence)
-
-
-async def _parts(response: ClientResponse) -> AsyncIterator[tuple[bytes, bool]]:
-    """Yield the parts of an answer, each with whether it is known to be the last one."""
-    while True:
-        part = await response.content.readany()
-        whole = not part or response.content.at_eof()
-        yield part, whole
-        if whole:
-            return
 
 
 def _named(exchange: Exchange) -> Request:

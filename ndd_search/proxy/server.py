@@ -15,11 +15,11 @@ from typing import Any
 from ndd_search.errors import importing
 from ndd_search.proxy.application import Proxy, app
 
-with importing("uvicorn", "the server of the proxy", "uvicorn", "proxy"):
+with importing("uvicorn", "the proxy or the search page", "uvicorn", "proxy"):
     from uvicorn import Config, Server
     from uvicorn.supervisors import Multiprocess
 
-with importing("httptools", "the server of the proxy", "httptools", "proxy"):
+with importing("httptools", "the proxy or the search page", "httptools", "proxy"):
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _MOST_HEADER_BYTES = 2**16  # of a request line and all its headers
@@ -92,7 +92,7 @@ class Guarded(HttpToolsProtocol):
         super().__init__(*arguments, **others)
         self._header_seconds, self._idle_seconds = header_seconds, idle_seconds
         self._deadline: asyncio.TimerHandle | None = None
-        self._head = 0
+        self._head, self._in_head = 0, True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time for the first head."""
@@ -110,7 +110,7 @@ class Guarded(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start the time for the next head."""
         super().on_message_begin()
-        self._head = 0
+        self._head, self._in_head = 0, True
         self._start()
 
     def on_url(self, url: bytes) -> None:
@@ -119,13 +119,15 @@ class Guarded(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count the bytes of the head."""
+        """Count the bytes of the head. Trailers are left out: the end of a body must not change who asks."""
         self._count(len(name) + len(value))
-        super().on_header(name, value)
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Stop the time."""
         self._stop()
+        self._in_head = False
         super().on_headers_complete()
 
     def _count(self, size: int) -> None:

@@ -15,7 +15,7 @@ from ndd_search.errors import NDDError, importing
 from ndd_search.proxy.exchange import Header
 from ndd_search.proxy.settings import Node, ProxySettings
 
-with importing("aiohttp", "the proxy", "aiohttp", "proxy"):
+with importing("aiohttp", "the proxy or the search page", "aiohttp", "proxy"):
     import aiohttp
     from aiohttp import ClientError, ClientResponse
     from yarl import URL

@@ -134,24 +134,24 @@ def start(release: Release) -> Server:
 @contextlib.contextmanager
 def cluster(release: Release, nodes: int = 3, heap: str = "512m") -> Iterator[list[Server]]:
     """Run several nodes on this machine as one cluster; yields them when all have joined. heap: of each."""
-    names = [f"n{i + 1}" for i in range(nodes)]
-    ports = free_ports(nodes)
-    managers = "cluster_manager" if release.family == "opensearch" else "master"
-    frequency_table = {
-        "discovery.seed_hosts": ",".join(f"127.0.0.1:{port}" for port in ports),
-        f"cluster.initial_{managers}_nodes": ",".join(names),
-    }
     with contextlib.ExitStack() as stack:
-        servers = [
-            stack.enter_context(
-                Server(release, heap=heap, **frequency_table, **{"node.name": name, "transport.port": str(port)})
-            )
-            for name, port in zip(names, ports, strict=True)
-        ]
+        servers = [stack.enter_context(Server(release, heap=heap, **settings)) for settings in members(release, nodes)]
         for server in servers:
             server.wait()
         get_json(f"{servers[0].url}/_cluster/health?wait_for_nodes={nodes}&timeout=60s")
         yield servers
+
+
+def members(release: Release, nodes: int) -> list[dict[str, str]]:
+    """Return the settings of the nodes of one cluster. A node that is started again with its own joins the others."""
+    names = [f"n{i + 1}" for i in range(nodes)]
+    ports = free_ports(nodes)
+    managers = "cluster_manager" if release.family == "opensearch" else "master"
+    shared = {
+        "discovery.seed_hosts": ",".join(f"127.0.0.1:{port}" for port in ports),
+        f"cluster.initial_{managers}_nodes": ",".join(names),
+    }
+    return [{**shared, "node.name": name, "transport.port": str(port)} for name, port in zip(names, ports, strict=True)]
 
 
 def free_ports(count: int) -> list[int]:

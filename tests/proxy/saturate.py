@@ -1,10 +1,12 @@
 """Keep a proxy busy for minutes while its engine and its Redis are killed and started again.
 
-    python -m tests.proxy.saturate --seconds 600 [--engine opensearch3] [--callers 24]
+    python -m tests.proxy.saturate --seconds 600 [--engine opensearch3] [--callers 24] [--nodes 3]
 
 Searches, pages of the search page, bulks, slow writers and slow readers run at once. The run fails if a request fails
 that the engine would not have failed, if memory grows by more than a tenth, or if a connection or a request is left.
-Redis is stopped from 0.2 to 0.35 of the time, the engine is killed at 0.45 and started again at once, empty.
+Redis is stopped from 0.2 to 0.35 of the time. The engine is killed at 0.45 and started again at once, empty. Of several
+nodes, the one that manages the cluster is killed at 0.45 and started again at 0.6; requests may fail until the others
+have chosen a new manager and new primary shards.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ import aiohttp
 
 import ndd_search as ndd
 from tests.engines.jars import RELEASES
-from tests.engines.launch import Server, free_ports
+from tests.engines.launch import Server, free_ports, get_json, members
 from tests.redis_server import Server as RedisServer
 from tests.redis_server import server as redis_server
 
@@ -76,11 +78,12 @@ def bulk(rng: random.Random, count: int) -> bytes:
     return ("\n".join(map(json.dumps, lines)) + "\n").encode()
 
 
-async def fill(engine: str) -> None:
+async def fill(engine: str, shards: int) -> None:
     """Create the index, and fill it through no proxy."""
     async with aiohttp.ClientSession(engine) as session:
         properties = {**ndd.mapping_properties(), "source": {"type": "keyword"}}
-        await session.put(f"/{INDEX}", json={"mappings": {"properties": properties}})
+        settings = {"number_of_shards": shards, "number_of_replicas": 1}
+        await session.put(f"/{INDEX}", json={"mappings": {"properties": properties}, "settings": settings})
         rng = random.Random(0)
         actions = [{"_index": INDEX, "_id": str(n), "_source": document(rng)} for n in range(DOCUMENTS)]
         lines = []
@@ -161,9 +164,9 @@ SHARES = {"search": 12, "page": 2, "bulk": 2, "slow bulk": 4, "slow reader": 4}
 
 
 @contextmanager
-def proxy(engine: str, redis: str, log: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def proxy(engine: list[str], redis: str, log: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Serve a proxy in a process of its own. log: gets its warnings."""
-    command = [sys.executable, "-u", "-m", "ndd_search", "serve", "--upstream", engine, "--listen"]
+    command = [sys.executable, "-u", "-m", "ndd_search", "serve", "--upstream", ",".join(engine), "--listen"]
     command += ["127.0.0.1:0", "--cache", redis, "--sketch", f"{INDEX}:body", "--search-page", INDEX]
     with (
         log.open("w") as errors,
@@ -210,31 +213,59 @@ async def saturate(
 
 
 class Servers:
-    """The engine and Redis, which are killed and started again."""
+    """The nodes of the engine, and Redis, which are killed and started again."""
 
-    def __init__(self, engine: str, redis: RedisServer) -> None:
-        (self._port,) = free_ports(1)
+    def __init__(self, engine: str, nodes: int, redis: RedisServer) -> None:
         self._release, self.redis = RELEASES[engine], redis
-        self.engine = self._start()
+        ports = free_ports(nodes)
+        settings = members(self._release, nodes) if nodes > 1 else [{}]
+        self._settings = [{**one, "http.port": str(port)} for one, port in zip(settings, ports, strict=True)]
+        self.nodes = [Server(self._release, **one) for one in self._settings]
+        for node in self.nodes:
+            node.wait()
 
-    def _start(self) -> Server:
-        server = Server(self._release, **{"http.port": str(self._port)})
-        server.wait()
-        return server
+    @property
+    def urls(self) -> list[str]:
+        """The addresses of the nodes."""
+        return [node.url for node in self.nodes]
+
+    def stop(self) -> None:
+        """Stop all nodes."""
+        for node in self.nodes:
+            node.stop()
+
+    def _start(self, place: int) -> None:
+        self.nodes[place] = Server(self._release, **self._settings[place])
+        self.nodes[place].wait()
 
     async def faults(self, run: Run, seconds: float) -> None:
-        """Stop and start both servers at their times."""
+        """Stop and start Redis and a node at their times."""
         began = run.until - seconds
         await _at(began + 0.2 * seconds)
         self.redis.stop()
         await _at(began + 0.35 * seconds)
         await asyncio.to_thread(self.redis.start)
         await _at(began + 0.45 * seconds)
+        place = await asyncio.to_thread(self._manager)
         run.down.append((time.monotonic(), float("inf")))
-        await asyncio.to_thread(self.engine.stop)
-        self.engine = await asyncio.to_thread(self._start)
-        await fill(self.engine.url)
+        await asyncio.to_thread(self.nodes[place].stop)
+        if len(self.nodes) == 1:
+            await asyncio.to_thread(self._start, place)
+            await fill(self.urls[0], 1)
+        else:
+            wanted = f"wait_for_nodes={len(self.nodes) - 1}&wait_for_status=yellow&timeout=80s"
+            await asyncio.to_thread(get_json, f"{self.urls[place - 1]}/_cluster/health?{wanted}")
         run.down[-1] = run.down[-1][0], time.monotonic()
+        print(f"the engine was away, or chose a manager, for {run.down[-1][1] - run.down[-1][0]:.1f} s", flush=True)
+        if len(self.nodes) > 1:
+            await _at(began + 0.6 * seconds)
+            await asyncio.to_thread(self._start, place)
+
+    def _manager(self) -> int:
+        """Return the place of the node that manages the cluster."""
+        state = get_json(f"{self.urls[0]}/_cluster/state/nodes,master_node")
+        name = state["nodes"][state["master_node"]]["name"]
+        return [one.get("node.name", name) for one in self._settings].index(name)
 
 
 async def _at(moment: float) -> None:
@@ -246,23 +277,24 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--engine", choices=RELEASES, default="opensearch3")
     parser.add_argument("--callers", type=int, default=24)
+    parser.add_argument("--nodes", type=int, default=1, help="of the engine; one of several is lost")
     parser.add_argument("--log", type=Path, default=Path("build/saturate.log"), help="the proxy's own log")
     chosen = parser.parse_args()
     chosen.log.parent.mkdir(exist_ok=True)
     with redis_server() as redis:
-        servers = Servers(chosen.engine, redis)
+        servers = Servers(chosen.engine, chosen.nodes, redis)
         try:
-            asyncio.run(fill(servers.engine.url))
-            with proxy(servers.engine.url, redis.url, chosen.log) as (process, url):
+            asyncio.run(fill(servers.urls[0], chosen.nodes))
+            with proxy(servers.urls, redis.url, chosen.log) as (process, url):
                 run = Run(url, time.monotonic() + chosen.seconds)
                 megabytes = asyncio.run(saturate(run, process, chosen, servers))
-                left = _left(process.pid, *(int(address.rpartition(":")[2]) for address in (url, servers.engine.url)))
+                left = _left(process.pid, *(int(address.rpartition(":")[2]) for address in (url, *servers.urls)))
                 process.send_signal(signal.SIGTERM)
                 stopped = time.monotonic()
                 process.wait(30)
                 stopped = time.monotonic() - stopped
         finally:
-            servers.engine.stop()
+            servers.stop()
     return report(run, megabytes, left, stopped, chosen)
 
 

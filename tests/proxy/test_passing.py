@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engines.find import Engine as RealEngine
-from tests.proxy.serving import SECONDS, Engine, Got, Heard, Served, ask, response, serving, wait_until
+from tests.proxy.serving import SECONDS, Engine, Got, Heard, Served, ask, response, say, serving, wait_until
 
 SEGMENTS = st.sampled_from(
     [
@@ -167,6 +167,20 @@ def test_an_answer_begins_before_its_end_is_there(behind: Engine, through: Serve
     got_first.set()
     assert answer.read() == b"later"
     connection.close()
+
+
+def test_an_old_version_of_http_gets_the_length_of_an_answer(behind: Engine, through: Served) -> None:
+    for method, sent in ((b"GET", b"{}" * 500), (b"GET", b""), (b"HEAD", b"")):
+        behind.reply = lambda heard, sent=sent: response(sent, chunked=True)
+        head, _, body = say(through.address, method + b" /_cat/x HTTP/1.0\r\n\r\n").partition(b"\r\n\r\n")
+        assert (head[:15], b"transfer-encoding" in head, body) == (b"HTTP/1.1 200 OK", False, sent)
+        assert (b"content-length: %d" % len(sent) in head) is (method == b"GET")
+
+
+def test_an_answer_without_a_body_may_name_its_length(behind: Engine, through: Served) -> None:
+    behind.reply = lambda heard: b"HTTP/1.1 304 X\r\ncontent-length: 5\r\netag: x\r\n\r\n"
+    got = ask(through.url, "GET", "/_cat/nodes")
+    assert (got.status, got.header("etag"), got.body) == (304, "x", b"")
 
 
 MANY = 300 * 2**20

@@ -75,6 +75,8 @@ SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
         "a bare line feed": b"POST /a HTTP/1.1\nHost: x\nContent-Length: 5\nTransfer-Encoding: chunked\n\n",
         "a null byte": lines(b"POST /a HTTP/1.1", b"Host: x", b"X: a\x00b", b"Content-Length: 5"),
         "a bare carriage return": lines(b"POST /a HTTP/1.1", b"Host: x", b"X: a\rTransfer-Encoding: chunked"),
+        "a coding of an old version": lines(b"POST /a HTTP/1.0", b"Transfer-Encoding: chunked"),
+        "two hosts": lines(b"POST /a HTTP/1.1", b"Host: x", b"Host: y", b"Content-Length: 5"),
         "no name": lines(b"POST /a HTTP/1.1", b"Host: x", b": chunked", b"Content-Length: 5"),
     }.items(),
     ids=lambda one: one[0],
@@ -91,6 +93,14 @@ def test_a_chunk_of_an_odd_size_reaches_the_engine_in_no_part(behind: Engine, th
     head = lines(b"POST /a/_bulk HTTP/1.1", b"Host: x", b"Transfer-Encoding: chunked")
     say(through.address, head + size + b"\r\nabcde\r\n0\r\n\r\n" + SMUGGLED, seconds=1.0)
     assert not behind.heard
+
+
+def test_the_end_of_a_body_adds_no_header(behind: Engine, through: Served) -> None:
+    """A trailer could name another caller than the headers that a server in front has checked."""
+    for target in (b"/a/_search", b"/_cat/x"):
+        head = lines(b"POST %s HTTP/1.1" % target, b"Host: x", b"Connection: close", b"Transfer-Encoding: chunked")
+        assert status(say(through.address, head + b"2\r\n{}\r\n0\r\nAuthorization: Basic YTpi" + END)) == 200
+        assert behind.heard[-1].header("authorization") == ""
 
 
 def test_an_upgrade_is_not_passed_on(behind: Engine, through: Served) -> None:
