@@ -80,7 +80,9 @@ typedef struct {
     int64_t *start;     /* of each list where it begins in `held` and `behind` */
     int32_t *filled;    /* of each list how many documents it has so far */
     int32_t *held;      /* the documents of the lists, */
-    uint8_t *behind;    /* and how many of their values come later in the global order */
+    uint8_t *behind;    /* how many of their values come later in the global order, */
+    uint8_t *zones;     /* their zones, */
+    uint8_t *apart;     /* and how many zones a smaller sketch must be away for a pair to be possible, see `reaches` */
     Meeting *meetings;  /* of each document */
     Bitmap *bitmaps;    /* of each document; NULL without weights */
     int32_t tops[ZONES]; /* the largest value of each zone, descending */
@@ -401,8 +403,11 @@ static int make_lists(Corpus *corpus, Effort *effort)
     corpus->after = malloc((size_t)entries + 1);
     corpus->held = malloc((size_t)entries * sizeof *corpus->held + 1);
     corpus->behind = malloc((size_t)entries + 1);
+    corpus->zones = malloc((size_t)entries + 1);
+    corpus->apart = malloc((size_t)entries + 1);
     corpus->filled = calloc((size_t)entries * SUBLISTS + 1, sizeof *corpus->filled);
-    int fine = slots && corpus->list && corpus->after && corpus->held && corpus->behind && corpus->filled;
+    int fine = slots && corpus->list && corpus->after && corpus->held && corpus->behind && corpus->zones
+               && corpus->apart && corpus->filled;
     for (int64_t i = 0; fine && i < page->count; i++) {
         if (corpus->same[i] != i)
             continue;
@@ -433,7 +438,7 @@ static int make_lists(Corpus *corpus, Effort *effort)
 static void free_corpus(Corpus *corpus)
 {
     void *rooms[] = {corpus->same, corpus->first, corpus->list, corpus->after, corpus->start, corpus->filled,
-                     corpus->held, corpus->behind, corpus->meetings, corpus->bitmaps, corpus->met};
+                     corpus->held, corpus->behind, corpus->zones, corpus->apart, corpus->meetings, corpus->bitmaps, corpus->met};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         free(rooms[i]);
 }
@@ -457,14 +462,28 @@ static int start_corpus(Corpus *corpus, const Page *page, const Rule *rule, cons
     return find_same(page, guards, corpus->same) && make_lists(corpus, effort);
 }
 
+/* How many values a document shares at least with one that is 0, 1, ... zones lower and counts as a pair with it. */
+static void set_needs(const Corpus *corpus, int64_t document, uint8_t *needs)
+{
+    double bar = least_bar(corpus->page, corpus->rule, document) - 2 * ROUNDING;
+    for (int i = 0; i < NEAR; i++)
+        needs[i] = (uint8_t)ceil(bar * (double)(corpus->page->k + corpus->meetings[document].below[i]) / (1 + bar));
+}
+
 /* From now on others meet a document. */
 static void enlist(Corpus *corpus, int64_t document)
 {
+    uint8_t needs[NEAR];
+    set_needs(corpus, document, needs);
     for (int64_t entry = corpus->first[document]; entry < corpus->first[document + 1]; entry++) {
         int64_t list = own_list(corpus->list[entry], profiles_of(corpus->meetings + document));
         int64_t at = corpus->start[list] + corpus->filled[list]++;
         corpus->held[at] = (int32_t)document;
         corpus->behind[at] = corpus->after[entry];
+        corpus->zones[at] = corpus->meetings[document].zone;
+        corpus->apart[at] = 0;
+        while (corpus->apart[at] < NEAR && corpus->after[entry] + 1 < needs[corpus->apart[at]])
+            corpus->apart[at]++;
     }
 }
 
@@ -472,7 +491,20 @@ typedef struct {
     int64_t document, met, budget; /* documents met so far, and at most */
     int64_t missed;                /* lists that were not read to their end */
     int64_t from;                  /* documents before this one are not met */
+    uint8_t zone, needs[NEAR];     /* of the document */
 } Reading;
+
+/* Whether a pair is possible whose first shared value is that of an entry of a list. shared: values that the two can share
+ * from there on. */
+static int reaches(const Corpus *corpus, const Reading *reading, int64_t at, int shared)
+{
+    int lower = (int)corpus->zones[at] - (int)reading->zone;
+    if (corpus->zones[at] == OPEN || reading->zone == OPEN || lower >= NEAR)
+        return 1;
+    if (lower > 0)
+        return shared >= reading->needs[lower];
+    return -lower >= corpus->apart[at] || (!lower && shared >= reading->needs[0]);
+}
 
 enum { AHEAD = 8, FAR_AHEAD = 32, LINE = 64 / sizeof(int32_t) };
 
@@ -482,14 +514,18 @@ static void read_list(Corpus *corpus, Reading *reading, int64_t list, int hot, u
     int64_t count = corpus->filled[list], first = 0;
     const int32_t *held = corpus->held + corpus->start[list];
     const uint8_t *behind = corpus->behind + corpus->start[list];
+    int filtered = hot || !corpus->weights; /* the other values are counted */
     if (reading->from)
         for (first = count; first && held[first - 1] >= reading->from; first--)
             ;
     int64_t i = first;
     for (; i < count; i++) {
+        int rest = after < behind[i] ? after : behind[i];
+        if (filtered && !reaches(corpus, reading, corpus->start[list] + i, rest + 1))
+            continue;
         Meeting *meeting = corpus->meetings + held[i];
 #ifdef __GNUC__
-        if (i + FAR_AHEAD < count)
+        if (!filtered && i + FAR_AHEAD < count)
             __builtin_prefetch(corpus->meetings + held[i + FAR_AHEAD], 1);
 #endif
         if (meeting->with != (int32_t)reading->document) {
@@ -501,7 +537,7 @@ static void read_list(Corpus *corpus, Reading *reading, int64_t list, int hot, u
         }
         meeting->seen++;
         meeting->rare += !hot;
-        meeting->most = (uint8_t)(meeting->seen + (after < behind[i] ? after : behind[i]));
+        meeting->most = (uint8_t)(meeting->seen + rest);
     }
     effort->met += i - first;
     effort->cut += count - i;
@@ -565,7 +601,8 @@ static int64_t drop_by_bitmap(Corpus *corpus, int64_t document, int64_t met)
 static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t from, int64_t budget, Effort *effort)
 {
     const Meeting own = corpus->meetings[document];
-    Reading reading = {document, 0, budget, 0, from};
+    Reading reading = {.document = document, .budget = budget, .from = from, .zone = own.zone};
+    set_needs(corpus, document, reading.needs);
     double bar = least_bar(corpus->page, corpus->rule, document) - 2 * ROUNDING;
     int64_t left = 0;
     int profiles = profiles_of(&own);
