@@ -1,16 +1,21 @@
 """The groups of a whole collection: time, memory and recall, beside other libraries where they are installed.
 
     python -m benchmarks.corpus 10000 100000 1000000 [--min-similarity 0.5 auto] [--peers] [--recall 20000] [--extremes]
+    python -m benchmarks.corpus 3000000 --texts /tmp/texts --record docs/corpus.json
+    python -m benchmarks.corpus --record docs/corpus.json --plot docs/corpus.svg
 
 Documents are generated (tests/corpus/made.py): about 1 kB each, a fifth are copies with up to five words changed, half
-of all stand in one of 200 frames. Every size runs in a process of its own, so memory is its own, too.
+of all stand in one of 200 frames. They are written to a file before the clock starts, a text on each line. --texts
+keeps that file for later runs, because three million texts take ten minutes. ndd_search reads the file while the clock
+runs; other libraries get a list of texts. Every size runs in a process of its own, so memory is its own, too.
 
+--record adds the figures to a file, where they replace those of the same library, size and bar. --plot draws them.
 --peers adds datasketch and rensa (min-hashes of 128 permutations over the same shingles, LSH at the bar, candidates
 verified by their estimated resemblance), DuckDB (sketches, candidates and verification in SQL) and datatrove (its
-MinhashDedup, whose candidates are not verified). Those that are not installed are named.
+MinhashDedup, whose candidates are not verified), or those that it names. Those that are not installed are named.
 --recall compares every pair of the first documents, and says what share of the pairs at or above the bar were found.
---extremes adds collections that could take all time or memory: equal texts, empty texts, one frame around everything,
-one id, no ids, and a line of 100 MB.
+--extremes measures collections that could take all time or memory instead: equal texts, empty texts, one frame around
+everything, one id, no ids, and a line of 100 MB, or those that it names.
 """
 
 from __future__ import annotations
@@ -20,8 +25,10 @@ import json
 import multiprocessing
 import resource
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
@@ -45,7 +52,36 @@ Figures = dict[str, Any]
 Sources = list[dict[str, Any]] | str
 
 
-def ours(texts: list[str], bar: float | str) -> int:
+@dataclass(frozen=True)
+class Texts:
+    """The first texts of a file that has one on each line."""
+
+    path: Path
+    count: int
+
+    @classmethod
+    def of(cls, folder: Path, count: int) -> Texts:
+        """Texts of a file in a folder, which is written if none of its files holds so many."""
+        held = sorted(int(path.stem) for path in folder.glob("*.txt") if path.stem.isdigit())
+        if enough := [size for size in held if size >= count]:
+            return cls(folder / f"{enough[0]}.txt", count)
+        folder.mkdir(parents=True, exist_ok=True)
+        path, partial = folder / f"{count}.txt", folder / f"{count}.new"
+        with partial.open("w") as file:
+            file.writelines(f"{text}\n" for text in made.texts(count, frames=FRAMES))
+        partial.replace(path)
+        return cls(path, count)
+
+    def __iter__(self) -> Iterator[str]:
+        with self.path.open() as file:
+            for line in islice(file, self.count):
+                yield line.removesuffix("\n")
+
+
+Find = Callable[[Any, Any], int]  # from texts and a bar to the number of groups
+
+
+def ours(texts: Texts, bar: float | str) -> int:
     """How many groups there are."""
     return len(Corpus.read(({"text": text} for text in texts), text="text").groups(bar))
 
@@ -255,20 +291,20 @@ def _extreme(make: Callable[[int], Sources], count: int, bar: float | str) -> Fi
     }
 
 
-def timed(find: Callable[[list[str], Any], int], count: int, bar: float | str) -> Figures:
-    """Seconds from texts to groups, processor seconds, and the most memory, texts included, in a new process."""
+def timed(find: Find, texts: Texts, bar: float | str) -> Figures:
+    """Seconds from texts to groups, processor seconds, and the most memory, in a new process."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
-        return pool.apply(_timed, (find, count, bar))
+        return pool.apply(_timed, (find, texts, bar))
 
 
-def _timed(find: Callable[[list[str], Any], int], count: int, bar: float | str) -> Figures:
-    texts = list(made.texts(count, frames=FRAMES))
+def _timed(find: Find, texts: Texts, bar: float | str) -> Figures:
+    given = texts if find is ours else list(texts)
     start, worked = time.perf_counter(), time.process_time()
-    groups = find(texts, bar)
+    groups = find(given, bar)
     return {
         "library": find.__name__,
-        "documents": count,
+        "documents": texts.count,
         "bar": bar,
         "groups": groups,
         "seconds": round(time.perf_counter() - start, 2),
@@ -278,7 +314,7 @@ def _timed(find: Callable[[list[str], Any], int], count: int, bar: float | str) 
 
 
 def plot(rows: list[Figures], path: Path) -> None:
-    """Processor seconds by documents, both on logarithmic axes, beside a line of linear growth."""
+    """Seconds on the clock by documents, both on logarithmic axes, beside a line of linear growth."""
     from matplotlib import pyplot as plt
     from matplotlib import use
 
@@ -286,20 +322,29 @@ def plot(rows: list[Figures], path: Path) -> None:
     plt.rcParams["svg.hashsalt"] = "ndd_search"  # equal figures give equal files
     figure, axes = plt.subplots(figsize=(5, 3.2))
     for bar in dict.fromkeys(row["bar"] for row in rows):
-        chosen = sorted((row["documents"], row["processor_seconds"]) for row in rows if row["bar"] == bar)
+        chosen = sorted((row["documents"], row["seconds"]) for row in rows if row["bar"] == bar)
         axes.loglog(*zip(*chosen, strict=True), marker="o", label=f"min_similarity {bar}")
     sizes = sorted({row["documents"] for row in rows})
-    least = min(row["processor_seconds"] / row["documents"] for row in rows)
+    least = min(row["seconds"] / row["documents"] for row in rows)
     axes.loglog(sizes, [least * size for size in sizes], color="#999999", linestyle="--", label="linear")
-    axes.set(xlabel="documents", ylabel="processor seconds")
+    axes.set(xlabel="documents", ylabel="seconds")
     axes.legend()
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
 
 
-def _installed_peers() -> list[Callable[[list[str], Any], int]]:
-    """The other libraries; those that are not installed are named."""
-    there = [name for name in PEERS if find_spec(name)]
-    for name in PEERS.keys() - set(there):
+def record(rows: Iterable[Figures], path: Path) -> list[Figures]:
+    """Add figures to those that a file holds. Returns all of them."""
+    kept = json.loads(path.read_text()) if path.exists() else []
+    known = {(row["library"], row["documents"], row["bar"]): row for row in [*kept, *rows]}
+    everything = [known[key] for key in sorted(known, key=lambda key: (key[0], str(key[2]), key[1]))]
+    path.write_text("[\n" + ",\n".join(json.dumps(row) for row in everything) + "\n]\n")
+    return everything
+
+
+def _installed(names: Sequence[str]) -> list[Find]:
+    """Those of some other libraries that are installed; the others are named."""
+    there = [name for name in names if find_spec(name)]
+    for name in set(names) - set(there):
         print(json.dumps({"library": name, "missing": f"pip install {_PACKAGES.get(name, name)}"}))
     return [PEERS[name] for name in there]
 
@@ -320,23 +365,30 @@ def show(figures: Iterable[Figures]) -> list[Figures]:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sizes", type=int, nargs="+")
+    parser.add_argument("sizes", type=int, nargs="*")
     parser.add_argument("--min-similarity", type=_bar, nargs="+", default=[0.5, "auto"])
-    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--peers", nargs="*", choices=PEERS)
     parser.add_argument("--recall", type=int)
-    parser.add_argument("--extremes", action="store_true")
-    parser.add_argument(
-        "--plot", type=Path, metavar="FILE.svg", help="processor seconds by documents; needs matplotlib"
-    )
+    parser.add_argument("--extremes", nargs="*", choices=[make.__name__ for make in EXTREMES])
+    parser.add_argument("--texts", type=Path, metavar="FOLDER", help="keep the generated texts here")
+    parser.add_argument("--record", type=Path, metavar="FILE.json", help="add the figures to those of this file")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="seconds by documents; needs matplotlib")
     arguments = parser.parse_args()
     rows: list[Figures] = []
-    for bar in arguments.min_similarity:
-        if arguments.recall:
-            show([recall(arguments.recall, bar)])
-        peers = _installed_peers() if arguments.peers and bar != "auto" else []
-        rows += show(timed(find, size, bar) for size in arguments.sizes for find in [ours, *peers])
-        if arguments.extremes:
-            show(extreme(make, size, bar) for size in arguments.sizes for make in EXTREMES)
+    with TemporaryDirectory() as temporary:
+        for bar in arguments.min_similarity:
+            if arguments.recall:
+                show([recall(arguments.recall, bar)])
+            if arguments.extremes is not None:
+                chosen = [make for make in EXTREMES if not arguments.extremes or make.__name__ in arguments.extremes]
+                show(extreme(make, size, bar) for size in arguments.sizes for make in chosen)
+                continue
+            peers = _installed(arguments.peers or list(PEERS)) if arguments.peers is not None and bar != "auto" else []
+            for size in arguments.sizes:
+                texts = Texts.of(arguments.texts or Path(temporary), size)
+                rows += show(timed(find, texts, bar) for find in [ours, *peers])
+    if arguments.record:
+        rows = record(rows, arguments.record)
     if arguments.plot:
         plot([row for row in rows if row["library"] == "ours"], arguments.plot)
 

@@ -1,7 +1,7 @@
 /* Leaders and pairs of a whole collection.
  *
  * A page has a hundred hits; a collection has millions of documents, and some values stand in tens of thousands of them.
- * Four filters keep the work small, and none of them loses a pair:
+ * Five filters keep the work small, and none of them loses a pair:
  *
  * Prefix filter (Chaudhuri, Ganti and Kaushik 2006). The values of every document are put in one global order, values
  * with few holders first. Two documents that count as a pair share at least `least` values, so their first shared value
@@ -9,6 +9,9 @@
  *
  * Positional filter (Xiao, Wang, Lin and Yu 2008). Where the shared values of two documents stand in that order says how
  * many values they can share at most.
+ *
+ * Size filter (see set_zone). Of two documents whose sketches are full all values of one count, and of the other one those
+ * up to the largest value of the first. How many these are at least bounds from below how many values a pair shares.
  *
  * Own content filter (see set_levels). A hot value is one of the table of common values that has more than HOT holders.
  * Two documents with much content of their own that share hot values only, or few others beside them, are refused by what
@@ -37,6 +40,9 @@ typedef struct {
     int64_t cut;       /* entries of lists that were not read because of `budget` */
 } Effort;
 
+/* Zones of values: OCTAVE of them halve a value. OPEN: that of a sketch which is not full. */
+enum { NEAR = 4, OCTAVE = 6, ZONES = 31 * OCTAVE + NEAR + 2, OPEN = UINT8_MAX };
+
 typedef struct {
     int32_t with;   /* the document that met this one last, -1: none yet */
     uint8_t most;   /* values that the two can share at most */
@@ -44,6 +50,8 @@ typedef struct {
     uint8_t least;  /* values that this one shares with any document it counts as a pair with, at least */
     uint8_t rare;   /* lists of values that are not hot in which the two have met */
     int8_t levels[PROFILES]; /* see set_levels */
+    uint8_t zone;   /* of its largest value, see set_zone */
+    uint8_t below[NEAR]; /* how many of its values are below each of the next lower zones */
 } Meeting;
 
 enum { WORDS = 8 };
@@ -72,9 +80,12 @@ typedef struct {
     int64_t *start;     /* of each list where it begins in `held` and `behind` */
     int32_t *filled;    /* of each list how many documents it has so far */
     int32_t *held;      /* the documents of the lists, */
-    uint8_t *behind;    /* and how many of their values come later in the global order */
+    uint8_t *behind;    /* how many of their values come later in the global order, */
+    uint8_t *zones;     /* their zones, */
+    uint8_t *apart;     /* and how many zones a smaller sketch must be away for a pair to be possible, see `reaches` */
     Meeting *meetings;  /* of each document */
     Bitmap *bitmaps;    /* of each document; NULL without weights */
+    int32_t tops[ZONES]; /* the largest value of each zone, descending */
     int32_t *met;
 } Corpus;
 
@@ -287,16 +298,50 @@ static int64_t differing_bits(const Bitmap *a, const Bitmap *b)
     return (int64_t)(((sum & 0x00FF00FF00FF00FFu) + (sum >> 8 & 0x00FF00FF00FF00FFu)) * 0x0001000100010001u >> 48);
 }
 
+/* Set in which zone the largest value of a sketch is, and how many of its values are in lower zones. */
+static void set_zone(Corpus *corpus, int64_t document)
+{
+    const Page *page = corpus->page;
+    int64_t length = length_of(page, document);
+    Meeting *meeting = corpus->meetings + document;
+    meeting->zone = OPEN;
+    if (length < page->k)
+        return;
+    const int32_t *values = values_of(page, document), *tops = corpus->tops;
+    int zone = 0;
+    for (int step = 128; step; step /= 2)
+        if (zone + step < ZONES - NEAR && tops[zone + step] >= values[length - 1])
+            zone += step;
+    meeting->zone = (uint8_t)zone;
+    for (int i = 0; i < NEAR; i++)
+        meeting->below[i] = (uint8_t)rank_in(values, length, tops[zone + i + 1]);
+}
+
+/* How many values of two documents count at least, of both together: all k of the one in the lower zone, and those of the
+ * other one that are not above them. */
+static int64_t least_counted(const Meeting *a, const Meeting *b, int64_t k)
+{
+    int apart = (int)b->zone - (int)a->zone;
+    if (!apart && a->zone == OPEN)
+        return 0;
+    if (!apart)
+        return k + (a->below[0] < b->below[0] ? a->below[0] : b->below[0]);
+    if (apart >= NEAR || apart <= -NEAR)
+        return k;
+    return k + (apart > 0 ? a->below[apart] : b->below[-apart]);
+}
+
 /* What is known of each document by itself, and in how many documents each value stands, for `popular`. */
 static void look_at_all(Corpus *corpus, uint16_t *popular, int shift, Effort *effort)
 {
     const Page *page = corpus->page;
     for (int64_t i = 0; i < page->count; i++) {
-        corpus->meetings[i] = (Meeting){-1, 0, 0, 1, 0, {0}};
+        corpus->meetings[i] = (Meeting){.with = -1, .least = 1};
         if (corpus->same[i] != i || !length_of(page, i))
             continue;
         effort->documents++;
         corpus->meetings[i].least = (uint8_t)least_of(page, corpus->rule, i);
+        set_zone(corpus, i);
         if (corpus->bitmaps)
             corpus->bitmaps[i] = bitmap_of(page, i);
         for (int64_t at = page->offsets[i]; at < page->offsets[i + 1]; at++) {
@@ -358,8 +403,11 @@ static int make_lists(Corpus *corpus, Effort *effort)
     corpus->after = malloc((size_t)entries + 1);
     corpus->held = malloc((size_t)entries * sizeof *corpus->held + 1);
     corpus->behind = malloc((size_t)entries + 1);
+    corpus->zones = malloc((size_t)entries + 1);
+    corpus->apart = malloc((size_t)entries + 1);
     corpus->filled = calloc((size_t)entries * SUBLISTS + 1, sizeof *corpus->filled);
-    int fine = slots && corpus->list && corpus->after && corpus->held && corpus->behind && corpus->filled;
+    int fine = slots && corpus->list && corpus->after && corpus->held && corpus->behind && corpus->zones
+               && corpus->apart && corpus->filled;
     for (int64_t i = 0; fine && i < page->count; i++) {
         if (corpus->same[i] != i)
             continue;
@@ -390,7 +438,7 @@ static int make_lists(Corpus *corpus, Effort *effort)
 static void free_corpus(Corpus *corpus)
 {
     void *rooms[] = {corpus->same, corpus->first, corpus->list, corpus->after, corpus->start, corpus->filled,
-                     corpus->held, corpus->behind, corpus->meetings, corpus->bitmaps, corpus->met};
+                     corpus->held, corpus->behind, corpus->zones, corpus->apart, corpus->meetings, corpus->bitmaps, corpus->met};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         free(rooms[i]);
 }
@@ -401,6 +449,8 @@ static int start_corpus(Corpus *corpus, const Page *page, const Rule *rule, cons
 {
     size_t count = (size_t)page->count + 1;
     *corpus = (Corpus){.page = page, .rule = rule, .guards = guards, .weights = weights};
+    for (int zone = 0; zone < ZONES; zone++)
+        corpus->tops[zone] = (int32_t)(INT32_MAX * exp2(-(double)zone / OCTAVE));
     corpus->same = malloc(count * sizeof *corpus->same);
     corpus->first = malloc(count * sizeof *corpus->first);
     corpus->meetings = calloc_large(count, sizeof *corpus->meetings);
@@ -412,14 +462,28 @@ static int start_corpus(Corpus *corpus, const Page *page, const Rule *rule, cons
     return find_same(page, guards, corpus->same) && make_lists(corpus, effort);
 }
 
+/* How many values a document shares at least with one that is 0, 1, ... zones lower and counts as a pair with it. */
+static void set_needs(const Corpus *corpus, int64_t document, uint8_t *needs)
+{
+    double bar = least_bar(corpus->page, corpus->rule, document) - 2 * ROUNDING;
+    for (int i = 0; i < NEAR; i++)
+        needs[i] = (uint8_t)ceil(bar * (double)(corpus->page->k + corpus->meetings[document].below[i]) / (1 + bar));
+}
+
 /* From now on others meet a document. */
 static void enlist(Corpus *corpus, int64_t document)
 {
+    uint8_t needs[NEAR];
+    set_needs(corpus, document, needs);
     for (int64_t entry = corpus->first[document]; entry < corpus->first[document + 1]; entry++) {
         int64_t list = own_list(corpus->list[entry], profiles_of(corpus->meetings + document));
         int64_t at = corpus->start[list] + corpus->filled[list]++;
         corpus->held[at] = (int32_t)document;
         corpus->behind[at] = corpus->after[entry];
+        corpus->zones[at] = corpus->meetings[document].zone;
+        corpus->apart[at] = 0;
+        while (corpus->apart[at] < NEAR && corpus->after[entry] + 1 < needs[corpus->apart[at]])
+            corpus->apart[at]++;
     }
 }
 
@@ -427,7 +491,22 @@ typedef struct {
     int64_t document, met, budget; /* documents met so far, and at most */
     int64_t missed;                /* lists that were not read to their end */
     int64_t from;                  /* documents before this one are not met */
+    uint8_t zone, needs[NEAR];     /* of the document */
 } Reading;
+
+/* Whether a pair is possible whose first shared value is that of an entry of a list. shared: values that the two can share
+ * from there on. */
+static int reaches(const Corpus *corpus, const Reading *reading, int64_t at, int shared)
+{
+    int lower = (int)corpus->zones[at] - (int)reading->zone;
+    if (corpus->zones[at] == OPEN || reading->zone == OPEN || lower >= NEAR)
+        return 1;
+    if (lower > 0)
+        return shared >= reading->needs[lower];
+    return -lower >= corpus->apart[at] || (!lower && shared >= reading->needs[0]);
+}
+
+enum { AHEAD = 8, FAR_AHEAD = 32, LINE = 64 / sizeof(int32_t) };
 
 /* Meet the documents of a list, in which the reader has `after` values behind this one. */
 static void read_list(Corpus *corpus, Reading *reading, int64_t list, int hot, uint8_t after, Effort *effort)
@@ -435,12 +514,20 @@ static void read_list(Corpus *corpus, Reading *reading, int64_t list, int hot, u
     int64_t count = corpus->filled[list], first = 0;
     const int32_t *held = corpus->held + corpus->start[list];
     const uint8_t *behind = corpus->behind + corpus->start[list];
+    int filtered = hot || !corpus->weights; /* the other values are counted */
     if (reading->from)
         for (first = count; first && held[first - 1] >= reading->from; first--)
             ;
     int64_t i = first;
     for (; i < count; i++) {
+        int rest = after < behind[i] ? after : behind[i];
+        if (filtered && !reaches(corpus, reading, corpus->start[list] + i, rest + 1))
+            continue;
         Meeting *meeting = corpus->meetings + held[i];
+#ifdef __GNUC__
+        if (!filtered && i + FAR_AHEAD < count)
+            __builtin_prefetch(corpus->meetings + held[i + FAR_AHEAD], 1);
+#endif
         if (meeting->with != (int32_t)reading->document) {
             if (reading->met == reading->budget)
                 break;
@@ -450,14 +537,12 @@ static void read_list(Corpus *corpus, Reading *reading, int64_t list, int hot, u
         }
         meeting->seen++;
         meeting->rare += !hot;
-        meeting->most = (uint8_t)(meeting->seen + (after < behind[i] ? after : behind[i]));
+        meeting->most = (uint8_t)(meeting->seen + rest);
     }
     effort->met += i - first;
     effort->cut += count - i;
     reading->missed += i < count;
 }
-
-enum { AHEAD = 8, LINE = 64 / sizeof(int32_t) };
 
 /* Ask memory for what is_pair reads of a document, which takes longer than to compare it. */
 static void fetch_offsets(const Corpus *corpus, int64_t document)
@@ -516,7 +601,9 @@ static int64_t drop_by_bitmap(Corpus *corpus, int64_t document, int64_t met)
 static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t from, int64_t budget, Effort *effort)
 {
     const Meeting own = corpus->meetings[document];
-    Reading reading = {document, 0, budget, 0, from};
+    Reading reading = {.document = document, .budget = budget, .from = from, .zone = own.zone};
+    set_needs(corpus, document, reading.needs);
+    double bar = least_bar(corpus->page, corpus->rule, document) - 2 * ROUNDING;
     int64_t left = 0;
     int profiles = profiles_of(&own);
     for (int64_t entry = corpus->first[document]; entry < corpus->first[document + 1]; entry++) {
@@ -537,7 +624,9 @@ static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t from, int
             refused |= meeting->rare <= own.levels[profile] && meeting->rare <= meeting->levels[profile];
         corpus->met[left] = other;
         refused &= corpus->weights && !reading.missed;
-        left += meeting->most >= larger_of(meeting->least, own.least) && !refused;
+        if (meeting->most < larger_of(meeting->least, own.least) || refused)
+            continue;
+        left += (double)meeting->most * (1 + bar) >= bar * (double)least_counted(&own, meeting, corpus->page->k);
     }
     if (corpus->bitmaps)
         left = drop_by_bitmap(corpus, document, left);

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ndd_search.sketching.sketches import Sketches
+
+STORY = "The minister opened the new bridge over the river on Monday and spoke of better days for the whole valley"
+OTHER = "A recipe for bread asks for flour, water, salt and yeast, an oven, and above all a quiet afternoon at home"
+DOCUMENTS: list[dict[str, Any]] = [
+    {"id": "a", "body": STORY, "published": "2024-01-02", "site": "one"},
+    {"id": "b", "body": f"{STORY} today", "published": "2024-01-03", "site": "two"},
+    {"id": "c", "body": OTHER, "published": "2024-01-01", "site": "one"},
+    {"id": "d", "body": "", "published": "2024-01-01", "site": "two"},
+]
+
+
+def write_lines(path: Path, documents: list[dict[str, Any]]) -> Path:
+    text = "".join(json.dumps(one) + "\n" for one in documents)
+    with gzip.open(path, "wt") if path.suffix == ".gz" else path.open("w") as file:
+        file.write(text)
+    return path
 
 
 def texts(count: int, seed: int = 0, frames: int = 5, copies: float = 0.2, framed: float = 0.5) -> Iterator[str]:

@@ -1,0 +1,56 @@
+"""The commands of ndd-search corpus."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+from ndd_search.cli import main
+from tests.corpus.made import DOCUMENTS, write_lines
+
+
+def run(*words: object) -> int:
+    return main(["corpus", *map(str, words)])
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "docs.jsonl", DOCUMENTS)
+
+
+def test_the_commands_write_what_the_library_finds(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = (source, "--text", "body", "--min-similarity", "0.5")
+    assert run("groups", *settings, "--out", tmp_path / "g.parquet", "--report", tmp_path / "r.html") == 0
+    assert capsys.readouterr().out == "4 documents in 3 groups; 1 is a near-duplicate of another one\n"
+    assert parquet.read_table(tmp_path / "g.parquet").column("group").to_pylist() == ["a", "a", "c", "d"]
+    assert run("unique", *settings, "--keep", "newest:published", "--save", tmp_path / "s.parquet") == 0
+    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["b", "c", "d"]
+    assert run("pairs", *settings) == 0
+    (pair,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (pair["first"], pair["second"]) == ("a", "b")
+    assert (pair["containment"], pair["contains"]) == (1.0, "second")
+    assert run("groups", *settings, "--must-match", "site", "--numbers-must-match") == 0
+    assert "4 documents in 4 groups; 0 are near-duplicates" in capsys.readouterr().out
+    assert run("new", *settings, "--against", tmp_path / "s.parquet", "--json", "--out", tmp_path / "n.jsonl") == 0
+    assert json.loads(capsys.readouterr().out) == {"documents": 4, "new": 1}  # the empty one is nobody's duplicate
+
+
+def test_a_command_that_left_something_out_says_so(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with source.open("a") as file:
+        file.write("no JSON\n")
+    assert run("groups", source, "--text", "body") == 3
+    assert "line 5 was skipped, it is not JSON" in capsys.readouterr().err
+
+
+def test_an_output_of_an_unknown_kind_is_refused_before_anything_is_read(
+    source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("groups", source, "--text", "body", "--out", "groups.xlsx") == 2
+    assert "expected a name that ends in .parquet" in capsys.readouterr().err

@@ -1,0 +1,106 @@
+"""The groups of a collection: methods, guards, leaders, tables and unique documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.errors import InvalidDocument
+from tests.corpus.made import DOCUMENTS, STORY, write_lines
+
+
+def test_the_table_says_whose_duplicate_each_document_is() -> None:
+    groups = ndd.Corpus.read(DOCUMENTS, text="body").groups(0.5)
+    table = groups.table.to_pydict()
+    assert table["document"] == ["a", "b", "c", "d"]
+    assert table["group"] == ["a", "a", "c", "d"]
+    assert table["size"] == [2, 2, 1, 1]
+    assert table["similarity"][0] == 1.0
+    assert 0.5 <= table["similarity"][1] < 1
+    chains = ndd.Corpus.read(DOCUMENTS, text="body").groups(0.5, "connected").table
+    assert chains.column("similarity").null_count == 4
+    assert chains.column("group").to_pylist() == ["a", "a", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("keep", "leader"),
+    [(["newest:published"], "b"), (["oldest:published"], "a"), (["longest"], "b"), (["preferred:site=two,one"], "b")],
+)
+def test_keep_says_which_document_leads_its_group(keep: list[str], leader: str) -> None:
+    corpus = ndd.Corpus.read(DOCUMENTS, text="body", fields=["published", "site"])
+    for method in ("leaders", "connected"):
+        groups = corpus.groups(0.5, method, keep=keep)
+        assert {row["group"] for row in groups.rows()} == {leader, "c", "d"}
+        assert [one["id"] for one in groups.unique_documents()] == sorted([leader, "c", "d"])
+
+
+def test_keep_names_the_field_that_was_not_kept() -> None:
+    corpus = ndd.Corpus.read(DOCUMENTS, text="body")
+    with pytest.raises(ValueError, match=r"read the collection with fields=\['published'\]"):
+        corpus.groups(keep=["newest:published"])
+
+
+def test_guards_keep_documents_apart_as_in_a_search() -> None:
+    documents = [{**one, "body": f"{one['body']} 2024"} for one in DOCUMENTS[:2]] + [
+        {"id": "e", "body": f"{STORY} 2025", "published": "2024-02-02", "site": "one"}
+    ]
+    corpus = ndd.Corpus.read(documents, text="body", fields=["site", "published"], numbers=True)
+    assert corpus.groups(0.5).leader.tolist() == [0, 0, 0]
+    assert corpus.groups(0.5, must_match=["site"]).leader.tolist() == [0, 1, 0]
+    assert corpus.groups(0.5, numbers_must_match=True).leader.tolist() == [0, 0, 2]
+    near: dict[str, Any] = {"time_field": "published", "max_seconds_apart": 86_400}
+    assert corpus.groups(0.5, **near).leader.tolist() == [0, 0, 2]
+    assert corpus.groups(0.5, keep=["newest:published"], **near).leader.tolist() == [1, 1, 2]
+    assert len(corpus.new(corpus, 0.5, must_match=["site"])) == 0
+    with pytest.raises(ValueError, match="read the collection with numbers=True"):
+        ndd.Corpus.read(documents, text="body").groups(numbers_must_match=True)
+    with pytest.raises(TypeError, match="did you mean must_match"):
+        corpus.groups(must_mach=["site"])  # type: ignore[call-overload]
+
+
+def test_communities_keep_two_large_groups_apart_that_one_document_joins() -> None:
+    """One listing that resembles two different ones must not make one group of them."""
+    left = [f"l{number}" for number in range(60)]
+    right = [f"r{number}" for number in range(60)]
+
+    def changed(words: list[str], at: int) -> str:
+        return " ".join([*words[:at], f"x{at}", *words[at + 1 :]])
+
+    texts = [changed(left, at) for at in range(0, 60, 6)] + [changed(right, at) for at in range(0, 60, 6)]
+    texts.append(" ".join(left[:58] + right[:58]))
+    corpus = ndd.Corpus.read([{"text": text} for text in texts], text="text")
+    joined, parted = corpus.groups(0.4, "connected"), corpus.groups(0.4, "communities")
+    assert len(joined) == 1
+    assert parted.leader[0] != parted.leader[10]
+    assert len(parted) == 2
+
+
+@pytest.mark.parametrize("name", ["unique.jsonl", "unique.jsonl.gz", "unique.csv", "unique.parquet"])
+def test_unique_documents_keep_all_their_fields(name: str, tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "docs.jsonl", DOCUMENTS)
+    assert ndd.Corpus.read(source, text="body").groups(0.5).unique(tmp_path / name) == 3
+    again = ndd.Corpus.read(tmp_path / name, text="body", fields=["site"])
+    assert again.ids == ["a", "c", "d"]
+    assert again.columns["site"] == ["one", "one", "two"]
+
+
+def test_what_cannot_be_read_again_says_so() -> None:
+    groups = ndd.Corpus.read(iter(DOCUMENTS), text="body").groups()
+    with pytest.raises(ValueError, match="an iterator can be read only once"):
+        list(groups.unique_documents())
+
+
+def test_a_source_that_changed_after_it_was_read_is_told(tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "docs.jsonl", DOCUMENTS)
+    groups = ndd.Corpus.read(source, text="body").groups(0.5)
+    write_lines(source, DOCUMENTS[:1])
+    with pytest.raises(InvalidDocument, match="have changed since"):
+        list(groups.unique_documents())
+
+
+def test_no_documents_are_no_groups() -> None:
+    groups = ndd.Corpus.read([], text="body").groups()
+    assert (len(groups), groups.table.num_rows) == (0, 0)

@@ -1,0 +1,77 @@
+"""An index as a collection, and groups that are written into one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ndd_search as ndd
+from ndd_search.corpus.marks import unmark
+from ndd_search.corpus.sources import IndexSource
+from tests.corpus import made
+from tests.corpus.made import DOCUMENTS
+from tests.corpus.test_commands import run
+
+
+def test_an_index_is_a_collection(engine: Any, index: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of either engine, read as it is at one moment; the address of an index is a source of the commands."""
+    with engine.client() as client:
+        lines = [line for one in DOCUMENTS for line in ({"index": {"_index": index, "_id": one["id"]}}, one)]
+        client.bulk(body=lines, refresh=True)
+        corpus = ndd.Corpus.read(IndexSource(client, index), text="body")
+        groups = corpus.groups(0.5)
+        assert len(groups) == 3
+        assert {one["_id"] for one in groups.unique_documents()} <= {"a", "b", "c", "d"}
+        few = ndd.Corpus.read(IndexSource(client, index, {"ids": {"values": ["c"]}}), text="body")
+        assert few.ids == ["c"]
+    assert run("groups", f"{engine.url}/{index}", "--text", "body", "--min-similarity", "0.5") == 0
+    assert "4 documents in 3 groups" in capsys.readouterr().out
+
+
+def test_groups_are_those_of_paging_through_an_index_in_the_same_order(engine: Any, index: str) -> None:
+    """The decision is the same, and the frequency table of a small index counts all of its documents, too."""
+    texts = made.texts(80, seed=3, frames=2, copies=0.5)
+    documents = [{"id": f"{number:03}", "body": text, "place": number} for number, text in enumerate(texts)]
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": ndd.mapping_properties()}})
+        lines = []
+        for one in ndd.with_sketches([{"_id": one["id"], **one} for one in documents], fields=["body"]):
+            lines += [{"index": {"_index": index, "_id": one.pop("_id")}}, one]
+        client.bulk(body=lines, refresh=True)
+        groups = ndd.Corpus.read(documents, text="body").groups()
+        expected = {row["document"]: row["group"] for row in groups.rows()}
+        wrapped = ndd.wrap(client, mode="annotate", window=100)
+        found = {}
+        for start in range(0, 80, 40):
+            body = {"query": {"match_all": {}}, "sort": ["place"], "from": start, "size": 40, "ndd": True}
+            for hit in wrapped.search(index=index, body=body)["hits"]["hits"]:
+                found[hit["_id"]] = hit.get("fields", {}).get("ndd.duplicate_of", [hit["_id"]])[0]
+        ndd.unwrap(wrapped)
+    assert len(set(expected.values())) < 60
+    assert found == expected
+
+
+def test_groups_are_written_into_an_index_only_where_they_changed_and_taken_away_again(
+    engine: Any, index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with engine.client() as client:
+        lines = [line for one in DOCUMENTS for line in ({"index": {"_index": index, "_id": one["id"]}}, one)]
+        client.bulk(body=lines, refresh=True)
+        groups = ndd.Corpus.read(IndexSource(client, index), text="body").groups(0.5)
+        assert groups.write_back(client, index).written == 4
+        assert groups.write_back(client, index).written == 0
+        client.indices.refresh(index=index)
+        found = client.search(index=index, body={"collapse": {"field": "ndd.group"}, "size": 10})
+        assert len(found["hits"]["hits"]) == 3
+        marks = {hit["_source"]["ndd"]["group_size"] for hit in found["hits"]["hits"]}
+        assert marks == {1, 2}
+        client.index(index=index, id="c", body={**DOCUMENTS[2], "ndd": {"recipe": "mine"}}, refresh=True)
+        groups.write(tmp_path / "groups.jsonl")
+        assert run("mark", tmp_path / "groups.jsonl", f"{engine.url}/{index}", "--json") == 0
+        assert json.loads(capsys.readouterr().out) == {"written": 1}
+        assert unmark(client, index).written == 4
+        left = client.get(index=index, id="c")["_source"]
+        assert left == {**DOCUMENTS[2], "ndd": {"recipe": "mine", "group": None, "group_size": None, "leads": None}}

@@ -1,0 +1,122 @@
+"""What a collection is read from, and what is left out of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import ndd_search as ndd
+from ndd_search.errors import InvalidDocument
+from tests.corpus.made import DOCUMENTS, OTHER, STORY, write_lines
+
+GROUPS = {"a": "a", "b": "a", "c": "c", "d": "d"}
+
+
+def as_lines(folder: Path) -> object:
+    return write_lines(folder / "docs.jsonl", DOCUMENTS)
+
+
+def as_packed_lines(folder: Path) -> object:
+    return str(write_lines(folder / "docs.jsonl.gz", DOCUMENTS))
+
+
+def as_csv(folder: Path) -> object:
+    path = folder / "docs.csv"
+    rows = [",".join(f'"{value}"' for value in one.values()) for one in DOCUMENTS]
+    path.write_text("\n".join(["id,body,published,site", *rows]) + "\n")
+    return path
+
+
+def as_pattern(folder: Path) -> object:
+    parquet.write_table(pa.Table.from_pylist(DOCUMENTS[:2]), folder / "1.parquet")
+    parquet.write_table(pa.Table.from_pylist(DOCUMENTS[2:]), folder / "2.parquet")
+    return str(folder / "*.parquet")
+
+
+def as_table(folder: Path) -> object:
+    return pa.Table.from_pylist(DOCUMENTS)
+
+
+def as_list(folder: Path) -> object:
+    return DOCUMENTS
+
+
+def as_iterator(folder: Path) -> object:
+    return iter(DOCUMENTS)
+
+
+@pytest.mark.parametrize("form", [as_lines, as_packed_lines, as_csv, as_pattern, as_table, as_list, as_iterator])
+def test_every_kind_of_source_gives_the_same_groups(form: Any, tmp_path: Path) -> None:
+    groups = ndd.Corpus.read(form(tmp_path), text="body", id="id").groups(0.5)
+    assert {row["document"]: row["group"] for row in groups.rows()} == GROUPS
+    assert len(groups) == 3
+
+
+def test_a_folder_of_texts_is_a_collection(tmp_path: Path) -> None:
+    for name, text in (("one.txt", STORY), ("two.txt", f"{STORY} today"), ("three.txt", OTHER)):
+        (tmp_path / name).write_text(text)
+    groups = ndd.Corpus.read(tmp_path, text="body").groups(0.5)
+    assert len(groups) == 2
+
+
+def test_missing_and_repeated_ids_are_named_and_the_rest_is_done() -> None:
+    told: list[str] = []
+    documents = [*DOCUMENTS, {"id": "a", "body": OTHER}, {"id": None, "body": STORY}]
+    corpus = ndd.Corpus.read(documents, text="body", id="id", report=told.append)
+    assert corpus.ids == ["a", "b", "c", "d"]
+    assert "document 5 is left out, an earlier one has its id, 'a'" in told[0]
+    assert "document 6 is left out, it has nothing in 'id'" in told[1]
+
+
+def test_many_mistakes_are_counted_and_not_listed() -> None:
+    told: list[str] = []
+    corpus = ndd.Corpus.read([{"id": 1, "body": STORY}] * 10_000, text="body", report=told.append)
+    assert len(corpus) == 1
+    assert len(told) == 21
+    assert "9,979 more" in told[-1]
+
+
+def test_a_damaged_file_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    parquet.write_table(pa.Table.from_pylist(DOCUMENTS), tmp_path / "1.parquet")
+    (tmp_path / "2.parquet").write_bytes((tmp_path / "1.parquet").read_bytes()[:200])
+    write_lines(tmp_path / "3.jsonl", [{"id": "e", "body": OTHER}])
+    told: list[str] = []
+    corpus = ndd.Corpus.read(
+        tmp_path / "1.parquet", tmp_path / "2.parquet", tmp_path / "3.jsonl", text="body", report=told.append
+    )
+    assert corpus.ids == ["a", "b", "c", "d", "e"]
+    assert len(told) == 1
+    assert "2.parquet is left out" in told[0]
+
+
+def test_a_huge_line_is_no_reason_to_fail(tmp_path: Path) -> None:
+    source = tmp_path / "docs.jsonl"
+    write_lines(source, [*DOCUMENTS, {"id": "huge", "body": "word " * 2_000_000}])
+    corpus = ndd.Corpus.read(source, text="body", report=lambda _: None)
+    assert corpus.ids[:4] == ["a", "b", "c", "d"]
+
+
+def test_a_line_longer_than_any_document_is_named_and_the_rest_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ndd_search.sources.rows.LONGEST", 1_000)
+    source = write_lines(tmp_path / "docs.jsonl", [DOCUMENTS[0], {"id": "huge", "body": "word " * 500}, *DOCUMENTS[1:]])
+    told: list[str] = []
+    corpus = ndd.Corpus.read(source, text="body", report=told.append)
+    assert corpus.ids == ["a", "b", "c", "d"]
+    assert len(told) == 1
+    assert "line 2" in told[0]
+
+
+def test_a_text_field_that_no_document_has_is_told() -> None:
+    with pytest.raises(InvalidDocument, match="none of them has text in nobody"):
+        ndd.Corpus.read(DOCUMENTS, text="nobody")
+
+
+def test_a_path_that_names_nothing_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDocument, match="no file has this name"):
+        ndd.Corpus.read(tmp_path / "*.parquet", text="body")

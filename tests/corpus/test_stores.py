@@ -1,0 +1,141 @@
+"""Sketches on disk: saved collections, what is new since one, and readings that are killed and go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+import ndd_search as ndd
+from ndd_search.corpus import store
+from ndd_search.errors import IndexUnusable, InvalidDocument, RecipeMismatch
+from tests.conftest import LONG
+from tests.corpus import made
+from tests.corpus.made import DOCUMENTS, OTHER, STORY, write_lines
+
+
+def test_a_saved_collection_is_loaded_again(tmp_path: Path) -> None:
+    corpus = ndd.Corpus.read(DOCUMENTS, text="body", fields=["site"])
+    corpus.save(tmp_path / "c.parquet")
+    loaded = ndd.Corpus.load(tmp_path / "c.parquet")
+    assert (loaded.ids, loaded.recipe, loaded.columns) == (corpus.ids, corpus.recipe, corpus.columns)
+    assert loaded.groups(0.5).leader.tolist() == corpus.groups(0.5).leader.tolist()
+    (tmp_path / "no.parquet").write_text("no")
+    with pytest.raises(InvalidDocument, match="no Parquet file"):
+        ndd.Corpus.load(tmp_path / "no.parquet")
+
+
+def test_new_documents_resemble_none_of_an_earlier_collection(tmp_path: Path) -> None:
+    earlier = ndd.Corpus.read(DOCUMENTS[:2], text="body")
+    later = [{"id": "x", "body": f"{STORY} again"}, {"id": "y", "body": OTHER}, {"id": "z", "body": f"{OTHER} too"}]
+    corpus = ndd.Corpus.read(later, text="body")
+    found = corpus.new(earlier, 0.5)
+    assert [one["id"] for one in found.documents()] == ["y"]
+    rows = {row["document"]: (row["duplicate_of"], row["earlier"]) for row in found.rows()}
+    assert rows == {"x": ("a", True), "z": ("y", False)}
+    found.save(tmp_path / "both.parquet")
+    assert ndd.Corpus.load(tmp_path / "both.parquet").ids == ["a", "b", "x", "y", "z"]
+    assert len(corpus.new(ndd.Corpus.load(tmp_path / "both.parquet"), 0.5)) == 0
+
+
+def test_a_collection_of_another_recipe_is_refused() -> None:
+    one = ndd.Corpus.read(DOCUMENTS, text="body")
+    with pytest.raises(RecipeMismatch):
+        one.new(ndd.Corpus.read(DOCUMENTS, text="body", recipe="w5-k64-v1"))
+
+
+READ = """
+import sys, ndd_search as ndd
+from ndd_search.corpus import store
+store.PART = 1000
+ndd.Corpus.read(sys.argv[1], text="text", store=sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("parts", [0, 1, 3])
+def test_a_reading_that_was_killed_goes_on_and_gives_the_same(
+    parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it was killed before the first part or after some of them."""
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(made.texts(20_000))]
+    source = write_lines(tmp_path / "docs.jsonl", documents)
+    folder = tmp_path / "store"
+    process = subprocess.Popen([sys.executable, "-c", READ, str(source), str(folder)])
+    while process.poll() is None and len(list(folder.glob("part-*.parquet"))) < parts:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    monkeypatch.setattr(store, "PART", 1000)
+    whole, again = ndd.Corpus.read(source, text="text"), ndd.Corpus.read(source, text="text", store=folder)
+    assert again.ids == whole.ids
+    assert (again.sketches.values == whole.sketches.values).all()
+    once_more = ndd.Corpus.read(source, text="text", store=folder)
+    assert once_more.ids == whole.ids
+
+
+GROUP = """
+import sys
+from ndd_search.cli import main
+from ndd_search.corpus import store
+store.PART = 1000
+sys.exit(main(["corpus", "groups", sys.argv[1], "--text", "text", "--store", sys.argv[2], "--out", sys.argv[3]]))
+"""
+
+
+@pytest.mark.skipif(not LONG, reason="NDD_TEST_LONG=1 kills a command ten times")
+def test_a_command_that_was_killed_at_ten_random_moments_gives_the_same(tmp_path: Path) -> None:
+    """The table of groups is written as a whole or not at all, and the last run goes on in the store."""
+    documents = [{"id": str(number), "text": text} for number, text in enumerate(made.texts(20_000))]
+    source, random = write_lines(tmp_path / "docs.jsonl", documents), np.random.default_rng(3)
+
+    def start(name: str) -> subprocess.Popen[bytes]:
+        words = [str(source), str(tmp_path / f"store-{name}"), str(tmp_path / f"{name}.parquet")]
+        return subprocess.Popen([sys.executable, "-c", GROUP, *words], stdout=subprocess.DEVNULL)
+
+    began = time.monotonic()
+    assert start("whole").wait() == 0
+    seconds = time.monotonic() - began
+    for moment in random.random(10).tolist():
+        process = start("killed")
+        time.sleep(moment * seconds)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "killed.parquet").exists() or parquet.read_table(tmp_path / "killed.parquet")
+    assert start("killed").wait() == 0
+    assert parquet.read_table(tmp_path / "killed.parquet").equals(parquet.read_table(tmp_path / "whole.parquet"))
+
+
+def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "docs.jsonl", DOCUMENTS)
+    ndd.Corpus.read(source, text="body", store=tmp_path / "store")
+    with pytest.raises(IndexUnusable, match="recipe were others"):
+        ndd.Corpus.read(source, text="body", store=tmp_path / "store", recipe="w5-k64-v1")
+    write_lines(source, DOCUMENTS[:2])
+    with pytest.raises(IndexUnusable, match="sources were others"):
+        ndd.Corpus.read(source, text="body", store=tmp_path / "store")
+    with pytest.raises(IndexUnusable, match="it holds other files"):
+        ndd.Corpus.read(source, text="body", store=tmp_path)
+
+
+def test_the_package_tells_which_extra_brings_pyarrow(tmp_path: Path) -> None:
+    code = f"""
+import sys
+sys.modules["pyarrow"] = None
+import ndd_search as ndd
+corpus = ndd.Corpus.read([{{"text": "a"}}], text="text")
+print(len(corpus.groups()))
+try:
+    corpus.save({str(tmp_path / "c.parquet")!r})
+except ndd.NDDError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
+    assert done.stdout.splitlines()[0] == "1"
+    assert 'pip install "ndd-search[corpus]"' in done.stdout
