@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 12  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 13  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -108,6 +108,31 @@ class Core(Protocol):
         """Return pairs (int64, the shorter, then the longer text) that verbatim.possible_containers describes.
 
         lengths: of the texts (int64). spoilt: smallest values of the shorter text that the longer one may lack.
+        """
+
+    def names(self, rows: tuple[object, ...], /) -> bytes | None:
+        """Return the similarity of each pair of names, then the share of its rarest common word; float64.
+
+        rows: of words the letters (code points, int32), their ends, kinds (1 a number, 2 has synonyms), weights and
+        shares (float64 as int64); of names their words and ends, letters written as one word (int32) and their ends,
+        and the number of their digits; pairs of synonyms, ascending, as low * words + high; first and second of each
+        pair of names. int64 unless noted.
+        """
+
+    def dates(self, parts: object, first: object, second: object, /) -> bytes | None:
+        """Return the step (int64) of each pair of dates, see items.compare.Dates.
+
+        parts: year, month and day of each date. first, second: of each pair; all int64.
+        """
+
+    def left_over(
+        self, against: object, table: object, grades: object, rest: object, most: float, /
+    ) -> tuple[bytes, bytes] | None:
+        """Return the places (int64) of the pairs that are not ruled out, and what speaks against these (float64).
+
+        against: a row of `kinds` for each pair. table: a row of `kinds` for each grade; it is added by the grade
+        of each pair (int64). rest: of each kind. A pair is left if no sum and its rest is above `most`. Floats are
+        float64, given as int64.
         """
 
     def corpus_keys(self, values: object, offsets: object, codes: object, /) -> bytes | None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ndd_search import native
 from ndd_search.items.places import corner_tokens, kilometres
 from ndd_search.items.ragged import Floats, Places, Ragged
 from ndd_search.items.values import Date
@@ -108,11 +109,6 @@ class Dates:
 
     def __init__(self, values: Sequence[Date]) -> None:
         self._dates = np.array(values, np.int64).reshape(-1, 3)
-        self._parts = tuple(np.ascontiguousarray(part) for part in self._dates.T)
-        self._known = tuple(part > 0 for part in self._parts)
-        # Two digits at the same place differ in one position only: the decimal digits of dates are compared.
-        place = np.array([1000, 100, 10, 1, 10, 1, 10, 1])
-        self._digits = (self._dates[:, [0, 0, 0, 0, 1, 1, 2, 2]] // place % 10).astype(np.int8)
 
     def tokens(self) -> list[Iterable[Any]]:
         return [
@@ -124,24 +120,32 @@ class Dates:
         """1 equal; 0.9 day and month swapped; 0.8 one digit differs; 0.75 two parts equal; 0.6 only the year is known
         and equal; 0.5 day and month equal, the year is not; 0.4 the year equal; 0.2 a year apart; else 0.
         """
-        step = np.zeros(len(first), np.int64)
-        year, month, day = (of[first] == of[second] for of in self._parts)
-        has_year, has_month, has_day = (has[first] & has[second] for has in self._known)
-        days = np.abs(self._parts[0][first] - self._parts[0][second])
-        step[days == 1] = 1
-        same_year, same_month, same_day = year & has_year, month & has_month, day & has_day
-        step[same_year] = 2
-        step[same_month & same_day] = 3
-        step[same_year & ~has_month] = 4
-        step[same_year & (same_month | same_day)] = 5
-        whole = np.flatnonzero(has_year & has_month & has_day)
-        one, other = first[whole], second[whole]
-        step[whole[(self._digits[one] != self._digits[other]).sum(axis=1) == 1]] = 6
-        swapped = (self._parts[1][one] == self._parts[2][other]) & (self._parts[2][one] == self._parts[1][other])
-        step[whole[swapped & year[whole]]] = 7
-        step[same_year & same_month & (day | ~has_day)] = 8
-        step[year & month & day] = 9
+        by_core = native.core and native.core.dates(self._dates.ravel(), first, second)
+        step = np.frombuffer(by_core, np.int64) if by_core else _steps(self._dates[first], self._dates[second])
         return _plain(_OF_DATES[step])
+
+
+def _steps(one: Places, other: Places) -> Places:
+    """Return the step of each pair of dates in _OF_DATES. one, other: shape (n, 3)."""
+    step = np.zeros(len(one), np.int64)
+    year, month, day = (one == other).T
+    has_year, has_month, has_day = ((one > 0) & (other > 0)).T
+    step[np.abs(one[:, 0] - other[:, 0]) == 1] = 1
+    same_year, same_month, same_day = year & has_year, month & has_month, day & has_day
+    step[same_year] = 2
+    step[same_month & same_day] = 3
+    step[same_year & ~has_month] = 4
+    step[same_year & (same_month | same_day)] = 5
+    whole = has_year & has_month & has_day
+    # Two digits at the same place differ in one position only: the decimal digits of dates are compared.
+    digits = [
+        dates[:, [0, 0, 0, 0, 1, 1, 2, 2]] // np.array([1000, 100, 10, 1, 10, 1, 10, 1]) % 10 for dates in (one, other)
+    ]
+    step[whole & ((digits[0] != digits[1]).sum(axis=1) == 1)] = 6
+    step[whole & year & (one[:, 1] == other[:, 2]) & (one[:, 2] == other[:, 1])] = 7
+    step[same_year & same_month & (day | ~has_day)] = 8
+    step[year & month & day] = 9
+    return step
 
 
 class Sets:

@@ -15,9 +15,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search import native
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import default_evidence, grade_count
-from ndd_search.items.ragged import Floats
+from ndd_search.items.ragged import Floats, Places
 
 Grades = npt.NDArray[np.int16]
 
@@ -83,22 +84,30 @@ class Model:
         shares = np.exp(self._shares)[:, None] * np.array([kind[place] for kind in self._u])
         return float((shares * self._against[place][:, :-1]).sum())
 
-    def ruled_out(self, against: Floats, rest: Floats, bar: float) -> npt.NDArray[np.bool_]:
-        """Return which pairs stay below a bar whatever the fields that are left say.
-
-        against: log(u / m) of the fields so far, with the share of each kind; shape (kinds, n). rest: see `stages`.
-        """
-        out: npt.NDArray[np.bool_] = self._prior - (against + rest[:, None]).max(axis=0) < bar - _ROUNDING
-        return out
-
     def first_against(self, count: int) -> Floats:
-        """Return the share of each kind of so many pairs, shape (kinds, count)."""
-        return np.repeat(self._shares[:, None], count, axis=1)
+        """Return the share of each kind of so many pairs, shape (count, kinds)."""
+        return np.repeat(self._shares[None], count, axis=0)
 
-    def against(self, place: int, grades: npt.NDArray[np.int16]) -> Floats:
-        """Return log(u / m) of grades of a field, shape (kinds, n)."""
-        table: Floats = self._against[place][:, grades]
-        return table
+    def left_over(self, against: Floats, place: int, grades: Places, rest: Floats, bar: float) -> tuple[Places, Floats]:
+        """Return the pairs that may reach a bar whatever the fields that are left say, and `against` of these.
+
+        against: log(u / m) of the fields so far, with the share of each kind; shape (n, kinds).
+        grades:  of one more field, at `place`, MISSING where either record has no value. rest: see `stages`.
+        """
+        table = self._rows[place]
+        row, most = np.where(grades < 0, len(table) - 1, grades), float(self._prior - bar + _ROUNDING)
+        if native.core:
+            given = (values.reshape(-1).view(np.int64) for values in (against, table))
+            if by_core := native.core.left_over(*given, row, rest.view(np.int64), most):
+                return np.frombuffer(by_core[0], np.int64), np.frombuffer(by_core[1]).reshape(-1, len(rest))
+        against = against + table[row]
+        places = np.flatnonzero((against + rest).max(axis=1) <= most)
+        return places, against[places]
+
+    @cached_property
+    def _rows(self) -> list[Floats]:
+        """Of each field log(u / m): a row for each grade, and one of zeros for a missing value; a column for each kind."""
+        return [np.ascontiguousarray(table.T) for table in self._against]
 
     def log_odds(self, grades: Grades, *, without: int | None = None, vetoes: bool = True) -> Floats:
         """Return the log odds that pairs are one thing; shape (n,).

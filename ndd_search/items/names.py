@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search import native
 from ndd_search.errors import importing
 from ndd_search.items.compare import Compared, Rareness
 from ndd_search.items.ragged import Floats, Places, Ragged, distinct
@@ -26,6 +27,8 @@ _OVERLAP = _WHOLE / (2 - _WHOLE)  # least length of the shorter of two such name
 _WIDTHS = np.array([1, 2, 3, 4, 6, 8, 12, 16])  # names of about as many words are compared together
 _FEW = 20_000  # pairs of words up to which all names are compared together
 _AT_ONCE = 1 << 22  # pairs of words in memory at a time
+_FINE = 1e9  # steps of a similarity
+_SLACK = 0.01  # rapidfuzz returns 0 also for a similarity that is its score_cutoff
 _NO_DIGIT = re.compile(r"\D")
 _PREFIX = 4  # letters of a longer word that are a token of their own
 
@@ -42,22 +45,40 @@ class Names:
     def __init__(self, values: Sequence[tuple[str, ...]], synonyms: Synonyms, rareness: Rareness) -> None:
         self._values = values
         self._synonyms = synonyms
-        ids: dict[str, int] = {}
-        self._words = Ragged.of([[ids.setdefault(word, len(ids)) for word in value] for value in values])
-        self._vocabulary = words = list(ids)
-        self._lengths = np.fromiter(map(len, words), np.int64, len(words))
-        self._initial = np.fromiter((ord(word[0]) for word in words), np.int64, len(words))
-        self._is_number = np.fromiter(map(str.isdigit, words), np.bool_, len(words))
-        has_synonyms = np.fromiter((word in synonyms for word in words), np.bool_, len(words))
-        self._special = (self._lengths == 1) | self._is_number | has_synonyms
-        # The last weight is that of padding.
-        self._share = np.append(rareness.of(words), 1.0)
-        self._weight = np.append(-np.log(np.minimum(self._share[:-1], 0.9)), 0.0)
-        written = {word: synonyms[word][0] for word in words if word in synonyms}
-        self._joined = ["".join([written.get(word, word) for word in value]) for value in values]
-        self._length = np.fromiter(map(len, self._joined), np.int64, len(values))
+        # Words in alphabetical order: a comparison does not depend on which of two words is read first.
+        self._vocabulary = words = sorted({word for value in values for word in value})
+        ids = {word: place for place, word in enumerate(words)}
+        self._words = Ragged.of([[ids[word] for word in value] for value in values])
+        self._share = rareness.of(words)
+        self._weight = -np.log(np.minimum(self._share, 0.9))
+
+    @cached_property
+    def _lengths(self) -> Places:
+        return np.fromiter(map(len, self._vocabulary), np.int64, len(self._vocabulary))
+
+    @cached_property
+    def _initial(self) -> Places:
+        return np.fromiter((ord(word[0]) for word in self._vocabulary), np.int64, len(self._vocabulary))
+
+    @cached_property
+    def _is_number(self) -> npt.NDArray[np.bool_]:
+        return np.fromiter(map(str.isdigit, self._vocabulary), np.bool_, len(self._vocabulary))
+
+    @cached_property
+    def _has_synonyms(self) -> npt.NDArray[np.bool_]:
+        return np.fromiter((word in self._synonyms for word in self._vocabulary), np.bool_, len(self._vocabulary))
+
+    @cached_property
+    def _joined(self) -> list[str]:
+        """The names as one word, abbreviations written out."""
+        written = {word: self._synonyms[word][0] for word in self._vocabulary if word in self._synonyms}
+        return ["".join([written.get(word, word) for word in value]) for value in self._values]
+
+    @cached_property
+    def _digits(self) -> Places:
+        """A number for each name, equal for equal digits."""
         digits: dict[str, int] = {"": 0}
-        self._digits = np.array([digits.setdefault(_digits_of(value), len(digits)) for value in values], np.int64)
+        return np.array([digits.setdefault(_digits_of(value), len(digits)) for value in self._values], np.int64)
 
     def tokens(self) -> list[Iterable[Any]]:
         return [
@@ -70,9 +91,29 @@ class Names:
         return frozenset((word, *self._synonyms.get(word, ())))
 
     def compare(self, first: Places, second: Places) -> Compared:
+        by_core = native.core and native.core.names((*self._rows, first, second))
+        if by_core:
+            similarity, share = np.frombuffer(by_core, np.float64).reshape(2, -1)
+        else:
+            similarity, share = self._compared(first, second)
+        # The core adds in another order: both are rounded, so that sums that are equal meet the same edges.
+        return Compared(np.rint(similarity * _FINE) / _FINE, share)
+
+    @cached_property
+    def _rows(self) -> tuple[npt.NDArray[Any], ...]:
+        """What native.Core.names reads."""
+        one_word = len(self._words.items) == len(self._values)  # no name is compared as one word
+        letters, ends = _letters(self._vocabulary)
+        joined, joined_ends = _letters([""] * len(self._values) if one_word else self._joined)
+        digits = np.zeros(len(self._values), np.int64) if one_word else self._digits
+        kinds = self._is_number + 2 * self._has_synonyms.astype(np.int64)
+        weights, shares = self._weight.view(np.int64), self._share.view(np.int64)
+        return letters, ends, kinds, weights, shares, *self._words, joined, joined_ends, digits, self._synonymous
+
+    def _compared(self, first: Places, second: Places) -> tuple[Floats, Floats]:
         similarity, share = np.zeros(len(first)), np.ones(len(first))
         longest = np.maximum(self._words.lengths(first), self._words.lengths(second))
-        together = np.zeros(len(first), np.int64)
+        together = np.minimum(longest, 2)
         if len(first) * int(longest.max(initial=1)) ** 2 > _FEW:
             together = np.searchsorted(_WIDTHS, longest)
         for places in [np.flatnonzero(together == width) for width in range(int(together.max(initial=0)) + 1)]:
@@ -80,7 +121,7 @@ class Names:
             for some in np.split(places, range(_AT_ONCE // most**2, len(places), max(_AT_ONCE // most**2, 1))):
                 similarity[some], share[some] = self._words_met(first[some], second[some], most)
         self._compare_as_one_word(first, second, similarity)
-        return Compared(np.clip(similarity, 0.0, 1.0), share)
+        return np.clip(similarity, 0.0, 1.0), share
 
     def _words_met(self, first: Places, second: Places, width: int) -> tuple[Floats, Floats]:
         """Return the weight of the words that meet as a share of all words, and the share of the rarest that meets.
@@ -94,10 +135,11 @@ class Names:
         left, right = self._words.padded(first, width), self._words.padded(second, width)
         one, other = np.broadcast_arrays(left[:, :, None], right[:, None, :])
         alike = self._words_alike(one.ravel(), other.ravel()).reshape(one.shape)
-        of_left, of_right = self._weight[left], self._weight[right]
+        of_left, of_right = np.append(self._weight, 0.0)[left], np.append(self._weight, 0.0)[right]
         met = (alike.max(axis=2) * of_left).sum(axis=1) + (alike.max(axis=1) * of_right).sum(axis=1)
         total = of_left.sum(axis=1) + of_right.sum(axis=1)
-        common = np.where(alike >= _INITIAL, np.maximum(self._share[one], self._share[other]), 1.0)
+        padded = np.append(self._share, 1.0)
+        common = np.where(alike >= _INITIAL, np.maximum(padded[one], padded[other]), 1.0)
         return met / np.maximum(total, 1e-12), common.min(axis=(1, 2))
 
     def _compare_as_one_word(self, first: Places, second: Places, similarity: Floats) -> None:
@@ -105,7 +147,8 @@ class Names:
 
         Names below 0.85, or whose digits differ, are not alike as one word.
         """
-        one, other = self._length[first], self._length[second]
+        length = np.fromiter(map(len, self._joined), np.int64, len(self._joined))
+        one, other = length[first], length[second]
         lengths = np.minimum(one, other) >= _OVERLAP * np.maximum(one, other)
         several = (self._words.lengths(first) > 1) | (self._words.lengths(second) > 1)
         same_digits = self._digits[first] == self._digits[second]
@@ -113,7 +156,10 @@ class Names:
         if len(places):
             texts = self._joined
             left, right = [texts[i] for i in first[places].tolist()], [texts[i] for i in second[places].tolist()]
-            ratio = cpdist(left, right, scorer=Indel.normalized_similarity, score_cutoff=_WHOLE, dtype=np.float32)
+            ratio = cpdist(
+                left, right, scorer=Indel.normalized_similarity, score_cutoff=_WHOLE - _SLACK, dtype=np.float64
+            )
+            ratio[ratio < _WHOLE - 1 / _FINE] = 0.0
             similarity[places] = np.maximum(similarity[places], ratio * _AS_ONE)
 
     def _words_alike(self, one: Places, other: Places) -> Floats:
@@ -128,9 +174,9 @@ class Names:
         )
         low, high = keys // size, keys % size
         first, second = [words[i] for i in low.tolist()], [words[i] for i in high.tolist()]
-        found = cpdist(first, second, scorer=JaroWinkler.similarity, score_cutoff=_LEAST, dtype=np.float32)
-        found = np.minimum(found.astype(np.float64), 0.99)
-        special = np.flatnonzero(self._special[low] | self._special[high])
+        found = cpdist(first, second, scorer=JaroWinkler.similarity, score_cutoff=_LEAST - _SLACK, dtype=np.float64)
+        found = np.where(found < _LEAST - 1 / _FINE, 0.0, np.minimum(found, 0.99))
+        special = np.flatnonzero(self._is_special[low] | self._is_special[high])
         if len(special):
             found[special] = self._special_alike(low[special], high[special], found[special])
         alike[differ] = found[which]
@@ -142,15 +188,21 @@ class Names:
         At most as many letters match as both words contain. Jaro's similarity is then at most (m/a + m/b + 1) / 3, for
         words of a and b letters. Winkler's adds 0.4 of the rest if the words begin with the same letters.
         """
-        matching = np.bitwise_count(self._letters[one] & self._letters[other])
+        matching = np.bitwise_count(self._letter_bits[one] & self._letter_bits[other])
         jaro = (matching / self._lengths[one] + matching / self._lengths[other] + 1) / 3
         least = np.where(self._initial[one] == self._initial[other], (_LEAST - 0.4) / 0.6, _LEAST)
-        open_: npt.NDArray[np.bool_] = (jaro >= least - 1e-6) | self._special[one] | self._special[other]
+        open_: npt.NDArray[np.bool_] = (jaro >= least - 1e-6) | self._is_special[one] | self._is_special[other]
         return open_
 
     @cached_property
-    def _letters(self) -> npt.NDArray[np.uint64]:
-        return np.array(list(map(_letters_of, self._vocabulary)), np.uint64)
+    def _is_special(self) -> npt.NDArray[np.bool_]:
+        """Which words are not compared by their letters alone."""
+        special: npt.NDArray[np.bool_] = (self._lengths == 1) | self._is_number | self._has_synonyms
+        return special
+
+    @cached_property
+    def _letter_bits(self) -> npt.NDArray[np.uint64]:
+        return np.array(list(map(_bits_of, self._vocabulary)), np.uint64)
 
     def _special_alike(self, low: Places, high: Places, otherwise: Floats) -> Floats:
         """Compare different words, one of which is a letter, a number or has synonyms."""
@@ -175,14 +227,22 @@ class Names:
         """The pairs of different words that have a reading in common, as low * size + high."""
         ids = {word: place for place, word in enumerate(self._vocabulary)}
         of: dict[str, list[int]] = {}
-        for word, place in ids.items():
+        for word, place in ids.items() if self._has_synonyms.any() else ():
             for reading in self._synonyms.get(word, ()):
                 of.setdefault(reading, [ids[reading]] if reading in ids else []).append(place)
         pairs = {pair for places in of.values() for pair in combinations(sorted({*places}), 2)}
         return np.array(sorted(low * len(ids) + high for low, high in pairs), np.int64)
 
 
-def _letters_of(word: str) -> int:
+def _letters(texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Places]:
+    """Return the letters of texts one after the other, and where each text begins and the last one ends."""
+    letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.int32)
+    ends = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
+    return letters, ends
+
+
+def _bits_of(word: str) -> int:
     """Return a bit for each letter, by its code modulo 32, and another for its second occurrence; all bits after that.
 
     So the bits that two words have in common are at least as many as the letters.

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ndd_search.items.candidates import Bounds, find_candidates
 from ndd_search.items.grades import MISSING, Comparison, Graded, compare_values
-from ndd_search.items.model import Grades, log_odds_of, probabilities
+from ndd_search.items.model import log_odds_of, probabilities
 from ndd_search.items.ragged import Floats, Places
 from ndd_search.items.table import UNKNOWN, Table, read_table
 from ndd_search.matching.pairs import Pairs
@@ -51,32 +50,41 @@ def same_pairs(schema: Items, records: Sequence[Any], old: int, min_probability:
 def _screened(schema: Items, table: Table, first: Places, second: Places, bar: float) -> tuple[Places, Places, Graded]:
     """Return the pairs that may reach the bar, compared."""
     model, names = schema.model, list(schema.fields)
-    columns: dict[int, tuple[npt.NDArray[np.float32], Grades]] = {}
+    columns: dict[int, tuple[Floats, Places]] = {}
     against = model.first_against(len(first))
     for place, rest in model.stages:
         values, codes = table.columns[names[place]].values, table.columns[names[place]].codes
-        similarity, grades = np.full(len(first), np.nan, np.float32), np.full(len(first), MISSING, np.int16)
         a, b = codes[first], codes[second]
-        both = np.flatnonzero((a >= 0) & (b >= 0))
-        if len(both):
-            similarity[both], grades[both] = _compared(schema, names[place], values, a[both], b[both])
+        similarity, grades = _compared(schema, names[place], values, a, b)
         columns[place] = similarity, grades
-        against += model.against(place, grades)
-        left = np.flatnonzero(~model.ruled_out(against, rest, bar))
+        left, against = model.left_over(against, place, grades, rest, bar)
         if len(left) < len(first):
-            first, second, against = first[left], second[left], against[:, left]
+            first, second = first[left], second[left]
             columns = {done: (alike[left], grade[left]) for done, (alike, grade) in columns.items()}
     ordered = [columns[place] for place in range(len(names))]
-    graded = Graded(np.stack([one for one, _ in ordered], axis=1), np.stack([one for _, one in ordered], axis=1))
-    return first, second, graded
+    similarity = np.stack([one for one, _ in ordered], axis=1).astype(np.float32)
+    return first, second, Graded(similarity, np.stack([one for _, one in ordered], axis=1).astype(np.int16))
 
 
 def _compared(schema: Items, name: str, values: Sequence[Any], a: Places, b: Places) -> tuple[Floats, Places]:
-    """Return similarity and grade of pairs of values of a field. Only values in a pair are prepared."""
+    """Return similarity and grade of pairs of values of a field. Only values in a pair are prepared.
+
+    a, b: places in `values`, -1 for a missing one; the pair's similarity is then NaN, and its grade MISSING.
+    """
+    has = (a >= 0) & (b >= 0)
+    both = slice(None) if has.all() else np.flatnonzero(has)
     used = np.zeros(len(values), np.bool_)
-    used[a] = used[b] = True
-    place = np.cumsum(used) - 1
-    chosen = [values[i] for i in np.flatnonzero(used).tolist()]
+    used[a[both]] = used[b[both]] = True
+    if not used.any():
+        return np.full(len(a), np.nan), np.full(len(a), MISSING)
+    if not used.all():
+        place = np.cumsum(used) - 1
+        values, a, b = [values[i] for i in np.flatnonzero(used).tolist()], place[a], place[b]
     field = schema.fields[name]
-    comparer = field.comparer(chosen, schema.common.get(name, UNKNOWN))
-    return compare_values(field, comparer, len(chosen), place[a], place[b])
+    comparer = field.comparer(values, schema.common.get(name, UNKNOWN))
+    found = compare_values(field, comparer, len(values), a[both], b[both])
+    if isinstance(both, slice):
+        return found
+    similarity, grades = np.full(len(a), np.nan), np.full(len(a), MISSING)
+    similarity[both], grades[both] = found
+    return similarity, grades

@@ -56,7 +56,7 @@ def distinct(keys: Places, bound: int) -> tuple[Places, Places | slice]:
 
     bound: above all keys.
     """
-    if bound > 4 * len(keys) + 20_000:
+    if bound > len(keys):
         return keys, slice(None)
     present = np.zeros(bound, np.bool_)
     present[keys] = True

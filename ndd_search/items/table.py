@@ -129,7 +129,7 @@ def _is_single(key: Any) -> bool:
 
 
 def _parsed(of: Field, name: str, raw: Any) -> Any:
-    values = raw if isinstance(raw, tuple) and len(of.paths(name)) > 1 else (raw,)
+    values = list(raw) if isinstance(raw, tuple) and len(of.paths(name)) > 1 else [raw]
     try:
         return of.parse([value for value in values if not is_absent(value)], name)
     except BadValue as error:

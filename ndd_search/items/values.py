@@ -28,14 +28,18 @@ def folded(text: str) -> str:
     """Return a text without case, marks (e for é), HTML entities and repeated spaces."""
     if "&" in text:
         text = unescape(text)
-    if not text.isascii():
-        text = "".join(one for one in normalize("NFKD", text) if category(one) != "Mn")
+    if text.isascii():
+        return " ".join(text.lower().split())
+    text = "".join(one for one in normalize("NFKD", text) if category(one) != "Mn")
     return " ".join(text.casefold().translate(_LETTERS).split())
 
 
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words of a text in order; "&" is the word "and". Apostrophes join what they divide."""
-    return tuple("and" if word == "&" else word for word in _WORDS.findall(_QUOTES.sub("", folded(text))))
+    if text.isalpha() and text.isascii():
+        return (text.lower(),)
+    words = _WORDS.findall(_QUOTES.sub("", folded(text)))
+    return tuple("and" if word == "&" else word for word in words) if "&" in words else tuple(words)
 
 
 def is_absent(value: Any) -> bool:

@@ -147,8 +147,11 @@ class _ListReader:
         return rank  # equal values at two places of the list are two hits
 
     def value(self, hit: Any, field: str) -> Any:
-        if self.items is not None and isinstance(hit, dict) and isinstance(source := hit.get("_source"), dict):
-            hit = source
+        if self.items is not None and isinstance(hit, dict):
+            source = hit.get("_source")
+            hit = source if isinstance(source, dict) else hit
+            if field in hit:
+                return hit[field]
         return None if isinstance(hit, str) else value_of(hit, field)
 
     def numbers(self, hit: Any) -> int | None:
