@@ -88,7 +88,7 @@ class Plan:
         ]
 
     def hide_sketches(self, answers: Sequence[Answer]) -> None:
-        """Remove the sketches from the documents of answers, in place, unless the caller names them."""
+        """Remove the sketches from the hits of answers, in place, unless the caller names them."""
         added = (*self.sketch_fields, *self.added_fields)
         unasked = [name for name in self.reading.fields if name in added]
         for answer in answers:
