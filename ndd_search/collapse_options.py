@@ -271,7 +271,16 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
             near = get_close_matches(name, known, 1)
             hint = f" (did you mean {near[0]}?)" if near else ""
             raise TypeError(f"unknown option {name!r}{hint}: the options are {', '.join(known)}")
-    return replace(base or CollapseOptions(), **changes)
+    base = base or CollapseOptions()
+    hashable = {str, bool, int, float}.issuperset(map(type, changes.values())) and not any(map(callable, base.keep))
+    if hashable:  # searches repeat a few combinations
+        return _changed(base, tuple((name, type(value), value) for name, value in changes.items()))
+    return replace(base, **changes)
+
+
+@lru_cache(1024)
+def _changed(base: CollapseOptions, changes: tuple[tuple[str, type, Any], ...]) -> CollapseOptions:
+    return replace(base, **{name: value for name, _, value in changes})
 
 
 def check_fit(options: CollapseOptions, recipe: Recipe) -> None:

@@ -41,9 +41,8 @@ class Engine:
     def sketches(self, hits: Sequence[dict[str, Any]], ranks: Sequence[int]) -> list[Sketch | Lack]:
         return [Lack.MISSING if not hit["sketch"] else np.array(hit["sketch"], np.int32) for hit in hits]
 
-    def identity(self, hit: dict[str, Any], rank: int) -> int:
-        identity: int = hit["id"]
-        return identity
+    def identities(self, hits: Sequence[dict[str, Any]], ranks: Sequence[int]) -> list[int]:
+        return [hit["id"] for hit in hits]
 
     def value(self, hit: dict[str, Any], field: str) -> Any:
         return hit.get(field)

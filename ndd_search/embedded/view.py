@@ -103,8 +103,8 @@ class View:
         ends = np.cumsum([0, *(len(hit.sketch) for hit in hits)]) // values.itemsize
         return [values[start:end] if start < end else Lack.EMPTY for start, end in pairwise(ends.tolist())]
 
-    def identity(self, hit: StoredHit, rank: int) -> str:
-        return hit.id
+    def identities(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[str]:
+        return [hit.id for hit in hits]
 
     def value(self, hit: StoredHit, field: str) -> Any:
         return value_of(self.document(hit), field)

@@ -76,7 +76,8 @@ def with_documents(
     for fetch, answer in zip(ranges, answers, strict=True):
         documents.update(_documents(state.stream, plan, settings, fetch.start, answer.hits))
     reader = reader_of(state, settings)
-    if len({reader.identity(one, rank) for rank, one in documents.items() if rank in ranks}) < len(ranks):
+    needed = sorted(ranks & documents.keys())
+    if len(set(reader.identities([documents[rank] for rank in needed], needed))) < len(ranks):
         raise DoesNotFit
     return replace(state, documents=documents, envelope=after(state.envelope or {}, answers))
 

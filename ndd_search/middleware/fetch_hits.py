@@ -77,7 +77,7 @@ class HitFetcher:
         answers, sampled = all_answers[: len(requests)], all_answers[len(requests) :]
         if (instead := (yield from self._after_trouble(answers, bool(samples)))) is not None:
             return instead
-        plan.hide_sketches(answers)
+        plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
         sketched = any(plan.field.has_values(hit.get("fields")) for hit in answers[-1].hits)
         if sketched and weighs(plan, settings) and settings.counts_document_frequency:
             yield from sample_frequency_table(search, settings, plan.sketch_reading, self.round_trips)
@@ -118,7 +118,8 @@ class HitFetcher:
             return state.stop(_PARTIAL)
         answers = yield from self.round_trips.later(self.plan.requests(fetch, first=False))
         if not (reason := trouble(answers, like=Answer(state.envelope))):
-            self.plan.hide_sketches(answers)
+            if not self.plan.is_split:
+                self.plan.hide_sketches(answers)
             return extended(state, self.plan, self.settings, answers, fetch)
         replan_if_learned(self.plan, state, answers[-1].complaint, self.settings)
         return state.stop(reason)

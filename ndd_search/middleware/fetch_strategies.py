@@ -23,7 +23,7 @@ from ndd_search.collapse_options import CollapseOptions, Strategy
 from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Hit
-from ndd_search.rest.request import Reading, Request, Search, widened
+from ndd_search.rest.request import Reading, Request, Search
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Lack, Sketch
 
@@ -46,6 +46,8 @@ _WHOLE_ONLY = {
     *("script_score", "script", "_script", "percolate", "inner_hits"),
     *("knn", "neural", "neural_sparse", "hybrid", "semantic", "sparse_vector", "text_expansion"),
 }
+
+_MAYBE_WHOLE = {*_WHOLE_ONLY, "random_score"}  # names of all parts that may prevent a split
 
 _WIDER = 1.75  # documents fetched by the first request of one_trip per hit of the page: enough for 70 % of pages
 _TRIP = 50  # documents that an engine and a client process in the time of a further trip (docs/wrapping.md)
@@ -142,13 +144,16 @@ def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Rea
     body = {key: asked[key] for key in _WHICH if key in asked}
     if "collapse" in asked:
         body["collapse"] = {"field": asked["collapse"].get("field")}
-    body["track_total_hits"] = False
-    body["_source"] = False
-    if not reading.fields and not ids:
+    body.update(track_total_hits=False, _source=False, docvalue_fields=list(reading.stored))
+    if reading.fields:
+        body["fields"] = list(reading.fields)
+    elif not ids:
         body["stored_fields"] = "_none_"
-    params = {"preference": search.preference, **search.request.params}
-    plain = replace(search, request=replace(search.request, body=body, params=params))
-    return widened(plain, fetch.start, fetch.size, field, reading)
+    body["from"], body["size"] = fetch.start, fetch.size
+    params = {
+        name: value for name, value in search.request.params.items() if name not in ("from", "size", "filter_path")
+    }
+    return search.request.asking(body, {"preference": search.preference, **params})
 
 
 def ranges_of(ranks: Iterable[int]) -> list[Fetch]:
@@ -222,6 +227,8 @@ def can_be_split(search: Search, options: CollapseOptions) -> bool:
     aggregations = [body.get("aggs"), body.get("aggregations")]
     if "fields" in body and any(name == "top_hits" for name, _ in _names(aggregations)):
         return False  # Elasticsearch adds the `fields` of the whole search to them
+    if _MAYBE_WHOLE.isdisjoint(search.names):
+        return True
     which = {key: body[key] for key in _WHICH if key in body}
     return not has_random_scores(which) and all(name not in _WHOLE_ONLY for name, _ in _names(which))
 

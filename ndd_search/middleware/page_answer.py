@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ndd_search.middleware.facet_count import block_of_facets
@@ -34,14 +33,15 @@ def unfiltered_body(
     if degraded:
         settings.degrade(search.request.path, degraded)
     page = page.with_hits(state.documents)
-    page = replace(page, info=replace(page.info, took=seconds, cache=cache, degraded=degraded))
     body = dict(state.envelope or {})
     body["hits"] = {**body["hits"], "hits": hits_of(page, plain)}
     if "total" in body["hits"]:
         body["hits"]["total"] = total_of(page, body["hits"]["total"], limits.total)
     places = [group.rank for group in page.groups]
     changed = places != list(range(search.start, search.start + len(places)))
-    block = {**block_of(page, plain), "changed": changed, "strategy": plan.strategy, "table": state.table[:8] or None}
+    block = block_of(page, plain)
+    block.update(took_ms=round(seconds * 1000, 3), cache=cache, degraded=degraded or None)
+    block.update(changed=changed, strategy=plan.strategy, table=state.table[:8] or None)
     if state.groups is not None:
         block["unique"] = dict(state.groups)
     if plan.options.facets:

@@ -212,13 +212,15 @@ class SingleFlight:
 
 def cache_key(*parts: Any) -> bytes:
     """Hash JSON-like values to 16 bytes. The order of keys matters, as it does in a `sort` by several fields."""
-    text = json.dumps(parts, ensure_ascii=False, default=_json_value, separators=(",", ":"))
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return blake2b(_to_json(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _json_value(value: Any) -> Any:
     """Convert a value that JSON cannot encode. Arrays become lists, because repr abbreviates long arrays."""
     return value.tolist() if hasattr(value, "tolist") else repr(value)
+
+
+_to_json = json.JSONEncoder(ensure_ascii=False, default=_json_value, separators=(",", ":")).encode
 
 
 def _size(value: bytes) -> int:

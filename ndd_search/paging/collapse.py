@@ -143,8 +143,8 @@ class _ListReader:
         found = iter(sketch_many((text for text in texts if text is not None), self.recipe))
         return [Lack.MISSING if text is None else _or_empty(next(found)) for text in texts]
 
-    def identity(self, hit: Any, rank: int) -> int:
-        return rank  # equal values at two places of the list are two hits
+    def identities(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[int]:
+        return ranks  # equal values at two places of the list are two hits
 
     def value(self, hit: Any, field: str) -> Any:
         if self.items is not None and isinstance(hit, dict):

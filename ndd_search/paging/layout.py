@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from ndd_search.sketching.estimates import estimated_shingles
 _FORM = 6  # so many different short texts in one group may be entries of one form
 
 
-@dataclass(frozen=True)
-class Duplicate:
+class Duplicate(NamedTuple):
     """A hit that is listed under another one.
 
     rank: in the engine's list. similarity: to its leader, 0..1.
@@ -31,8 +29,7 @@ class Duplicate:
     shares: str = ""
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """A shown hit with its duplicates.
 
     hit:          the hit that is shown.

@@ -56,5 +56,5 @@ def groups_of_members(
     most = max(1, stream.fetched)
     page = slice_page(stream, start, size, reader, replace(options, window=most, max_window=most))
     return tuple(
-        replace(group, whole=int(stream.leader[stream.index_of(group.rank)]) not in unsure) for group in page.groups
+        group._replace(whole=int(stream.leader[stream.index_of(group.rank)]) not in unsure) for group in page.groups
     )

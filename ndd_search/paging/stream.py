@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -53,8 +52,8 @@ class Reader(FieldReader, Protocol):
         ranks: of these hits in the engine's list.
         """
 
-    def identity(self, hit: Any, rank: int) -> Hashable:
-        """Return a key that is equal for the same document only: the engine may return it in two requests."""
+    def identities(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[Hashable]:
+        """Return a key of each hit, equal for the same document only: the engine may return it in two requests."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,13 +120,8 @@ class Stream:
         total: int | None = None,
     ) -> Stream:
         """Return the stream with the engine's next hits added; fewer than `asked` means that the engine has no more."""
-        seen = {reader.identity(hit, rank) for hit, rank in zip(self.hits, self.ranks.tolist(), strict=True)}
-        first: dict[Hashable, int] = {}  # of each document that is new, the rank
-        for rank, identity in enumerate(map(reader.identity, hits, count(self.fetched)), self.fetched):
-            if identity not in seen:
-                first.setdefault(identity, rank)
-        ranks = list(first.values())
-        fresh = [hits[rank - self.fetched] for rank in ranks]
+        ranks = self._new_ranks(hits, reader)
+        fresh = hits if len(ranks) == len(hits) else [hits[rank - self.fetched] for rank in ranks]
         decoded = reader.sketches(fresh, ranks)
         sketches = [_NONE if isinstance(one, Lack) else one for one in decoded]
         lacking = [str(one) if isinstance(one, Lack) else "" for one in decoded]
@@ -147,6 +141,17 @@ class Stream:
             total=self.total if total is None else total,
         )
 
+    def _new_ranks(self, hits: Sequence[Any], reader: Reader) -> Sequence[int]:
+        """Return the ranks of the next hits, without those of documents that a better rank has."""
+        ranks = range(self.fetched, self.fetched + len(hits))
+        identities = reader.identities(hits, ranks)
+        if not self.hits and len(set(identities)) == len(hits):
+            return ranks
+        first = dict.fromkeys(reader.identities(self.hits, self.ranks.tolist()), -1)
+        for identity, rank in zip(identities, ranks, strict=True):
+            first.setdefault(identity, rank)
+        return [rank for rank in first.values() if rank >= 0]
+
     def _assign_leaders(
         self, fresh: Sequence[Any], sketches: Sequence[Sketch], reader: Reader, options: CollapseOptions
     ) -> _Leaders:
@@ -160,6 +165,11 @@ class Stream:
             return self._mark_seen(fresh, sketches, reader, options)
         check_fit(options, reader.recipe)
         decision, k = Decision.of(options.min_similarity, reader.recipe, reader.frequency_table), reader.recipe.k
+        by_core = native.core is not None and not reads_hits(options)
+        if by_core and not self.hits and not self.shown:
+            if (assigned := leaders_of(sketches, k, decision, 0, options.min_shingles)) is not None:
+                return _Leaders(*assigned)
+            by_core = False
         hits, sketches = [*self.hits, *fresh], [*self.sketches, *sketches]
         found = self._old_leaders(len(fresh))
         seen = np.zeros(len(hits), bool)
@@ -169,7 +179,6 @@ class Stream:
             seen[index], hits[index], sketches[index] = True, UNKNOWN, _NONE
         before = len(self.shown)
         start, size = len(self.hits), _BATCH
-        by_core = native.core is not None and not reads_hits(options)
         while start < len(hits):
             end = len(hits) if by_core else min(start + size, len(hits))
             old = np.flatnonzero((found.leader[:start] == np.arange(start)) & ~seen[:start])
@@ -249,10 +258,13 @@ class Stream:
         """Return the new hits that are themselves among what was shown, with or without a sketch: index -> item."""
         if not self.shown:
             return {}
-        shown = {reader.identity(one.hit, -1 - one.item): one.item for one in self.shown if one.hit is not UNKNOWN}
-        first = len(self.hits)
-        keys = ((first + at, reader.identity(hit, self.fetched + at)) for at, hit in enumerate(fresh))
-        return {index: shown[key] for index, key in keys if key in shown}
+        known = [one for one in self.shown if one.hit is not UNKNOWN]
+        items = [one.item for one in known]
+        shown = dict(
+            zip(reader.identities([one.hit for one in known], [-1 - item for item in items]), items, strict=True)
+        )
+        keys = reader.identities(fresh, range(self.fetched, self.fetched + len(fresh)))
+        return {index: shown[key] for index, key in enumerate(keys, len(self.hits)) if key in shown}
 
 
 @dataclass(frozen=True, eq=False)

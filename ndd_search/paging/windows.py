@@ -83,6 +83,8 @@ def count_places(stream: Stream, window: int, options: CollapseOptions) -> int:
     seen = [] if options.seen_mode == "annotate" else [index for index, _, _ in stream.seen if index < len(leader)]
     if options.mode == "annotate":
         return len(leader) - len(seen)
+    if options.max_per_group == 1 and not seen:  # the leaders
+        return int(np.count_nonzero(leader == np.arange(len(leader))))
     places = np.minimum(np.bincount(leader), options.max_per_group)
     places[seen] = 0
     return int(places.sum())

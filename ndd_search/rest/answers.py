@@ -114,8 +114,11 @@ class HitReader:
     def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | Lack]:
         return [self.found[rank - self.start] for rank in ranks]
 
-    def identity(self, hit: Hit, rank: int) -> tuple[Any, ...]:
-        return hit.get("_index"), hit.get("_id", rank), hit.get("_routing")
+    def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[tuple[Any, ...]]:
+        return [
+            (hit.get("_index"), hit.get("_id", rank), hit.get("_routing"))
+            for hit, rank in zip(hits, ranks, strict=True)
+        ]
 
     def value(self, hit: Hit, field: str) -> Any:
         return value_in(hit, field)

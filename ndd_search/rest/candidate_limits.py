@@ -16,6 +16,7 @@ _RANK_WINDOW = 10  # the engines' default for rank_window_size
 _NEIGHBOURS = 10  # OpenSearch's default for k of "neural"
 _CANDIDATES = 1.5  # Elasticsearch's default for num_candidates, as a multiple of k
 _FUSING = ("rrf", "linear")
+LIMITED = {"knn", "neural", "hybrid", *_FUSING, "text_similarity_reranker"}  # parts of a search that have limits
 _QUERY_KEYS = {"vector", "query_text", "query_image", "query_tokens", "model_id"}  # OpenSearch, below the field's name
 _REDUCING = {"post_filter", "collapse", "rescore"}  # run after the neighbour search; more neighbours may change results
 

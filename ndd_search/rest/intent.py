@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 Body = Mapping[str, Any]
@@ -18,19 +18,25 @@ _NOT_ASKED_FOR = {
     *("must_not", "like", "unlike", "document", "documents", "params"),
     *("vector", "query_vector", "query_vector_builder"),
 }
+_ABOUT_IDS = {"_id", "wrapper", "ids", "pinned", "fields", "default_field", "query_string"}  # see _is_about_ids
 _UNORDERED = {"_doc", "_shard_doc"}
 _DEEPEST = 100  # levels; engines refuse queries nested deeper than 30
 
 
-def nests_too_deep(body: Any) -> bool:
-    """Return whether a body is nested deeper than any engine accepts, or contains itself."""
-    left = [(body, 0)]
-    while left:
-        node, depth = left.pop()
+def names_in(body: Any) -> set[str] | None:
+    """Return every name in a body, at any depth; None if it nests deeper than any engine accepts, or contains itself.
+
+    One walk through a body answers for all parts that most searches lack: nearest neighbours, inner hits, scripts, ...
+    """
+    names = set[str]()
+    level, depth = [body], 0
+    while level:
         if depth > _DEEPEST:
-            return True
-        left.extend((child, depth + 1) for child in inside(node))
-    return False
+            return None
+        names.update(*(node for node in level if isinstance(node, _OBJECTS)))
+        level = [child for node in level for child in inside(node)]
+        depth += 1
+    return names
 
 
 def inside(node: Any) -> Iterable[Any]:
@@ -42,14 +48,16 @@ def inside(node: Any) -> Iterable[Any]:
     return [child for child in within if not isinstance(child, _SCALARS) and isinstance(child, _CONTAINERS)]
 
 
-def asks_for_ids(body: Body, params: Mapping[str, str]) -> bool:
+def asks_for_ids(body: Body, params: Mapping[str, str], names: Set[str]) -> bool:
     """Return whether a search names documents by id, outside `must_not`. No such hit may be hidden.
 
-    A `wrapper` query counts as one, because its content is encoded.
+    A `wrapper` query counts as one, because its content is encoded. names: those in the body (see `names_in`).
     """
-    if _NAMES_ID.search(str(params.get("q", ""))) or params.get("df") == "_id":
+    if ("q" in params and _NAMES_ID.search(str(params["q"]))) or params.get("df") == "_id":
         return True
-    return any(_is_about_ids(name, inner) for part in _QUERIES for name, inner in _names(body.get(part)))
+    return not names.isdisjoint(_ABOUT_IDS) and any(
+        _is_about_ids(name, inner) for part in _QUERIES for name, inner in _names(body.get(part))
+    )
 
 
 def ranks(body: Body, params: Mapping[str, str]) -> bool:

@@ -176,8 +176,8 @@ class _Reader:
         computed = iter(sketch_many((text for text in texts if text is not None), self.recipe))
         return [one if text is None else _or_empty(next(computed)) for one, text in zip(found, texts, strict=True)]
 
-    def identity(self, hit: Hit, rank: int) -> Hashable:
-        return _identity(hit) or rank
+    def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Hashable]:
+        return [_identity(hit) or rank for hit, rank in zip(hits, ranks, strict=True)]
 
     def value(self, hit: Hit, field: str) -> Any:
         return value_in(hit, field)

@@ -6,7 +6,7 @@ The caller's dicts are never changed; changed parts are copied.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -15,8 +15,8 @@ from typing import Any, Literal
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.paging.cache import cache_key
 from ndd_search.recipe import Recipe
-from ndd_search.rest.candidate_limits import Limits, limits_of, raised
-from ndd_search.rest.intent import asks_for_ids, nests_too_deep, ranks
+from ndd_search.rest.candidate_limits import LIMITED, Limits, limits_of, raised
+from ndd_search.rest.intent import asks_for_ids, names_in, ranks
 from ndd_search.rest.source_filter import exclude_sketch, is_named, listed, names_of
 from ndd_search.sketching.field import SketchField
 
@@ -62,6 +62,10 @@ class Request:
     timeout: float | None = None
     parts: tuple[Request, ...] = ()
 
+    def asking(self, body: Any, params: Mapping[str, str]) -> Request:
+        """Return the same request with another body and other parameters."""
+        return Request(self.method, self.path, params, self.headers, body, self.timeout, self.parts)
+
 
 @dataclass(frozen=True)
 class Search:
@@ -72,6 +76,7 @@ class Search:
     changes:    options by name, from the request's own "ndd".
     limits:     the candidate limits of the search.
     ranks:      whether the search ranks its hits (see `intent`).
+    names:      every name in the body, at any depth.
     """
 
     request: Request
@@ -80,6 +85,7 @@ class Search:
     changes: Mapping[str, Any]
     limits: Limits
     ranks: bool
+    names: Set[str]
 
     @property
     def limit(self) -> int | None:
@@ -167,6 +173,8 @@ class Reading:
 
     def and_of(self, stored: Sequence[str], fields: Sequence[str]) -> Reading:
         """Return a reading with more fields."""
+        if not stored and not fields:
+            return self
         return replace(self, stored=(*self.stored, *stored), fields=(*self.fields, *fields))
 
 
@@ -186,6 +194,9 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     body = {} if request.body is None else request.body
     if not isinstance(body, Mapping) or _is_left_alone(request, body, pipeline):
         return None
+    names = names_in(body)
+    if names is None or asks_for_ids(body, request.params, names):
+        return None
     changes = body.get("ndd")
     if changes is None or changes is True:
         changes = {}
@@ -198,7 +209,7 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     overridden = [_number(body.get(name, 0)) for name in ("size", "from")]  # the engine checks these, too
     if size is None or start is None or size < 1 or start < 0 or any(one is None or one < 0 for one in overridden):
         return None  # invalid: the engine reports the error
-    limits = limits_of(body, start, size)
+    limits = Limits(size) if names.isdisjoint(LIMITED) else limits_of(body, start, size)
     if limits.shown is not None:
         if start >= limits.shown or (size > limits.shown and limits.total is None):
             return None  # the engine's own answer has no hits, or reports that the page is too long
@@ -206,14 +217,14 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     if pipeline:  # an `_msearch` has no pipeline for each search
         limits = replace(limits, bounded=limits.bounded or pipeline == "reorders")
         limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
-    plain = replace(request, body={key: value for key, value in body.items() if key != "ndd"} if body else request.body)
-    return Search(plain, start, size, changes, limits, ranks(body, request.params))
+    return Search(stripped(request), start, size, changes, limits, ranks(body, request.params), names)
 
 
 def stripped(request: Request) -> Request:
     """Return a search without our key "ndd", which engines refuse. Any other request is returned unchanged."""
     if is_search(request) and isinstance(request.body, Mapping) and "ndd" in request.body:
-        return replace(request, body={key: value for key, value in request.body.items() if key != "ndd"})
+        body = {key: value for key, value in request.body.items() if key != "ndd"}
+        return request.asking(body, request.params)
     return request
 
 
@@ -239,15 +250,16 @@ def widened(
     if reading.fields:
         body["fields"] = _completed(body.get("fields", []), reading.fields)
     if reading.sketched:
-        exclude_sketch(body, params, field)
+        exclude_sketch(body, params, field, search.names)
     body.update(search.raised(start + size)[0])
     if not first:
         for key in _FIRST_ROUND_ONLY:
             body.pop(key, None)
         params.pop("track_total_hits", None)
         body["track_total_hits"] = False
-    params.setdefault("preference", search.preference)
-    return replace(search.request, body=body, params=params)
+    if "preference" not in params:
+        params["preference"] = search.preference
+    return search.request.asking(body, params)
 
 
 def peek(search: Search, reading: Reading) -> Request:
@@ -258,7 +270,7 @@ def peek(search: Search, reading: Reading) -> Request:
     body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
     if reading.fields:
         body["fields"] = _completed(body.get("fields", []), reading.fields)
-    return replace(search.request, body=body, params=params)
+    return search.request.asking(body, params)
 
 
 def sample(search: Search, field: SketchField, recipe: Recipe, reading: Reading, size: int) -> Request:
@@ -342,8 +354,6 @@ def _is_left_alone(request: Request, body: Mapping[str, Any], pipeline: Piped) -
         or not _is_json(request)
         or "source" in request.params  # the body in the URL
         or "_none_" in names_of(body.get("stored_fields")) + names_of(request.params.get("stored_fields"))
-        or nests_too_deep(body)
-        or asks_for_ids(body, request.params)
     )
 
 

@@ -8,7 +8,7 @@ with the same name is returned as it is stored.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -19,19 +19,20 @@ from ndd_search.sketching.field import MARKS, STALE, SketchField
 
 _IN_URL = ("_source", "_source_includes", "_source_excludes", "_source_exclude_vectors")
 _RECIPE = re.compile(rf"[a-z]\d+-k\d+-v\d+(-.+)?|{STALE}")
+_RELATED = ("has_child", "has_parent")
 _STORED = {"sketch", "packed", "recipe", "numbers", "duplicate_of"}
 _KEY = re.compile(r"[0-9a-f]{8}")
 
 
-def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
+def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField, names: Set[str]) -> None:
     """Change a search so that every returned `_source` lacks the values of sketches.
 
-    body, params: changed in place, at the top level only.
+    body, params: changed in place, at the top level only. names: every name in the body, at any depth.
     """
     _exclude(body, params, field)
     if isinstance(body.get("collapse"), Mapping):
         body["collapse"] = _with_inner_hits(body["collapse"], field)
-    if "query" in body:
+    if "query" in body and not names.isdisjoint(_RELATED):
         body["query"] = _query(body["query"], field)
     for name in ("aggs", "aggregations"):
         if name in body:
@@ -175,7 +176,7 @@ def _query(node: Any, field: SketchField) -> Any:
     if not isinstance(node, Mapping):
         return node
     copied = {kind: _query(inner, field) for kind, inner in node.items()}
-    for kind in ("has_child", "has_parent"):
+    for kind in _RELATED:
         if isinstance(copied.get(kind), Mapping):
             copied[kind] = _with_inner_hits(copied[kind], field)
     return copied

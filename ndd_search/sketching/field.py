@@ -137,6 +137,8 @@ class SketchField:
         """
         given = list(fields)
         values, counts = self._read(given, recipe)
+        if counts and min(counts) == recipe.k:  # no sketch is longer
+            return list(values.reshape(-1, recipe.k))
         found: list[Sketch | Lack] = []
         start = 0
         for at, count in enumerate(counts):
