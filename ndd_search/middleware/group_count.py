@@ -8,6 +8,7 @@ alone, so every page of a search has the same one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,8 +19,9 @@ from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.group_estimate import GroupEstimate, Sample, estimate_groups, extrapolated, head_of
+from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch
-from ndd_search.rest.answers import Answer, Hit, HitReader
+from ndd_search.rest.answers import MALFORMED, Answer, Hit, HitReader
 from ndd_search.rest.request import Request
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import VALUES
@@ -81,12 +83,21 @@ def with_group_count(state: State, plan: Plan, settings: Settings, sampled: Sequ
     found: GroupEstimate | None = None
     if head.exhausted:
         found = GroupEstimate.exactly(len(set(head.leader.tolist())))
-    elif (sample := _sample(sampled, settings)) is not None:
-        reader = partial(_reader, state, settings, head.fetched)
-        found = estimate_groups(head, sample, reader, plan.options)
-    elif head.total is not None:
+    else:
+        with suppress(*MALFORMED):
+            found = _estimated(head, sampled, state, plan, settings)
+    if found is None and head.total is not None:
         found = extrapolated(head, head.total)
     return replace(state, groups=None if found is None else found.as_dict())
+
+
+def _estimated(
+    head: Stream, sampled: Sequence[Answer], state: State, plan: Plan, settings: Settings
+) -> GroupEstimate | None:
+    """Return the estimate from the answer to the request for the sample, None if it is not usable."""
+    sample = _sample(sampled, settings)
+    reader = partial(_reader, state, settings, head.fetched)
+    return None if sample is None else estimate_groups(head, sample, reader, plan.options)
 
 
 def _sample(sampled: Sequence[Answer], settings: Settings) -> Sample | None:
