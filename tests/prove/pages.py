@@ -30,7 +30,7 @@ def draw(rng: random.Random) -> Case:
 
 
 def draw_cursors(rng: random.Random) -> Case:
-    """Draw a case in which all pages are pages of cursors. In half of the cases each page is asked by another client."""
+    """Draw a case whose pages are all of cursors. In half of the cases each page is asked for by another client."""
     return {**_draw(World.of(rng), with_cursor=True), "clients": rng.random() < 0.5}
 
 
