@@ -156,9 +156,8 @@ class CursorSearch:
             state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         made = page.page(state)
         if plan.options.members == "all":
-            whole = WholeGroups(
-                plan, self.settings, self._round_trips, page.start, page.start, partial(self._in_pit, pit)
-            )
+            start, changed = page.start, partial(self._in_pit, pit)
+            whole = WholeGroups(plan, self.settings, self._round_trips, start, earlier=start, changed=changed)
             state, made = yield from whole.added(state, made, len(state.stream.hits))
         body, next_cursor = page.answer(state, made, pit, self._round_trips)
         if next_cursor is None and self.cursor is None:  # else the last pages may be asked for again

@@ -124,7 +124,7 @@ def test_a_changed_answer_to_a_later_request_raises_nothing_and_loses_no_hit(
 
     def search(body: dict[str, Any]) -> Any:
         settings = settings_of(cache=False, window=15, strategy="one_phase", frequency_table=False)
-        settings.family = engine.family
+        settings.family = "elasticsearch" if engine.family == "elasticsearch" else "opensearch"
         return Driver(settings).handle(Request("POST", f"/{index}/_search", {}, {}, body), server.send).body
 
     body = {**SEARCH, **OPTIONS[option]}
