@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Hashable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,12 @@ def values_of(hit: Any, name: str, value: Value) -> set[Hashable]:
     found = value(hit, name)
     listed = found if isinstance(found, list | tuple | set) else [found]
     return {comparable(one) for one in listed if one is not None and one != ""}
+
+
+def full_values(leaders: Iterable[Any], most: Mapping[str, int], value: Value) -> set[FieldValue]:
+    """Return the values that lead as many groups as `max_per` allows. most: groups for each value, by field."""
+    led = Counter((name, one) for hit in leaders for name in most for one in values_of(hit, name, value))
+    return {key for key, groups in led.items() if groups >= most[key[0]]}
 
 
 @dataclass(frozen=True, eq=False)

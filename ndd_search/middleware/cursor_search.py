@@ -156,7 +156,8 @@ class CursorSearch:
             state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         made = page.page(state)
         if plan.options.members == "all":
-            whole = WholeGroups(plan, self.settings, self._round_trips, page.start, partial(self._in_pit, pit))
+            start, changed = page.start, partial(self._in_pit, pit)
+            whole = WholeGroups(plan, self.settings, self._round_trips, start, earlier=start, changed=changed)
             state, made = yield from whole.added(state, made, len(state.stream.hits))
         body, next_cursor = page.answer(state, made, pit, self._round_trips)
         if next_cursor is None and self.cursor is None:  # else the last pages may be asked for again
@@ -228,7 +229,6 @@ def obstacle(search: Search, options: CollapseOptions) -> str:
         f'total="{options.total}"': options.total != "hits",
         "a search with facets": bool(options.facets),
         'mode="demote"': options.mode == "demote",
-        'members="all" with max_per': options.members == "all" and bool(options.max_per),
         "keep with max_per_group": options.max_per_group > 1 and options.keep != ("score",),
     }
     return next((name for name, present in obstacles.items() if present), "")

@@ -96,8 +96,10 @@ class Experiment:
         block = {**body["ndd"], "experiment": facts}
         if arm == "treatment":
             return {**body, "ndd": block}
-        total = {name: (state.envelope or {})["hits"][name] for name in ("total",) if name in body["hits"]}
-        return {**body, "hits": {**body["hits"], **total, "hits": hits}, "ndd": block}
+        engine = state.envelope or {}
+        counted = {name: engine[name] for name in ("aggregations",) if name in body}
+        total = {name: engine["hits"][name] for name in ("total",) if name in body["hits"]}
+        return {**body, **counted, "hits": {**body["hits"], **total, "hits": hits}, "ndd": block}
 
 
 def _names(hits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

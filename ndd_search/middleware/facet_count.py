@@ -21,7 +21,7 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.group_estimate import GroupEstimate, estimate_groups
 from ndd_search.paging.stream import Stream
-from ndd_search.rest.answers import Answer, Hit, HitReader
+from ndd_search.rest.answers import MALFORMED, Answer, Hit, HitReader
 from ndd_search.rest.facets import buckets_of, facets_of, sampling
 from ndd_search.rest.request import Request
 from ndd_search.sketching.field import listed
@@ -33,27 +33,39 @@ _INNER_LIMIT = 100  # max_inner_result_window, by default
 _FAILED = "facets count documents, because the request for samples of their buckets failed"
 
 Asked = Generator[Request, Answer, State]
+_Counts = dict[str, list[Any]]
 
 
 def with_facets(state: State, plan: Plan, settings: Settings, round_trips: RoundTrips) -> Asked:
     """Return the state with the counts of its facets, which are fetched unless it has them.
 
-    If the request fails, the counts remain the engine's, and the page is degraded.
+    If the request fails or an answer is malformed, the counts remain the engine's, and the page is degraded.
     """
     facets = facets_of(plan.search, plan.options.facets)
     if not facets or state.facets is not None or state.envelope is None:
         return state
+    try:
+        counts = yield from _counts(facets, state, state.envelope.get("aggregations"), plan, settings, round_trips)
+    except MALFORMED:
+        counts = None
+    if counts is None:
+        return replace(state, degraded=state.degraded or _FAILED, lasting=False)
+    return replace(state, facets=counts)
+
+
+def _counts(
+    facets: Mapping[str, Any], state: State, found: Any, plan: Plan, settings: Settings, round_trips: RoundTrips
+) -> Generator[Request, Answer, _Counts | None]:
+    """Return the counts of facets by their names, None if the request fails. found: the engine's aggregations."""
     held = state.stream.exhausted and state.stream.fetched <= plan.options.window
-    found = state.envelope.get("aggregations")
     size = _INNER_LIMIT if held else _size(sum(len(buckets_of(found, name)) for name in facets))
     request = sampling(plan.search.as_found, facets, _sampler(plan, size))
     (answer,) = yield from round_trips.later([request])
     if trouble([answer], like=answer):
-        return replace(state, degraded=state.degraded or _FAILED, lasting=False)
+        return None
     counter = _Counter(state, plan, settings, held)
     aggregations = answer.body.get("aggregations")
-    counted = {name: counter.counts(buckets_of(found, name), dict(buckets_of(aggregations, name))) for name in facets}
-    return replace(state, facets=counted)
+    return {name: counter.counts(buckets_of(found, name), dict(buckets_of(aggregations, name))) for name in facets}
 
 
 def block_of_facets(state: State) -> dict[str, Any]:

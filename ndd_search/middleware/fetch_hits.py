@@ -5,14 +5,15 @@ An answer that shows how to ask instead raises Replan. Requests of a split searc
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 from ndd_search.middleware.add_answers import extended, with_documents
 from ndd_search.middleware.fallbacks import after_partial_refusal, after_refusal, without_sketches
 from ndd_search.middleware.fetch_strategies import DoesNotFit, ranges_of
-from ndd_search.middleware.group_count import sample_requests, with_group_count
+from ndd_search.middleware.group_count import counting_requests, sample_requests, with_group_count
 from ndd_search.middleware.plan import Plan, Replan, replan_if_learned
 from ndd_search.middleware.sampling import sample_frequency_table
 from ndd_search.middleware.sending import RoundTrips, trouble
@@ -21,7 +22,7 @@ from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import new_state, weighs
 from ndd_search.middleware.unsketched import saw_a_sketch
 from ndd_search.paging.windows import Fetch, next_fetch
-from ndd_search.rest.answers import Answer
+from ndd_search.rest.answers import MALFORMED, Answer, after
 from ndd_search.rest.request import Request
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
@@ -69,7 +70,7 @@ class HitFetcher:
     def _first(self, fetch: Fetch) -> Fetching:
         """Make the first trip."""
         plan, search, settings = self.plan, self.plan.search, self.settings
-        requests, samples = plan.requests(fetch, first=True), sample_requests(plan)
+        requests, samples = plan.requests(fetch, first=True), sample_requests(plan, settings)
         refusals = _REFUSED_MSEARCH if len(requests) + len(samples) > 1 else _REFUSED
         all_answers = yield from self.round_trips.first([*requests, *samples], refusals)
         if isinstance(all_answers, Answer):
@@ -89,7 +90,19 @@ class HitFetcher:
         saw_a_sketch(search, settings)
         if "" in state.stream.lacking and not settings.known.about(search.target).sketched:
             settings.known.learn(search.target, sketched=True)
-        return with_group_count(state, plan, settings, sampled)
+        return (yield from self._counted(state, sampled))
+
+    def _counted(self, state: State, sampled: Sequence[Answer]) -> Generator[Request, Answer, State]:
+        """Return the state with the number of groups. sampled: the answer to the request for the sample, if any."""
+        again: list[Request] = []
+        with suppress(*MALFORMED):
+            again = counting_requests(self.plan, self.settings, sampled) if not state.stream.exhausted else []
+        if again:
+            sampled = yield from self.round_trips.later(again)
+            whole = sampled[0].whole
+            envelope = after(state.envelope or {}, sampled) if whole else state.envelope
+            state = replace(state, lasting=state.lasting and whole, envelope=envelope)
+        return with_group_count(state, self.plan, self.settings, sampled)
 
     def _after_trouble(self, answers: list[Answer], sampled: bool) -> Generator[Request, Answer, Answer | None]:
         """Return the final answer if the first trip failed and no other plan helps, None if its answers can be used.

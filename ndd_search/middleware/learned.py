@@ -99,6 +99,7 @@ class LearnedOfCaller:
     met:         whether a search of this caller needed a table before.
     charged:     whether that search is counted in `strangers` of the target.
     timings:     figures of the caller's last searches.
+    lacking_until: until then, samples of groups count the documents without values: there were some.
     """
 
     bypass_until: float = 0.0
@@ -107,6 +108,7 @@ class LearnedOfCaller:
     met: bool = False
     charged: bool = False
     timings: Timings = field(default_factory=Timings)
+    lacking_until: float = 0.0
 
 
 class Learned:

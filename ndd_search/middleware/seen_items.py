@@ -18,7 +18,7 @@ from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips
 from ndd_search.paging.stream import UNKNOWN, Shown
 from ndd_search.recipe import Recipe
-from ndd_search.rest.answers import Answer, Hit, reason_of
+from ndd_search.rest.answers import MALFORMED, Answer, Hit, reason_of
 from ndd_search.rest.request import Request
 from ndd_search.sketching.estimates import checked_sketch
 from ndd_search.sketching.sketches import Sketch, sketch_many
@@ -62,10 +62,15 @@ class SeenItems:
         shown, unread = list(self.shown), ""
         if self.documents:
             (answer,) = yield from round_trips.later([self._request(plan)])
-            if not answer.has_hits or answer.partial:
-                unread = _UNREAD + (reason_of(answer.body) if not answer.has_hits else "the answer is partial")
-            shown += self._found(answer.hits, plan) if answer.has_hits else []
-        plan = replace(plan, shown=tuple(shown), unread=unread)
+            if not answer.has_hits:
+                unread = reason_of(answer.body)
+            elif answer.partial:
+                unread = "the answer is partial"
+            try:
+                shown += self._found(answer.hits, plan) if answer.has_hits else []
+            except MALFORMED as error:
+                unread = f"the answer is malformed ({error!r})"
+        plan = replace(plan, shown=tuple(shown), unread=unread and _UNREAD + unread)
         by_id = any(one.hit is not UNKNOWN and not len(one.sketch) for one in shown)
         if by_id or (self.documents and plan.options.numbers_must_match):  # hits of a split search have no ids at first
             return replace(plan, strategy="one_phase", may_split=False)

@@ -21,7 +21,7 @@ from ndd_search.paging.explain import explain
 from ndd_search.paging.layout import Group
 from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.stream import Stream
-from ndd_search.rest.answers import Answer, Hit, HitReader
+from ndd_search.rest.answers import MALFORMED, Answer, Hit, HitReader
 from ndd_search.rest.request import Request, widened
 
 MOST_IDS = 100  # in one request
@@ -56,23 +56,35 @@ def with_explanations(
     state, stream = comparing(state, plan, settings), state.stream
     examined = {hit.get("_id") for hit in stream.hits}
     absent = [id for id in ids if id not in examined]
-    matching: list[Hit] = []
-    others: list[Entry] = []
+    answers: list[Answer] = []
     if absent:
-        matching, others = yield from _look_up(absent, state, plan, round_trips)
+        answers = yield from _look_up(absent, plan, round_trips)
+        if trouble(answers, like=Answer(state.envelope)):
+            answers = []
+    try:
+        entries = _entries(ids, absent, answers, state, page, plan, settings)
+    except MALFORMED:
+        entries = _entries(ids, absent, [], state, page, plan, settings)
+    return replace(page, info=replace(page.info, explain=entries))
+
+
+def _entries(
+    ids: Sequence[str], absent: Sequence[str], answers: Sequence[Answer], state: State, page: Page, plan: Plan,
+    settings: Settings,
+) -> list[Entry]:  # fmt: skip
+    """Return the entries of ids. answers: to the requests for the ids that are absent, none if they failed."""
+    stream = state.stream
+    matching, others = _read(absent, answers, plan)
     reader = reader_of(state, settings, sketches_of(matching, settings))
     longer = stream.extend(matching, len(matching), reader, plan.options)
     places = _Places(page, stream, longer, reader, plan)
     wanted = [index for index, hit in enumerate(longer.hits) if hit.get("_id") in ids]
     order = {id: at for at, id in enumerate(ids)}
-    entries = sorted([*map(places.entry, wanted), *others], key=lambda one: order[one["_id"]])
-    return replace(page, info=replace(page.info, explain=entries))
+    return sorted([*map(places.entry, wanted), *others], key=lambda one: order[one["_id"]])
 
 
-def _look_up(
-    ids: Sequence[str], state: State, plan: Plan, round_trips: RoundTrips
-) -> Generator[Request, Answer, tuple[list[Hit], list[Entry]]]:
-    """Return the hits of the search that have some ids, and the entries of those that are no hits."""
+def _look_up(ids: Sequence[str], plan: Plan, round_trips: RoundTrips) -> Generator[Request, Answer, list[Answer]]:
+    """Return the answers to the search limited to some ids, if it can be limited, and to a search for these ids."""
     names = {"ids": {"values": list(ids)}}
     request = widened(plan.search, 0, _SAME_ID * len(ids), plan.field, plan.reading, first=False)
     request = replace(request, params={name: value for name, value in request.params.items() if name in FOR_EACH})
@@ -80,11 +92,15 @@ def _look_up(
     asked = [body["query"]] if body.get("query") else []
     limited = {**body, "query": {"bool": {"must": asked, "filter": [names]}}}
     alone = {"query": names, "size": body["size"], "_source": False}
-    fits = can_be_limited(plan.search)
-    bodies = [limited, alone] if fits else [alone]
-    answers = yield from round_trips.later([replace(request, body=one) for one in bodies])
-    if trouble(answers, like=Answer(state.envelope)):
+    bodies = [limited, alone] if can_be_limited(plan.search) else [alone]
+    return (yield from round_trips.later([replace(request, body=one) for one in bodies]))
+
+
+def _read(ids: Sequence[str], answers: Sequence[Answer], plan: Plan) -> tuple[list[Hit], list[Entry]]:
+    """Return the hits of the search that have some ids, and the entries of those that are no hits."""
+    if not answers:
         return [], [_entry({"_id": id}, "unknown", _FAILED) for id in ids]
+    fits = len(answers) > 1
     plan.hide_sketches(answers)
     matching = answers[0].hits if fits else []
     matched = {(hit["_index"], hit["_id"]) for hit in matching}
@@ -124,21 +140,21 @@ class _Places:
             at["rank"] = rank + 1
         if _name(group.hit) == _name(hit):
             return self._judged(hit, "shown", rank, f"shown {self._where(place)}") | at
-        above = f"hidden: listed under {group.hit['_id']!r} {self._where(place)}"
+        above = f"hidden: listed under {group.hit.get('_id')!r} {self._where(place)}"
         if self._longer.leader[index] == index:  # `keep` prefers another copy
             above += ", which keep prefers"
             rank = next((at for at, other in self._ranked() if _name(other) == _name(group.hit)), rank)
-        return {**self._judged(hit, "hidden", rank, above), "duplicate_of": group.hit["_id"], **at}
+        return {**self._judged(hit, "hidden", rank, above), "duplicate_of": group.hit.get("_id"), **at}
 
     def _judged(self, hit: Hit, status: str, rank: int, fate: str) -> Entry:
         """Return an entry with the figures of the decision about the hit at a rank of the longer stream."""
         found = explain(self._longer, rank, self._reader, self._plan.options, self._id_at)
         figures: Entry = {}
         if found.leader != rank:
-            figures["duplicate_of"] = self._longer.hits[self._longer.index_of(found.leader)]["_id"]
+            figures["duplicate_of"] = self._longer.hits[self._longer.index_of(found.leader)].get("_id")
         if found.nearest is not None:
             figures |= {
-                "compared_with": self._longer.hits[self._longer.index_of(found.nearest)]["_id"],
+                "compared_with": self._longer.hits[self._longer.index_of(found.nearest)].get("_id"),
                 "similarity": round(found.similarity, 4),
                 "standard_error": round(found.standard_error, 4),
                 "compared": round(found.compared, 4),

@@ -23,10 +23,11 @@ from ndd_search.middleware.sending import RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import counted_in_list
+from ndd_search.paging.layout import Group
 from ndd_search.paging.members import groups_of_members, members_of, some_of
 from ndd_search.paging.page import Page
 from ndd_search.paging.stream import Stream
-from ndd_search.rest.answers import Answer, Hit, after, drop_fields
+from ndd_search.rest.answers import MALFORMED, Answer, Hit, after, drop_fields
 from ndd_search.rest.request import Request, widened
 from ndd_search.rest.stored_keys import shares_keys
 from ndd_search.sketching.sketches import Sketch
@@ -38,6 +39,7 @@ _UNSUITABLE = "this kind of search cannot be limited to the copies of a hit"
 _FAILED = "the search for members failed"
 _NO_KEYS = "no keys are stored for it: run ndd-search backfill --keys 8"
 _MORE = f"more than {MOST_CANDIDATES} documents share keys with it"
+_LISTED = "max_per may have listed a copy on an earlier page"
 
 _FEW_KEYS = 4  # with fewer rare ones, common keys are used as well
 
@@ -53,6 +55,7 @@ class WholeGroups:
     """Finds the members of the groups of one page.
 
     start:   the place of the page in its stream.
+    earlier: hits at the beginning of the stream that stand for earlier pages (see `members_of`).
     changed: makes the final request of one that is limited to the copies of a leader.
     """
 
@@ -60,6 +63,7 @@ class WholeGroups:
     settings: Settings
     round_trips: RoundTrips
     start: int
+    earlier: int = 0
     changed: Callable[[Request], Request] = _unchanged
 
     def added(self, state: State, page: Page, examined: int) -> Generator[Request, Answer, tuple[State, Page]]:
@@ -71,17 +75,20 @@ class WholeGroups:
         plan, settings = self.plan, self.settings
         state, stream = comparing(state, plan, settings), _examined(state, examined)
         leaders: list[int] = []
-        hits: list[Hit] = []
-        reasons: dict[int, str] = {}
+        answers: list[Answer] | str = []
         if not page.info.exhausted:
             shown = [stream.index_of(group.rank) for group in page.groups if group.rank in state.documents]
             leaders = [index for index in stream.leader[shown].tolist() if len(stream.sketches[index])]
-            state, hits, reasons = yield from self._candidates(state, stream, leaders)
-        reader = reader_of(state, settings, sketches_of(hits, settings))
-        for hit in hits:
-            drop_fields(hit, plan.sketch_fields)
-        longer = members_of(stream, leaders, hits, reader, plan.options)
-        groups = groups_of_members(longer, self.start, plan.search.size, reader, plan.options, reasons)
+            answers = yield from self._candidates(state, stream, leaders)
+        try:
+            longer, groups, reasons = self._grouped(state, stream, leaders, answers)
+        except MALFORMED:
+            answers = _FAILED
+            longer, groups, reasons = self._grouped(state, stream, leaders, answers)
+        if answers == _FAILED:
+            state = replace(state, lasting=False)
+        elif not isinstance(answers, str):
+            state = replace(state, envelope=after(state.envelope or {}, answers))
         known = len(stream.hits)
         documents = dict(zip(longer.ranks[known:].tolist(), longer.hits[known:], strict=True))
         incomplete = [{"_id": stream.hits[index].get("_id"), "reason": reason} for index, reason in reasons.items()]
@@ -91,18 +98,32 @@ class WholeGroups:
 
     def _candidates(
         self, state: State, stream: Stream, leaders: Sequence[int]
-    ) -> Generator[Request, Answer, tuple[State, list[Hit], dict[int, str]]]:
-        """Return the state, documents that may be members, and why leaders may have more members, by their indexes."""
+    ) -> Generator[Request, Answer, list[Answer] | str]:
+        """Return an answer for each leader, with the documents that may be members; or why there are none."""
         if not leaders:
-            return state, [], {}
+            return []
         if not can_be_limited(self.plan.search):
-            return state, [], dict.fromkeys(leaders, _UNSUITABLE)
+            return _UNSUITABLE
         requests = [self._request(stream.sketches[index], state) for index in leaders]
         answers = yield from self.round_trips.later(requests)
-        if trouble(answers, like=Answer(state.envelope)):
-            return replace(state, lasting=False), [], dict.fromkeys(leaders, _FAILED)
-        hits, reasons = _read(answers, stream, leaders, self.plan)
-        return replace(state, envelope=after(state.envelope or {}, answers)), hits, reasons
+        return _FAILED if trouble(answers, like=Answer(state.envelope)) else answers
+
+    def _grouped(
+        self, state: State, stream: Stream, leaders: Sequence[int], answers: list[Answer] | str
+    ) -> tuple[Stream, tuple[Group, ...], dict[int, str]]:
+        """Return the stream with further members, the groups of the page, and why leaders may have more members."""
+        plan, settings = self.plan, self.settings
+        hits: list[Hit] = []
+        if isinstance(answers, str):
+            reasons = dict.fromkeys(leaders, answers)
+        else:
+            hits, reasons = _read(answers, stream, leaders, plan)
+        reader = reader_of(state, settings, sketches_of(hits, settings))
+        for hit in hits:
+            drop_fields(hit, plan.sketch_fields)
+        longer, passed = members_of(stream, leaders, hits, reader, plan.options, self.earlier)
+        reasons = {**dict.fromkeys(passed, _LISTED), **reasons}
+        return longer, groups_of_members(longer, self.start, plan.search.size, reader, plan.options, reasons), reasons
 
     def _request(self, leader: Sketch, state: State) -> Request:
         """Return the caller's search, limited to documents that share keys with a leader."""

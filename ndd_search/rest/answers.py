@@ -18,6 +18,9 @@ from ndd_search.sketching.sketches import Lack, Sketch
 
 Hit = dict[str, Any]
 
+# Errors of code that reads an answer whose parts have other types than an engine gives them, or are not there.
+MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
 _WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)\]")
 
 
@@ -212,6 +215,7 @@ def _are_hits(listed: list[Any]) -> bool:
     return (
         _are(str, {type(hit.get("_index")) for hit in listed})
         and _are(str, {type(hit["_id"]) for hit in listed if "_id" in hit})
+        and _are(str, {type(hit["_routing"]) for hit in listed if "_routing" in hit})
         and _are(dict, {type(hit["fields"]) for hit in listed if "fields" in hit})
         and _are(dict, {type(hit["_source"]) for hit in listed if "_source" in hit})
     )

@@ -2,6 +2,7 @@
 
     lists     pages of lists in memory, against an oracle of sets
     pages     searches of a changing index by from and size, in an msearch, by cursors, against the same oracle
+    cursors   all pages of cursors, asked by one client or by several, while the index changes, against the same oracle
     answers   searches of which one answer is changed: no error of ours, no lost hit
     ingest    documents on their way in, while one answer about duplicates is changed: no error, no lost document
 
@@ -26,6 +27,7 @@ from tests.prove.cases import Failure, Program, Progress, error_of, prove
 PROGRAMS = {
     "lists": Program(lists.draw, lists.check),
     "pages": Program(pages.draw, pages.check),
+    "cursors": Program(pages.draw_cursors, pages.check),
     "answers": Program(answers.draw, answers.check),
     "ingest": Program(ingest.draw, ingest.check),
 }

@@ -1,8 +1,9 @@
 """Answers that no engine gives: one answer of each case is changed, and no error of ours is raised, no hit is lost.
 
-The answer to one request (a search, an `_msearch`, a point in time, a sample, the stored table) gets another status or
-another body, loses or repeats members, or holds values of other types; or its request raises an error. All other
-answers are as the engine gives them. Errors of the client pass through, if the caller's own request raised them.
+The answer to one request (a search, an `_msearch`, a point in time, a sample, the stored table, what an option needs)
+gets another status or another body, loses or repeats members, or holds values of other types; or its request raises an
+error. All other answers are as the engine gives them. Errors of the client pass through, if the caller's own request
+raised them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 BODIES: list[Any] = [None, "", "<html>upstream connect error</html>", [], 5, {}, {"error": "x", "status": 500}]
 STATUSES = [200, 200, 201, 301, 400, 401, 403, 404, 408, 413, 418, 429, 500, 502, 503, 504]
+ASKED: list[dict[str, Any]] = [
+    {}, {"total": "estimate"}, {"explain": ["d1", "d9", "none"]}, {"seen": [{"_id": "d2"}, {"_id": "d5"}]},
+    {"members": "all"}, {"total": "estimate", "explain": ["d30"], "members": "all"},
+]  # fmt: skip
+NOT_WITH_MEMBERS = "max_per_group", "total"
 OWN_ERRORS = CursorExpired, CursorUnusable
 
 
@@ -44,9 +50,13 @@ def draw(rng: random.Random) -> Case:
     world = World.of(rng)
     options = world.options("mode", "max_window", "keep")
     options["mode"] = rng.choice(["group", "annotate"])
+    how = rng.choice(["search", "search", "msearch", "cursor"])
+    asked = rng.choice(ASKED) if how == "search" else {"members": "all"} if how == "cursor" else {}
+    if "members" in asked:
+        options = {name: value for name, value in options.items() if name not in NOT_WITH_MEMBERS} | {"mode": "group"}
     return {
         "documents": world.documents(40), "options": options, "k": world.k,
-        "how": rng.choice(["search", "search", "msearch", "cursor"]), "size": rng.choice([3, 10, 60]),
+        "how": how, "asked": asked, "size": rng.choice([3, 10, 60]),
         "stored": rng.random() < 0.5, "counts": rng.random() < 0.5, "cache": rng.random() < 0.5,
         "at": rng.choice([0, 0, 0, 1, 1, 2, 3]), "times": rng.choice([1, 1, 2, 5]),
         "kind": rng.choice(["value", "value", "value", "body", "status", "error"]), "seed": rng.randrange(10**9),
@@ -80,7 +90,7 @@ class _Search:
 
     def check(self) -> Counter[str]:
         how, size = self.case["how"], self.case["size"]
-        search = {**SEARCH, "size": size}
+        search = {**SEARCH, "size": size, "ndd": self.case["asked"] or True}
         try:
             if how == "search":
                 self._holds(self._ask("_search", search), size)
@@ -89,14 +99,16 @@ class _Search:
             else:
                 cursor: Any = True
                 for _ in range(2 * len(self.engine.documents) + 5):
-                    answer = self._ask("_search", {**search, "ndd": {"cursor": cursor}})
+                    answer = self._ask("_search", {**search, "ndd": {**self.case["asked"], "cursor": cursor}})
                     cursor = answer["ndd"]["cursor"] if isinstance(answer, dict) and "ndd" in answer else None
                     if not cursor:
                         break
                 else:
                     raise AssertionError("a cursor does not end")
         except Refused:
-            assert self.case["at"] == 0 or how == "cursor" or self._was_own, "a later request failed the search"
+            assert self.case["at"] <= ("seen" in self.case["asked"]) or how == "cursor" or self._was_own, (
+                "a later request failed the search"
+            )
             return Counter({"errors of the client": 1})
         except OWN_ERRORS:
             assert how == "cursor"
@@ -152,7 +164,7 @@ class _Search:
         shown = _hits(answer)
         held = {_id(one) for hit in shown for one in (hit, *_copies(hit))}
         if isinstance(answer, dict) and isinstance(answer.get("ndd"), dict):
-            held |= {one["_id"] for one in answer["ndd"].get("late", [])}
+            held |= {one["_id"] for name in ("late", "seen") for one in answer["ndd"].get(name, [])}
         possible = [{_id(hit) for hit in page[:size]} - {None} for page in self.pages]
         if self.case["at"] > 0:
             possible = possible[:1]

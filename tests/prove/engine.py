@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ndd_search.middleware.whole_groups import KEYS
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
+from ndd_search.sketching.field import keys_of
 
 INDEX = "news"
 MISSING: dict[str, Any] = {"error": {"type": "search_context_missing_exception"}, "status": 404}
@@ -84,19 +86,36 @@ class Engine:
         rows = list(enumerate(found))
         if "function_score" in body.get("query", {}):  # a random sample
             rows = sorted((row for row in rows if row[1]["lack"] == ""), key=lambda row: str(row[1]["id"])[::-1])
-        elif "exists" in body.get("query", {}):
-            rows = [row for row in rows if row[1]["values"]]
+        else:
+            rows = [row for row in rows if _score(body.get("query", {}), row[1])]
+        by_value = self._is_sorted_by_value(body)
+        if by_value:
+            rows.sort(key=lambda row: (row[1]["values"] or [2**31])[0])
+        elif "rescore" in body:
+            rows.sort(key=lambda row: -_score(body["query"], row[1]))
         total = {"value": len(rows), "relation": "eq"}
         if "search_after" in body:
             after = tuple(body["search_after"])
             rows = [row for row in rows if (-row[1]["score"], row[0]) > (-after[0], after[1])]
         start, size = body.get("from", 0), body.get("size", 10)
         hits = [self._hit(place, one, body) for place, one in rows[start : start + size]]
+        if by_value:
+            hits = [
+                {**hit, "sort": one["values"][:1] if one["values"] else [2**63 - 1]}
+                for hit, (_, one) in zip(hits, rows[start:], strict=False)
+            ]
         answer = {"took": 1, "timed_out": False, "_shards": {"total": 1, "successful": 1, "failed": 0}}
         counted = {} if body.get("track_total_hits") is False else {"total": total}
         if point is not None:
             answer["pit_id"] = point
+        if "aggs" in body:
+            lacking = sum(not one["values"] for _, one in rows)
+            answer["aggregations"] = {"lacking": {"doc_count": lacking}, "unsorted": {"doc_count": 0}}
         return Answer({**answer, "hits": {**counted, "max_score": hits[0]["_score"] if hits else None, "hits": hits}})
+
+    def _is_sorted_by_value(self, body: dict[str, Any]) -> bool:
+        """Return whether the hits are sorted by their smallest value. Those without values come last, at any rate."""
+        return any("ndd.sketch" in one for one in body.get("sort", ()) if isinstance(one, dict))
 
     def _stored_tables(self, ids: list[str]) -> dict[str, Any]:
         found = [{"_index": "ndd-tables", "_id": id, "_source": self.tables[id]} for id in ids if id in self.tables]
@@ -127,6 +146,31 @@ class Engine:
         if "pit" in body:
             hit["sort"] = [document["score"], place]
         return hit
+
+
+def _score(query: dict[str, Any], document: dict[str, Any]) -> int:
+    """Return how well a query matches a document: the number of optional clauses, else 1; 0 if it does not match."""
+    match query:
+        case {"constant_score": {"filter": inner}}:
+            return _score(inner, document)
+        case {"bool": clauses}:
+            needed = [_score(one, document) for name in ("must", "filter") for one in clauses.get(name, ())]
+            found = sum(_score(one, document) for one in clauses.get("should", ()))
+            return max(found, 1) if all(needed) and found >= clauses.get("minimum_should_match", 0) else 0
+    return int(_matches(query, document))
+
+
+def _matches(query: dict[str, Any], document: dict[str, Any]) -> bool:
+    match query:
+        case {"ids": {"values": ids}}:
+            return document["id"] in ids
+        case {"exists": _}:
+            return bool(document["values"])
+        case {"term": {"ndd_keys": key}}:
+            return key in keys_of(document["values"] or [], KEYS)
+        case {"term": {"ndd.recipe": _}}:
+            return document["values"] is not None
+    return True
 
 
 def source_of(document: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from ndd_search.middleware.driver import Driver
@@ -25,8 +26,16 @@ SEARCH: Body = {"query": {"match": {"body": "market"}}}
 
 def draw(rng: random.Random) -> Case:
     """Draw a case: texts with edited copies, some of them without a sketch, and what is done with them."""
-    world = World.of(rng)
-    with_cursor = rng.random() < 0.25
+    return _draw(World.of(rng), with_cursor=rng.random() < 0.25)
+
+
+def draw_cursors(rng: random.Random) -> Case:
+    """Draw a case whose pages are all of cursors. In half of the cases each page is asked for by another client."""
+    return {**_draw(World.of(rng), with_cursor=True), "clients": rng.random() < 0.5}
+
+
+def _draw(world: World, with_cursor: bool) -> Case:
+    rng = world.rng
     options = world.options(*(("total", "keep", "max_window", "mode") if with_cursor else ()))
     if with_cursor:
         options["mode"] = rng.choice(["group", "drop", "annotate"])
@@ -64,10 +73,9 @@ class _Play:
         self.table, table = tables_of(case, self.recipe)
         if case["counts"]:
             self.table, table = None, True
-        settings = settings_of(
-            recipe=self.recipe, cache=case["cache"], bypass_seconds=0.0, frequency_table=table, **self.options
-        )
-        self.driver = Driver(settings)
+        common = {"recipe": self.recipe, "cache": case["cache"], "bypass_seconds": 0.0, "frequency_table": table}
+        self.client = partial(_client, {**common, **self.options})
+        self.driver = self.client()
         self.versions: dict[str, list[dict[str, Any]]] = {}  # of each id, every document that was ever there
         self.stale = False  # whether somebody else has changed the index after a search may have been cached
         for one in case["documents"]:
@@ -185,6 +193,8 @@ class _Play:
         shown: list[str] = []
         named: list[str] = []
         while cursor:
+            if self.case.get("clients"):
+                self.driver = self.client()
             body = self._ask("_search", {**SEARCH, "size": size, "ndd": {"cursor": cursor}})
             hits = body["hits"]["hits"]
             self._are_whole(hits)
@@ -211,6 +221,11 @@ class _Play:
             return
         self.counts["cursors compared"] += 1
         assert shown == page.shown, f"shown {shown}, expected {page.shown}"
+
+
+def _client(settings: Body) -> Driver:
+    """Return a client that has sent no request yet, as in another process."""
+    return Driver(settings_of(**settings))
 
 
 def listed(hit: Body) -> list[Body]:

@@ -28,10 +28,12 @@ def test_each_arm_gets_its_page_and_is_told_the_other(
     settings: dict[str, Any], library: Library, connect: Connect
 ) -> None:
     log = io.StringIO()
-    caller, plain = connect(window=60, observers=[ndd.SearchLog(log)], **settings), connect(wrapped=False)
+    caller = connect(window=60, facets=["languages"], observers=[ndd.SearchLog(log)], **settings)
+    plain = connect(wrapped=False)
     changed = 0
     for start in (0, 10, 50):
         body: dict[str, Any] = {"query": MATCH, "size": 10, "from": start}
+        body |= {"aggs": {"languages": {"terms": {"field": "language"}}}}
         collapsed = caller.search(index=library.news, body=body)
         own = plain.search(index=library.news, body=body, preference="ndd")
         pages = {
@@ -45,6 +47,7 @@ def test_each_arm_gets_its_page_and_is_told_the_other(
             del hit["_source"]["ndd"]  # the sketch
         assert control["hits"]["hits"] == own["hits"]["hits"]
         assert control["hits"]["total"] == own["hits"]["total"]
+        assert control["aggregations"] == own["aggregations"] != treatment["aggregations"]
         for arm, page, other in (("treatment", treatment, control), ("control", control, treatment)):
             told = page["ndd"]["experiment"]
             assert (told["arm"], told["instead"]) == (arm, names(other))

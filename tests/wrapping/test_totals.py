@@ -13,7 +13,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.indexing.templates import mapping_properties
 from tests.engines.find import Engine
-from tests.wrapping.conftest import Caller, Connect, bulk
+from tests.wrapping.conftest import Caller, Connect, Library, bulk
 from tests.wrapping.proxy import Harm, Proxy
 
 GROUPS, COPIES, SIZE = 200, 3, 10
@@ -150,6 +150,25 @@ def test_a_result_within_the_window_or_without_a_sample_has_an_honest_total(
     assert alone["strategy"] == "one_phase"
     kept = alone["kept"]
     assert (alone["unique"]["low"], alone["unique"]["high"]) == (kept, kept + GROUPS * COPIES - alone["examined"])
+
+
+@pytest.mark.one_kind_of_client
+def test_documents_without_a_sketch_are_counted_by_a_request_of_its_own_once_a_while(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    body = {"query": {"match": {"body": "market"}}, "size": SIZE}
+    exact = connect(total="groups", frequency_table=False).search(index=library.mixed, body=body)["hits"]["total"]
+    caller = connect(proxy.url, window=60, total="estimate", frequency_table=False, cache=False)
+    found, trips = [], []
+    for _ in range(2):
+        proxy.reset()
+        found.append(caller.search(index=library.mixed, body=body)["ndd"]["unique"])
+        trips.append([one.target.partition("?")[0].rpartition("/")[2] for one in proxy.searches])
+    assert trips[0] == [*trips[1], "_search"]
+    assert found[0] == found[1]
+    assert found[0]["relation"] == "estimate"
+    assert found[0]["low"] <= exact["value"] <= found[0]["high"]
+    assert found[0]["high"] - found[0]["low"] < exact["value"] / 2
 
 
 def within(query: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
