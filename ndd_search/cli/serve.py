@@ -40,6 +40,7 @@ _TEXTS = {
     "search_page": ("INDEX", "serve a page at /_ndd/search/ that searches this index, or a pattern (no page)"),
     "cache": ("redis://HOST:PORT/0", "remember pages in Redis, for all workers and machines (each worker by itself)"),
     "settings": ("FILE", "options of searches, as tune writes them"),
+    "items": ("FILE", "compare hits as records, by a schema that items learn has written"),
 }
 _SWITCHES = {
     "insecure": "do not verify the engine's certificate",

@@ -45,7 +45,8 @@ _TEXT, _WHOLE, _NUMBER, _YES, _LIST, _RULES, _TABLE, _CACHE = (
 )
 SETTINGS = {
     **dict.fromkeys(("listen", "manage", "certificate", "key", "ca_certs", "client_cert", "client_key"), _TEXT),
-    **dict.fromkeys(("recipe", "field", "settings", "search_page"), _TEXT),
+    **dict.fromkeys(("recipe", "field", "settings", "search_page", "items"), _TEXT),
+    **dict.fromkeys(("cursor_key", "cursor_keep_alive"), _TEXT),
     **dict.fromkeys(("workers", "stop_seconds", "max_parsed", "max_held", "max_requests"), _WHOLE),
     **dict.fromkeys(("header_seconds", "connect_seconds", "answer_seconds", "idle_seconds"), _NUMBER),
     **dict.fromkeys(("time_budget", "bypass_seconds"), _NUMBER),
@@ -86,6 +87,8 @@ def read_configuration(file: Path | None, environment: Mapping[str, str], given:
     upstream = values.pop("upstream")
     if isinstance(address := values.get("cache"), str):  # only then is the package redis needed
         values["cache"] = import_module("ndd_search.plugins.redis_cache").RedisCache(address)
+    if schema := values.get("items"):
+        values["items"] = import_module("ndd_search.items.schema").Items.read(schema)
     own = {name: value for name, value in values.items() if name in _OF_THE_SERVER}
     others = {name: value for name, value in values.items() if name not in _OF_THE_SERVER}
     return ServeSettings(upstream=_several(upstream), **own, proxy={**others, **collapse})

@@ -10,6 +10,11 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any
 
+from ndd_search.errors import importing
+
+with importing("orjson", "the proxy or the search page", "orjson", "proxy"):
+    import orjson
+
 _SURELY_EXACT = 16  # characters of a number with at most 15 digits
 _MARK = secrets.token_hex(8)  # so that no text of a document is taken for a number
 _MARKED = re.compile(f'"{_MARK}([^"]*)"')
@@ -27,11 +32,20 @@ class ExactNumber:
 
 def loads(text: bytes | str, **hooks: Any) -> Any:
     """Parse JSON. Raises ValueError, or RecursionError for JSON that nests too deep."""
-    return json.loads(text, parse_float=_number, **hooks)
+    return json.loads(text, parse_float=_number, parse_constant=ExactNumber, **hooks)
 
 
 def dumps(value: Any, indent: int | None = None) -> bytes:
-    """Return JSON in UTF-8. A lone surrogate, which UTF-8 cannot hold, is escaped, as it was when it was read."""
+    """Return JSON in UTF-8. A lone surrogate, which UTF-8 cannot hold, is escaped, as it was when it was read.
+
+    orjson writes a page of 60 kB in a fortieth of the time. It refuses lone surrogates, numbers beyond 64 bits and deep
+    nesting; Python's own writer takes these.
+    """
+    if indent is None:
+        try:
+            return orjson.dumps(value, _fragment, orjson.OPT_PASSTHROUGH_DATACLASS)
+        except TypeError:
+            pass
     separators = (",", ":") if indent is None else None
     text = json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, default=_marked)
     if _MARK in text:
@@ -52,6 +66,12 @@ def _number(text: str) -> float | ExactNumber:
     if len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text:
         return value
     return value if isfinite(value) and Decimal(repr(value)) == Decimal(text) else ExactNumber(text)
+
+
+def _fragment(value: Any) -> orjson.Fragment:
+    if isinstance(value, ExactNumber):
+        return orjson.Fragment(value.text)
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def _marked(value: Any) -> str:

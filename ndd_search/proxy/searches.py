@@ -204,6 +204,12 @@ def wants_options(body: Any) -> bool:
     return b'"ndd"' in body if isinstance(body, bytes) else isinstance(body, Mapping) and "ndd" in body
 
 
+def wants_cursor(body: Any) -> bool:
+    """Return whether a search begins or continues a cursor."""
+    own = body.get("ndd") if isinstance(body, Mapping) else None
+    return isinstance(own, Mapping) and bool(own.get("cursor"))
+
+
 def _lines(text: bytes) -> bytes | None:
     """Return the lines of an `_msearch`, None if the last one has no end: the engine refuses it."""
     return text if text.endswith(b"\n") else None

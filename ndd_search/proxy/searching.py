@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import AsyncExitStack, nullcontext
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -25,6 +26,7 @@ from ndd_search.proxy.searches import (
     sent_headers,
     sent_target,
     switched,
+    wants_cursor,
     wants_options,
 )
 from ndd_search.proxy.upstream import ClientResponse, Unreachable, Upstream, read_all
@@ -58,6 +60,9 @@ class Searching:
         if given is None or (switch is False and not wants_options(given.request.body)):
             await self._passing.pass_on(exchange, query)
             return
+        if wants_cursor(given.request.body):  # which the two engines open in two ways
+            headers = sent_headers(exchange, given, replace(given.request, body=None))
+            self._driver.settings.family = await self._upstream.family(headers)
         await exchange.while_connected(self._collapse(exchange, given, body, switch))
 
     async def _collapse(self, exchange: Exchange, given: Given, body: bytes | None, switch: bool | None) -> None:

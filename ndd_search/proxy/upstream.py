@@ -14,6 +14,7 @@ from typing import Any
 from ndd_search.errors import NDDError, importing
 from ndd_search.proxy.exchange import Header
 from ndd_search.proxy.settings import Node, ProxySettings
+from ndd_search.rest.point_in_time import Family
 
 with importing("aiohttp", "the proxy or the search page", "aiohttp", "proxy"):
     import aiohttp
@@ -74,6 +75,7 @@ class Upstream:
         self._health = {node: _Health() for node in settings.nodes}
         self._turn = 0
         self._session: aiohttp.ClientSession | None = None
+        self._family: Family | None = None
         self.hosts = [
             {"host": node.host, "port": node.port, "use_ssl": node.scheme == "https", "url_prefix": node.prefix}
             for node in settings.nodes
@@ -112,8 +114,22 @@ class Upstream:
                 raise _problem(node, f"its answer cannot be read ({_reason(error)})") from None
             else:
                 self._health[node].answered()
+                self._learn_family(response)
                 return response
         raise problem
+
+    def _learn_family(self, response: ClientResponse) -> None:
+        """Elasticsearch names itself in every answer, OpenSearch in none."""
+        if "x-elastic-product" in response.headers:
+            self._family = "elasticsearch"
+        elif self._family is None and response.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            self._family = "opensearch"
+
+    async def family(self, headers: list[Header]) -> Family:
+        """Return which engine this is. It is asked, with the headers of a caller, if it has given no answer yet."""
+        if self._family is None:
+            (await self.request("HEAD", "/", headers, None, repeatable=True, seconds=5.0)).release()
+        return self._family or "elasticsearch"
 
     async def _send(
         self, node: Node, method: str, target: str, headers: list[tuple[str, str]], body: Body, seconds: float | None

@@ -171,7 +171,7 @@ def test_an_answer_begins_before_its_end_is_there(behind: Engine, through: Serve
 
 def test_an_old_version_of_http_gets_the_length_of_an_answer(behind: Engine, through: Served) -> None:
     for method, sent in ((b"GET", b"{}" * 500), (b"GET", b""), (b"HEAD", b"")):
-        behind.reply = lambda heard, sent=sent: response(sent, chunked=True)
+        behind.reply = lambda heard, sent=sent: response(sent, chunked=True)  # type: ignore[misc]
         head, _, body = say(through.address, method + b" /_cat/x HTTP/1.0\r\n\r\n").partition(b"\r\n\r\n")
         assert (head[:15], b"transfer-encoding" in head, body) == (b"HTTP/1.1 200 OK", False, sent)
         assert (b"content-length: %d" % len(sent) in head) is (method == b"GET")

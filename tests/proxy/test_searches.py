@@ -316,3 +316,17 @@ def test_a_search_is_collapsed_after_a_search_pipeline(engine: RealEngine, proxy
     assert ask(engine.url, "DELETE", place).status == 200
     assert page["ndd"]["hidden"]
     assert {hit["_source"]["language"] for hit in page["hits"]["hits"]} == {"de"}
+
+
+def test_a_cursor_goes_through_the_proxy(engine: RealEngine, index: str) -> None:
+    """It opens a point in time, which differs by engine; the proxy is new and has to learn which one it is."""
+    with serving(engine.url, **OPTIONS) as served:
+        token: Any = True
+        seen: list[str] = []
+        while token:
+            page = search(served, index, {"query": MATCH, "size": 10, "ndd": {"cursor": token}})
+            assert "degraded" not in page["ndd"]
+            seen += [hit["_id"] for hit in page["hits"]["hits"]]
+            token = page["ndd"]["cursor"]
+    assert len(seen) > 10
+    assert len(set(seen)) == len(seen)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.errors import InvalidSettings
 from ndd_search.proxy import app
@@ -143,10 +144,12 @@ def test_later_settings_win_and_tables_are_merged(tmp_path: Path) -> None:
 
 def test_every_setting_is_one_of_the_server_the_proxy_or_a_wrapped_client() -> None:
     texts = {"listen": "127.0.0.1:1", "recipe": "w3-k64-v1", "certificate": "c", "key": "k", "sketch": "a:b"}
+    texts["cursor_keep_alive"] = "1m"
     skipped = {
         "collapse",
         "indexes",
         "settings",
+        "items",
         "upstream",
         "ca_certs",
         "client_cert",
@@ -190,3 +193,10 @@ def test_the_application_refuses_wrong_settings() -> None:
         app([])
     with pytest.raises(InvalidSettings, match="there is no such setting"):
         read_configuration(None, {"NDD_SERVE_X": "1"}, {})
+
+
+def test_a_schema_of_items_comes_from_a_file(behind: Engine, tmp_path: Path) -> None:
+    schema = ndd.Items(name=ndd.Name(), price=ndd.Number())
+    schema.write(file := tmp_path / "shop.toml")
+    settings = read_configuration(None, {}, {"upstream": behind.url, "items": str(file)})
+    assert settings.application().driver.settings.items == schema
