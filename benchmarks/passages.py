@@ -17,8 +17,8 @@ times: 50 and 5,000 passages of 200 words to ten, with and without stored sketch
 
 Vectors are of TF-IDF weights, and of WordLlama, a model of static word embeddings of 16 MB that its package contains.
 With either of them: maximal marginal relevance (lambda 0.5), as LangChain computes it, and dropping passages whose
-cosine to a better one is 0.95 or more, the default of LangChain's EmbeddingsRedundantFilter. Neither is a transformer;
-embeddings of one take some hundred times as long. These methods need the extra `bench`.
+cosine to a better one is 0.95 or more, the default of LangChain's EmbeddingsRedundantFilter. Neither is a transformer.
+These methods need the extra `bench`.
 """
 
 from __future__ import annotations
@@ -97,12 +97,15 @@ def different_texts(question: str, found: list[Chunk], budget: int | None) -> li
 
 
 def marginal_relevance(vectors: Vectors, question: str, found: list[Chunk], budget: int | None) -> list[str]:
+    most = SHOWN if budget is None else len(found)
+    return first([one["text"] for one in by_marginal_relevance(vectors, question, found, most)], budget)
+
+
+def by_marginal_relevance(vectors: Vectors, question: str, found: list[Chunk], most: int) -> list[Chunk]:
     from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-    texts = [one["text"] for one in found]
-    rows = vectors([*texts, question])
-    order = maximal_marginal_relevance(rows[-1], list(rows[:-1]), k=SHOWN if budget is None else len(texts))
-    return first([texts[i] for i in order], budget)
+    rows = vectors([*(one["text"] for one in found), question])
+    return [found[i] for i in maximal_marginal_relevance(rows[-1], list(rows[:-1]), k=most)]
 
 
 def redundancy_filter(vectors: Vectors, question: str, found: list[Chunk], budget: int | None) -> list[str]:
@@ -128,6 +131,10 @@ def ours(question: str, found: list[Chunk], budget: int | None) -> list[str]:
 
 def ours_merged(question: str, found: list[Chunk], budget: int | None) -> list[str]:
     return ndd.passages(found, size=SHOWN if budget is None else None, max_tokens=budget, merge=True).texts
+
+
+def both(question: str, found: list[Chunk], budget: int | None) -> list[str]:
+    return ours_merged(question, by_marginal_relevance(static_embeddings, question, found, FOUND), budget)
 
 
 def tf_idf(texts: list[str]) -> Any:
@@ -159,6 +166,7 @@ METHODS: dict[str, Choose] = {
     "WordLlama, marginal relevance": partial(marginal_relevance, static_embeddings),
     "ndd.passages": ours,
     "ndd.passages, merge": ours_merged,
+    "WordLlama, marginal relevance, then ndd.passages, merge": both,
 }
 
 

@@ -2,6 +2,7 @@
 
     python -m benchmarks.pictures docs    # from docs/performance.json and the demonstration collection; no measuring
 
+page.svg:       a page of the demonstration collection, as the engine ranks and without near-duplicates.
 page_kinds.svg: the time of every method for a page of hits, a row for each method, fastest first.
 page_sizes.svg: the time for pages of different sizes.
 decision.svg:   every pair of the demonstration collection by resemblance and specificity, with the decision.
@@ -10,11 +11,13 @@ decision.svg:   every pair of the demonstration collection by resemblance and sp
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,7 @@ import numpy as np
 import ndd_search as ndd
 from benchmarks.page_check import OURS, PLAIN, SIZES
 from benchmarks.pages import rows
+from benchmarks.passages import FACTBOOK
 from ndd_search.matching.decision import Constants, Decision
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.pairs import overlaps
@@ -32,6 +36,7 @@ DARK = {PAPER: "#0d1117", INK: "#e6edf3", FAINT: "#3d444d"}  # the other colours
 GREEN, BLUE, ORANGE = "#2da44e", "#4489d8", "#d4700f"
 OTHERS = ["#b8860b", "#c0583a", "#b0508f", "#8a63d2", "#5b7fb8", "#2f9aa0", "#6f8f3a", "#a07850", "#d0567c", "#808890"]
 LEAST = Constants().least  # resemblance of the pairs in decision.svg: no pair below is ever joined
+QUERY, PLACES = "coral reefs and overfishing", 8
 TYPICAL = "20 % duplicates"
 
 
@@ -161,6 +166,32 @@ def decision(path: Path) -> dict[str, int]:
     }
 
 
+def page(path: Path) -> None:
+    """Draw a page of the demonstration, as the engine ranks beside what ndd_search shows."""
+    with (
+        gzip.open(FACTBOOK, "rt", encoding="utf-8") as file,
+        TemporaryDirectory() as folder,
+        ndd.Index.open(Path(folder) / "index", text=["title", "text"]) as index,
+    ):
+        index.add(map(json.loads, file))
+        before, after = (index.search(QUERY, size=PLACES, mode=mode)["hits"]["hits"] for mode in ("annotate", "group"))
+    place_of = {hit["_id"]: place for place, hit in enumerate(before, 1)}
+    with picture(path, 0.25 * (PLACES + 1)) as axes:
+        axes.axis("off")
+        axes.set(xlim=(0, 2), ylim=(PLACES + 0.5, -0.5))
+        for left, right, title, hits in (
+            (0.0, 0.91, "as the engine ranks", before),
+            (0.99, 2.0, "with ndd_search", after),
+        ):
+            axes.text(left, 0, title, weight="bold", va="center")
+            for place, hit in enumerate(hits, 1):
+                copies = hit.get("inner_hits", {}).get("near_duplicates", {}).get("hits", {}).get("hits", [])
+                of = place_of[hit["fields"]["ndd.duplicate_of"][0]] if "fields" in hit else None
+                note = f"= {of}" if of else f"+ {len(copies)}" if copies else ""
+                axes.text(left, place, f"{place}  {hit['_source']['title']}", color=ORANGE if of else INK, va="center")
+                axes.text(right, place, note, color=ORANGE if of else GREEN, va="center", ha="right")
+
+
 def duration(microseconds: float) -> str:
     """Return a time with two digits: 25 µs, 4.3 ms, 0.14 s."""
     if microseconds < 1000:
@@ -179,6 +210,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="it holds performance.json and gets the pictures")
     folder = parser.parse_args().folder
     draw(json.loads((folder / "performance.json").read_text()), folder)
+    page(folder / "page.svg")
     print(decision(folder / "decision.svg"))
 
 

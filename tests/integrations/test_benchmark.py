@@ -7,8 +7,9 @@ from benchmarks import passages
 
 @pytest.mark.parametrize("name", list(passages.METHODS))
 def test_every_method_keeps_to_ten_passages_and_to_the_budget(name: str) -> None:
-    if "TF-IDF" in name:
-        pytest.importorskip("sklearn", reason="the extra bench is not installed")
+    if "TF-IDF" in name or "WordLlama" in name:
+        for module in ("sklearn", "langchain_core", "wordllama"):
+            pytest.importorskip(module, reason="the extra bench is not installed")
     found = passages.chunks()[0][:50]
     choose = passages.METHODS[name]
     assert 0 < len(choose("Bolivia government", found, None)) <= 10
