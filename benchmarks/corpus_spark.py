@@ -1,8 +1,10 @@
 """What the groups of a collection cost on Spark, a stage at a time and for each document.
 
-    python -m benchmarks.corpus_spark 20000 [--master local[2]] [--min-similarity auto] [--sampled 500]
+    python -m benchmarks.corpus_spark 20000 [--master local[2]] [--min-similarity auto] [--sampled 500] [--texts FOLDER]
+    python -m benchmarks.corpus_spark 300000 --master standalone
 
-Documents are those of benchmarks.corpus. Needs the extra `spark` and Java 17 or later. Figures come from Spark's event
+Documents and --texts are those of benchmarks.corpus. The master "standalone" is a cluster of two workers of one
+processor each, started for the run. Needs the extra `spark` and Java 17 or later. Figures come from Spark's event
 log: bytes shuffled, bytes written to the work folder, and task seconds, which include those of Python processes. The
 groups of one machine are compared with those of Spark.
 """
@@ -12,15 +14,17 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.corpus import FRAMES
+from benchmarks.corpus import Texts
 from ndd_search.corpus.collection import Corpus
-from tests.corpus import made
-from tests.corpus.spark import session
+from tests.corpus.spark import cluster, session
 
 _FILES = 8
 
@@ -32,18 +36,29 @@ def tasks_of(log: Path) -> list[dict[str, Any]]:
     return [event["Task Metrics"] for event in events]
 
 
-def figures(count: int, master: str, bar: float | str, folder: Path) -> dict[str, Any]:
+@contextmanager
+def _running(master: str, folder: Path) -> Iterator[str]:
+    """The address of a master, which is started for "standalone"."""
+    if master != "standalone":
+        yield master
+        return
+    with cluster(folder) as running:
+        yield running.url
+
+
+def figures(texts: Texts, master: str, bar: float | str, folder: Path) -> dict[str, Any]:
     """Sums over all tasks, for each document."""
+    count = texts.count
+    rest = enumerate(texts)
     for part in range(_FILES):
-        (folder / f"{part}.jsonl").touch()
-    for number, text in enumerate(made.texts(count, frames=FRAMES)):
-        with (folder / f"{number * _FILES // count}.jsonl").open("a") as file:
-            file.write(json.dumps({"id": f"{number:09}", "text": text}) + "\n")
+        size = (part + 1) * count // _FILES - part * count // _FILES
+        lines = (json.dumps({"id": f"{number:09}", "text": text}) + "\n" for number, text in islice(rest, size))
+        with (folder / f"{part}.jsonl").open("w") as file:
+            file.writelines(lines)
     source, log = str(folder / "*.jsonl"), folder / "log"
     log.mkdir()
-    with session(
-        master, **{"eventLog.enabled": "true", "eventLog.compress": "false", "eventLog.dir": str(log)}
-    ) as spark:
+    events = {"eventLog.enabled": "true", "eventLog.compress": "false", "eventLog.dir": str(log)}
+    with _running(master, folder) as address, session(address, **events) as spark:
         corpus_on_spark = import_module("ndd_search.corpus.spark").SparkCorpus
         start = time.perf_counter()
         groups = corpus_on_spark.read(spark, source, text="text", work=folder / "work").groups(bar)
@@ -75,13 +90,15 @@ def main() -> None:
     parser.add_argument(
         "--sampled", type=int, help="documents in which holders are counted, as if there were many more"
     )
+    parser.add_argument("--texts", type=Path, metavar="FOLDER", help="keep the generated texts here")
     arguments = parser.parse_args()
     if arguments.sampled:
         vars(import_module("ndd_search.corpus.spark_pairs"))["SAMPLED"] = arguments.sampled
     bar = arguments.min_similarity
     for size in arguments.sizes:
         with TemporaryDirectory() as folder:
-            found = figures(size, arguments.master, bar if bar == "auto" else float(bar), Path(folder))
+            texts = Texts.of(arguments.texts or Path(folder) / "texts", size)
+            found = figures(texts, arguments.master, bar if bar == "auto" else float(bar), Path(folder))
         print(json.dumps(found), flush=True)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 13  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 14  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -154,6 +154,24 @@ class Core(Protocol):
 
         limits: (1, 0, 1), not used.
         holders: uint16 as int32, how many documents hold each key, by slot; the number of slots is a power of two.
+        """
+
+    def corpus_check(
+        self,
+        values: object,
+        offsets: object,
+        k: int,
+        rule: Rule,
+        frequency_table: bytes | None,
+        limits: tuple[int, int, int],
+        guards: tuple[object, object, float],
+        pairs: object,
+        /,
+    ) -> bytes | None:
+        """Return the similarity of each of some pairs (float64), -1 where the two are no near-duplicates.
+
+        limits: (1, 0, 1), not used.
+        pairs: int64, the first document of each pair, then the second document of each.
         """
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:

@@ -22,6 +22,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from itertools import repeat
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -83,11 +84,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--keep", type=_wishes, default=("score",), help="newest:FIELD, longest, ... in order")
             action.add_argument("--fields", type=comma_list, default=[], help="fields to report by")
             action.add_argument("--report", metavar="FILE", help="write a report as .html")
-        if name in ("groups", "pairs"):
-            action.add_argument("--spark", metavar="MASTER", help="run on a cluster: spark://HOST:7077, yarn, local[4]")
-            action.add_argument(
-                "--work", metavar="FOLDER", help="what all workers of that cluster share, for its files"
-            )
+        action.add_argument("--spark", metavar="MASTER", help="run on a cluster: spark://HOST:7077, yarn, local[4]")
+        action.add_argument("--work", metavar="FOLDER", help="what all workers of that cluster share, for its files")
         if name == "hosts":
             action.add_argument("--url", default="url", help="the field that holds the URL (url)")
             action.add_argument("--min-share", type=float, default=0.5, help="of the pages of one of two hosts (0.5)")
@@ -112,7 +110,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out:
         check_kind(arguments.out)
     if getattr(arguments, "spark", None):
-        return _on_spark(arguments)
+        code: int = import_module("ndd_search.cli.corpus_spark").run(arguments)
+        return code
     against = Corpus.load(arguments.against) if arguments.action == "new" else None
     left_out: list[str] = []
 
@@ -128,13 +127,13 @@ def run(arguments: argparse.Namespace) -> int:
                 text=arguments.text,
                 id=arguments.id,
                 recipe=arguments.recipe or (against.recipe if against else None),
-                fields=_fields(arguments),
+                fields=fields_of_command(arguments),
                 numbers=arguments.numbers_must_match,
                 store=arguments.store,
                 report=report,
                 progress=move,
             )
-        settings = _settings(arguments)
+        settings = settings_of(arguments)
         if against:
             _new(arguments, corpus, against, settings)
         elif arguments.action == "hosts":
@@ -148,8 +147,8 @@ def run(arguments: argparse.Namespace) -> int:
     return PARTLY if left_out else DONE
 
 
-def _fields(arguments: argparse.Namespace) -> list[str]:
-    """The fields of documents to keep."""
+def fields_of_command(arguments: argparse.Namespace) -> list[str]:
+    """The fields of documents whose values a command keeps."""
     keep = getattr(arguments, "keep", ("score",))
     fields = [*fields_of(CollapseOptions(keep=keep)), *getattr(arguments, "fields", []), *arguments.must_match]
     fields += [arguments.url] if arguments.action == "hosts" else []
@@ -157,39 +156,10 @@ def _fields(arguments: argparse.Namespace) -> list[str]:
     return list(dict.fromkeys(fields))
 
 
-def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings of a search that all actions have."""
     settings = {name: getattr(arguments, name) for name in _SETTINGS}
     return {**settings, "min_similarity": arguments.min_similarity or "auto"}
-
-
-def _on_spark(arguments: argparse.Namespace) -> int:
-    from ndd_search.cli.corpus_spark import corpus_on_spark
-
-    if not arguments.work:
-        raise ValueError("--spark needs --work FOLDER, a folder that all workers of the cluster share")
-    if not (arguments.out or "").endswith(".parquet"):
-        raise ValueError("--spark needs --out FOLDER.parquet: Spark writes a folder of Parquet files")
-    for name in ("store", "save", "report"):
-        if getattr(arguments, name, None):
-            raise ValueError(f"--{name} does not go with --spark")
-    left_out: list[str] = []
-    with corpus_on_spark(arguments, _fields(arguments), left_out.append) as corpus:
-        for sentence in left_out:
-            warn(sentence)
-        facts = {"documents": corpus.count}
-        if arguments.action == "pairs":
-            table = corpus.pairs(**_settings(arguments))
-        else:
-            groups = corpus.groups(**_settings(arguments), method=arguments.method, keep=arguments.keep)
-            _tell_cut(groups.effort)
-            table = groups.table
-        table.write.mode("overwrite").parquet(arguments.out)
-        written = corpus.work.spark.read.parquet(arguments.out)
-        name = "pairs" if arguments.action == "pairs" else "groups"
-        facts[name] = written.filter("document = group").count() if name == "groups" else written.count()
-    count = facts[name]
-    _tell(arguments, facts, f"{many(facts['documents'], 'document')}, {many(count, name[:-1])}")
-    return PARTLY if left_out else DONE
 
 
 def _mark(arguments: argparse.Namespace) -> int:
@@ -210,14 +180,14 @@ def _mark(arguments: argparse.Namespace) -> int:
             )
     for reason, count in tally.refused.most_common(5):
         warn(f"the server refused {many(count, 'document')}: {reason}")
-    _tell(arguments, {"written": tally.written}, f"{many(tally.written, 'document')} written")
+    tell(arguments, {"written": tally.written}, f"{many(tally.written, 'document')} written")
     return PARTLY if left_out or tally.refused else DONE
 
 
 def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
     with _moving("groups", len(corpus), arguments.json) as moved:
         groups = corpus.groups(**settings, method=arguments.method, keep=arguments.keep, progress=moved)
-    _tell_cut(groups.effort)
+    tell_cut(groups.effort)
     facts = {"documents": len(corpus), "groups": len(groups), "near_duplicates": len(corpus) - len(groups)}
     if arguments.action == "unique":
         if arguments.out:
@@ -229,19 +199,20 @@ def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, A
     if arguments.report:
         groups.report(arguments.report)
     if arguments.out or arguments.action == "groups":
-        count = facts["near_duplicates"]
-        copies = "1 is a near-duplicate" if count == 1 else f"{count:,} are near-duplicates"
-        _tell(
-            arguments,
-            facts,
-            f"{many(len(corpus), 'document')} in {many(len(groups), 'group')}; {copies} of another one",
-        )
+        tell(arguments, facts, sentence_of(facts))
+
+
+def sentence_of(facts: dict[str, int]) -> str:
+    """A sentence about groups."""
+    count = facts["near_duplicates"]
+    copies = "1 is a near-duplicate" if count == 1 else f"{count:,} are near-duplicates"
+    return f"{many(facts['documents'], 'document')} in {many(facts['groups'], 'group')}; {copies} of another one"
 
 
 def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
     with _moving("pairs", len(corpus), arguments.json) as moved:
         found = corpus.pairs(**settings, progress=moved)
-    _tell_cut(found.effort)
+    tell_cut(found.effort)
 
     def rows() -> Iterator[dict[str, Any]]:
         ids = corpus.ids
@@ -257,21 +228,26 @@ def _pairs(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, An
         _print_rows(rows())
         return
     count = write(arguments.out, rows())
-    _tell(arguments, {"documents": len(corpus), "pairs": count}, f"{many(count, 'pair')} of near-duplicates")
+    tell(arguments, {"documents": len(corpus), "pairs": count}, f"{many(count, 'pair')} of near-duplicates")
 
 
 def _hosts(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:
     with _moving("hosts", len(corpus), arguments.json) as moved:
         found = corpus.hosts(arguments.url, **settings, min_share=arguments.min_share, progress=moved)
-    if found.without_host:
-        warn(f"{many(found.without_host, 'document')} left out, whose {arguments.url!r} names no host")
-    if not arguments.out:
+    if arguments.out:
+        found.write(arguments.out)
+    else:
         _print_rows(found.rows())
-        return
-    found.write(arguments.out)
-    facts = {"documents": len(corpus), "pairs": len(found), "mirrors": sum(pair.is_mirror for pair in found.pairs)}
-    sentence = f"{many(len(found), 'pair')} of hosts with the same pages, {many(facts['mirrors'], 'mirror')}"
-    _tell(arguments, facts, sentence)
+    tell_hosts(arguments, found.without_host, len(corpus), len(found), sum(pair.is_mirror for pair in found.pairs))
+
+
+def tell_hosts(arguments: argparse.Namespace, without: int, documents: int, pairs: int, mirrors: int) -> None:
+    """Print what was found about hosts. without: documents without a host."""
+    if without:
+        warn(f"{many(without, 'document')} left out, whose {arguments.url!r} names no host")
+    if arguments.out:
+        sentence = f"{many(pairs, 'pair')} of hosts with the same pages, {many(mirrors, 'mirror')}"
+        tell(arguments, {"documents": documents, "pairs": pairs, "mirrors": mirrors}, sentence)
 
 
 def _pair(first: str, second: str, similarity: float, shares: tuple[float, float] | None) -> dict[str, Any]:
@@ -290,7 +266,7 @@ def _pair(first: str, second: str, similarity: float, shares: tuple[float, float
 def _new(arguments: argparse.Namespace, corpus: Corpus, against: Corpus, settings: dict[str, Any]) -> None:
     with _moving("new", len(corpus) + len(against), arguments.json) as moved:
         found: Newcomers = corpus.new(against, **settings, progress=moved)
-    _tell_cut(found.effort)
+    tell_cut(found.effort)
     if arguments.out:
         found.write(arguments.out)
     else:
@@ -298,8 +274,12 @@ def _new(arguments: argparse.Namespace, corpus: Corpus, against: Corpus, setting
     if arguments.save:
         found.save(arguments.save)
     if arguments.out:
-        facts = {"documents": len(corpus), "new": len(found)}
-        _tell(arguments, facts, f"{len(found):,} of {many(len(corpus), 'document')} are new")
+        tell_new(arguments, len(corpus), len(found))
+
+
+def tell_new(arguments: argparse.Namespace, documents: int, new: int) -> None:
+    """Print how many documents are new."""
+    tell(arguments, {"documents": documents, "new": new}, f"{new:,} of {many(documents, 'document')} are new")
 
 
 def _print_rows(rows: Iterator[Any]) -> None:
@@ -307,14 +287,16 @@ def _print_rows(rows: Iterator[Any]) -> None:
         print_json(json.loads(json.dumps(row, default=str)))
 
 
-def _tell(arguments: argparse.Namespace, facts: dict[str, Any], sentence: str) -> None:
+def tell(arguments: argparse.Namespace, facts: dict[str, Any], sentence: str) -> None:
+    """Print what was done: a sentence, or with --json its facts."""
     if arguments.json:
         print_json(facts)
     else:
         print(sentence)
 
 
-def _tell_cut(effort: Effort) -> None:
+def tell_cut(effort: Effort) -> None:
+    """Warn if --budget left documents out."""
     if effort.cut:
         warn(
             f"{effort.cut:,} documents were not met because others had used up their budget, so pairs may be missed: "

@@ -1,4 +1,4 @@
-"""The actions `groups` and `pairs` of ndd-search corpus on a Spark cluster."""
+"""The actions of ndd-search corpus on a Spark cluster: --spark."""
 
 from __future__ import annotations
 
@@ -8,38 +8,162 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ndd_search.cli import DONE, PARTLY
 from ndd_search.cli.cluster import API_KEY, Address
-from ndd_search.corpus.spark import SparkCorpus
+from ndd_search.cli.corpus import fields_of_command, sentence_of, settings_of, tell, tell_cut, tell_hosts, tell_new
+from ndd_search.cli.output import many, warn
+from ndd_search.corpus.sources import Report
+from ndd_search.corpus.spark import SparkCorpus, SparkGroups
 from ndd_search.corpus.spark_index import IndexDataSource
+from ndd_search.corpus.spark_reading import write_documents
 from ndd_search.errors import IndexUnusable
+from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-@contextmanager
-def corpus_on_spark(arguments: argparse.Namespace, fields: list[str], report: Any) -> Iterator[SparkCorpus]:
-    """The collection that a command names, read on a cluster."""
+_KINDS = {"unique": (".jsonl", ".jsonl.gz"), "new": (".jsonl", ".jsonl.gz")}  # of what --out names
+_WHOLE = "_source"  # the column of an index that holds documents with all their fields
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run an action on a cluster. Returns the exit code."""
+    kinds = _KINDS.get(arguments.action, (".parquet",))
+    if not arguments.work:
+        raise ValueError("--spark needs --work FOLDER, a folder that all workers of the cluster share")
+    if not (arguments.out or "").endswith(kinds):
+        raise ValueError(f"--spark needs --out FOLDER{kinds[0]}: Spark writes a folder of files")
+    for name in ("store", "report"):
+        if getattr(arguments, name, None):
+            raise ValueError(f"--{name} does not go with --spark")
+    left_out: list[str] = []
+
+    def report(sentence: str) -> None:
+        left_out.append(sentence)
+        warn(sentence)
+
     with _session(arguments.spark) as spark:
-        addresses = [name for name in arguments.sources if name.startswith(("http://", "https://"))]
-        if addresses and len(arguments.sources) > 1:
-            raise ValueError("with --spark the source is one index, or files")
-        names = list(dict.fromkeys([*arguments.text, *fields]))
-        sources = [_index(spark, arguments, name, names) for name in addresses] or arguments.sources
-        yield SparkCorpus.read(
-            spark,
-            *sources,
-            text=arguments.text,
-            work=arguments.work if "://" in arguments.work else os.path.abspath(arguments.work),
-            id="_id" if addresses else arguments.id,
-            recipe=arguments.recipe,
-            fields=fields,
-            numbers=arguments.numbers_must_match,
-            report=report,
-        )
+        source = _source(spark, arguments)
+        against = _load(spark, arguments) if arguments.action == "new" else None
+        corpus = _read(spark, arguments, source, against.recipe if against else None, report)
+        if against:
+            _new(arguments, corpus, against, source)
+        else:
+            actions = {"groups": _groups, "unique": _unique, "pairs": _pairs, "hosts": _hosts}
+            actions[arguments.action](arguments, corpus, source)
+        if arguments.save and not against:
+            corpus.save(arguments.save)
+    return PARTLY if left_out else DONE
+
+
+def _groups(arguments: argparse.Namespace, corpus: SparkCorpus, _: object) -> None:
+    groups = _grouped(arguments, corpus)
+    _write(groups.table, arguments.out)
+    facts = _facts(groups)
+    tell(arguments, facts, sentence_of(facts))
+
+
+def _unique(arguments: argparse.Namespace, corpus: SparkCorpus, source: DataFrame | None) -> None:
+    groups = _grouped(arguments, corpus)
+    facts = _facts(groups)
+    _write_documents(arguments, corpus, source, groups.leaders, facts["groups"])
+    tell(arguments, {**facts, "written": facts["groups"]}, sentence_of(facts))
+
+
+def _grouped(arguments: argparse.Namespace, corpus: SparkCorpus) -> SparkGroups:
+    groups = corpus.groups(**settings_of(arguments), method=arguments.method, keep=arguments.keep)
+    tell_cut(groups.effort)
+    return groups
+
+
+def _facts(groups: SparkGroups) -> dict[str, int]:
+    documents, count = groups.corpus.count, groups.leaders.count()
+    return {"documents": documents, "groups": count, "near_duplicates": documents - count}
+
+
+def _pairs(arguments: argparse.Namespace, corpus: SparkCorpus, _: object) -> None:
+    count = _write(corpus.pairs(**settings_of(arguments)), arguments.out)
+    tell(arguments, {"documents": corpus.count, "pairs": count}, f"{many(count, 'pair')} of near-duplicates")
+
+
+def _hosts(arguments: argparse.Namespace, corpus: SparkCorpus, _: object) -> None:
+    found = corpus.hosts(arguments.url, **settings_of(arguments), min_share=arguments.min_share)
+    count = _write(found.table, arguments.out)
+    tell_hosts(arguments, found.without_host, corpus.count, count, found.table.filter("mirror").count())
+
+
+def _new(arguments: argparse.Namespace, corpus: SparkCorpus, against: SparkCorpus, source: DataFrame | None) -> None:
+    found = corpus.new(against, **settings_of(arguments))
+    tell_cut(found.effort)
+    count = found.new.count()
+    _write_documents(arguments, corpus, source, found.new, count)
+    if arguments.save:
+        found.save(arguments.save)
+    tell_new(arguments, corpus.count, count)
+
+
+def _write(rows: DataFrame, path: str) -> int:
+    """Write rows as a folder of Parquet files. Returns how many."""
+    rows.write.mode("overwrite").parquet(path)
+    count: int = rows.sparkSession.read.parquet(path).count()
+    return count
+
+
+def _write_documents(
+    arguments: argparse.Namespace, corpus: SparkCorpus, source: DataFrame | None, ids: DataFrame, count: int
+) -> None:
+    """Write the documents that have some ids."""
+    if source is None:
+        rows = corpus.documents_of(ids)
+    else:
+        rows = source.join(ids, source["_id"] == ids["id"], "left_semi").sort("_id").select(_WHOLE)
+    write_documents(rows, arguments.out, count)
+
+
+def _load(spark: SparkSession, arguments: argparse.Namespace) -> SparkCorpus:
+    """The earlier collection that --against names."""
+    return SparkCorpus.load(spark, arguments.against, _work(arguments))
+
+
+def _work(arguments: argparse.Namespace) -> str:
+    """The folder for the stages, as all workers name it."""
+    folder: str = arguments.work
+    return folder if "://" in folder else os.path.abspath(folder)
+
+
+def _read(
+    spark: SparkSession,
+    arguments: argparse.Namespace,
+    source: DataFrame | None,
+    recipe: Recipe | None,
+    report: Report,
+) -> SparkCorpus:
+    """The collection that a command names. recipe: unless the command names one."""
+    return SparkCorpus.read(
+        spark,
+        *([source] if source is not None else arguments.sources),
+        text=arguments.text,
+        work=_work(arguments),
+        id="_id" if source is not None else arguments.id,
+        recipe=arguments.recipe or recipe,
+        fields=fields_of_command(arguments),
+        numbers=arguments.numbers_must_match,
+        report=report,
+    )
+
+
+def _source(spark: SparkSession, arguments: argparse.Namespace) -> DataFrame | None:
+    """The index that a command names, None for files."""
+    addresses = [name for name in arguments.sources if name.startswith(("http://", "https://"))]
+    if addresses and len(arguments.sources) > 1:
+        raise ValueError("with --spark the source is one index, or files")
+    whole = [_WHOLE] if arguments.action in _KINDS else []
+    names = list(dict.fromkeys([*arguments.text, *fields_of_command(arguments), *whole]))
+    return _index(spark, arguments, addresses[0], names) if addresses else None
 
 
 @contextmanager

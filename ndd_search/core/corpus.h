@@ -10,8 +10,8 @@
  * Positional filter (Xiao, Wang, Lin and Yu 2008). Where the shared values of two documents stand in that order says how
  * many values they can share at most.
  *
- * Size filter (see set_zone). Of two documents whose sketches are full all values of one count, and of the other one those
- * up to the largest value of the first. How many these are at least bounds from below how many values a pair shares.
+ * Size filter (see set_zone). Of two full sketches, all values of one count, and of the other one those up to the largest
+ * value of the first. How many these are at least says how many values a pair shares at least.
  *
  * Own content filter (see set_levels). A hot value is one of the table of common values that has more than HOT holders.
  * Two documents with much content of their own that share hot values only, or few others beside them, are refused by what
@@ -438,7 +438,8 @@ static int make_lists(Corpus *corpus, Effort *effort)
 static void free_corpus(Corpus *corpus)
 {
     void *rooms[] = {corpus->same, corpus->first, corpus->list, corpus->after, corpus->start, corpus->filled,
-                     corpus->held, corpus->behind, corpus->zones, corpus->apart, corpus->meetings, corpus->bitmaps, corpus->met};
+                     corpus->held, corpus->behind, corpus->zones, corpus->apart, corpus->meetings, corpus->bitmaps,
+                     corpus->met};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         free(rooms[i]);
 }

@@ -245,3 +245,40 @@ static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments
     end_inquiry(&inquiry);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
+
+PyDoc_STRVAR(corpus_check_doc, "corpus_check(values, offsets, k, rule, common, (1, 0, 1), guards, pairs) -> similarities,\n"
+                               "-1 for a pair that does not count, or None. pairs: int64, all the first ones, then the second.");
+
+static PyObject *corpus_check(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Inquiry inquiry;
+    Effort effort = {0};
+    Pair pair;
+    Py_buffer pairs = {0};
+    PyObject *result = NULL;
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LLL)(OOd)O:corpus_check");
+    const Page *page = &inquiry.question.page;
+    Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
+                     .weights = inquiry.question.common};
+    fine = fine > 0 && get_row(inquiry.progress, sizeof(int64_t), &pairs);
+    int64_t all = fine ? pairs.len / (int64_t)sizeof(int64_t) : 0, count = all / 2;
+    const int64_t *rows = pairs.buf;
+    fine = fine && all == 2 * count;
+    for (int64_t i = 0; fine && i < all; i++)
+        fine = rows[i] >= 0 && rows[i] < page->count;
+    if (fine && (corpus.meetings = malloc(((size_t)page->count + 1) * sizeof *corpus.meetings)))
+        result = bytes_of(NULL, count * (int64_t)sizeof(double));
+    if (result) {
+        double *similarities = (double *)PyBytes_AsString(result);
+        for (int64_t i = 0; i < page->count; i++)
+            corpus.meetings[i].most = MOST_VALUES;
+        for (int64_t i = 0; i < count; i++) {
+            int counts = is_pair(&corpus, rows[i], rows[count + i], &pair, &effort);
+            similarities[i] = counts ? resemblance_of(&pair) : -1;
+        }
+    }
+    free(corpus.meetings);
+    PyBuffer_Release(&pairs);
+    end_inquiry(&inquiry);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}

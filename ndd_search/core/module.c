@@ -23,7 +23,7 @@
 #include "stored_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native.py. */
-enum { VERSION = 13 };
+enum { VERSION = 14 };
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
@@ -39,6 +39,7 @@ static PyMethodDef methods[] = {
     {"left_over", left_over, METH_VARARGS, left_over_doc},
     {"corpus_keys", corpus_keys, METH_VARARGS, corpus_keys_doc},
     {"corpus_entries", corpus_entries, METH_VARARGS, corpus_entries_doc},
+    {"corpus_check", corpus_check, METH_VARARGS, corpus_check_doc},
     {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
     {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Literal, Protocol, TypedDict, TypeVar, Unpack, get_args, overload
 
 import numpy as np
 
@@ -15,18 +15,18 @@ from ndd_search.collapse_options import CollapseOptions, Keep, collapse_options
 from ndd_search.corpus import store
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.groups import Groups, sources_of
-from ndd_search.corpus.guards import Guards
-from ndd_search.corpus.hosts import Hosts, hosts_of
+from ndd_search.corpus.guards import Guards, check_kept
+from ndd_search.corpus.hosts import Hosts, check_hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.reading import Fields
 from ndd_search.corpus.search import BUDGET, Found, Progress, Search, frequency_table
-from ndd_search.corpus.sources import Pieces, Report, Sayings, id_of
+from ndd_search.corpus.sources import Pieces, Report, Sayings, id_of, why_left_out
 from ndd_search.corpus.store import Rows
-from ndd_search.errors import InvalidDocument, RecipeMismatch
+from ndd_search.errors import RecipeMismatch
 from ndd_search.matching.decision import Decision, Setting
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.rows import Ranks
-from ndd_search.paging.keep import fields_of, order_of_preference
+from ndd_search.paging.keep import order_of_preference
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimated_shingles
 from ndd_search.sketching.sketches import Sketches
@@ -178,8 +178,7 @@ class Corpus:
                 raise ValueError("with items, min_similarity, keep and guards are settings of the schema or of merging")
             return items.groups(*sources_of(self).pieces, id=self.id_field, **({"method": method} if method else {}))
         method = method or "leaders"
-        if method not in ("leaders", "connected", "communities"):
-            raise ValueError(f'method is one of "leaders", "connected" and "communities", got {method!r}')
+        check_method(method)
         search = self._search(min_similarity, settings)
         order = self._order(keep)
         sketches = self.sketches
@@ -230,29 +229,16 @@ class Corpus:
         min_similarity, settings: as for `groups`.
         Raises ValueError for a field that was not kept.
         """
-        if url not in self.columns and url != self.id_field:
-            raise ValueError(f"hosts needs {url!r}, which was not kept: read the collection with fields=[{url!r}]")
-        if not 0 <= min_share <= 1:
-            raise ValueError(f"min_share must be 0..1, got {min_share}")
+        check_hosts(url, (*self.columns, self.id_field), min_share)
         urls = self.columns.get(url, self.ids)
         return hosts_of(self.groups(min_similarity, **settings), urls, min_share)
 
     def _search(self, min_similarity: Setting, settings: Settings) -> Search:
         if self.pieces is not None and not self.text:
             raise ValueError("this collection was read without text: name its fields, Corpus.read(..., text=FIELD)")
-        weighs = min_similarity == "auto" and self.recipe.measure == "kmv"
-        guarded: dict[str, Any] = {
-            name: value for name, value in settings.items() if name not in ("budget", "progress")
-        }
-        options = collapse_options(**guarded)
-        return Search(
-            recipe=self.recipe,
-            decision=Decision.of(min_similarity, self.recipe, self.frequency_table if weighs else None),
-            min_shingles=options.min_shingles,
-            guards=Guards.of(options, self.columns),
-            budget=settings.get("budget", BUDGET),
-            progress=settings.get("progress"),
-        )
+        search, options = search_of(self.recipe, min_similarity, settings, lambda: self.frequency_table)
+        check_kept(options, self.columns)
+        return replace(search, guards=Guards.of(options, self.columns))
 
     def _order(self, keep: Sequence[Keep]) -> Ranks | None:
         """The places of all documents, the one to lead a group first; None for the order of reading."""
@@ -261,11 +247,7 @@ class Corpus:
             return None
         if any(callable(wish) for wish in options.keep):
             raise ValueError("keep of a collection names wishes such as newest:FIELD; callables are for searches")
-        for name in fields_of(options):
-            if name not in self.columns:
-                raise ValueError(
-                    f"keep asks for {name!r}, which was not kept: read the collection with fields=[{name!r}]"
-                )
+        check_kept(options, self.columns)
         lengths = np.diff(self.sketches.offsets)
         last = self.sketches.values[self.sketches.offsets[1:] - 1] if len(self.sketches.values) else lengths
         shingles = estimated_shingles(lengths, np.where(lengths, last, -1), self.recipe.k)
@@ -274,6 +256,37 @@ class Corpus:
             options.preferences,
         )  # fmt: skip
         return np.array(order, np.int64)
+
+
+def search_of(
+    recipe: Recipe,
+    min_similarity: Setting,
+    settings: Settings,
+    table: Callable[[], FrequencyTable],
+    keep: Sequence[Keep] = ("score",),
+) -> tuple[Search, CollapseOptions]:
+    """How a collection is searched, without the codes and times of guards, and the options that name its fields.
+
+    table: returns the frequency table of the collection, which "auto" needs.
+    """
+    others: dict[str, Any] = {name: value for name, value in settings.items() if name not in ("budget", "progress")}
+    options = collapse_options(**others, keep=tuple(keep))
+    weighs = min_similarity == "auto" and recipe.measure == "kmv"
+    search = Search(
+        recipe=recipe,
+        decision=Decision.of(min_similarity, recipe, table() if weighs else None),
+        min_shingles=options.min_shingles,
+        guards=Guards(apart=options.max_seconds_apart or 0.0),
+        budget=settings.get("budget", BUDGET),
+        progress=settings.get("progress"),
+    )
+    return search, options
+
+
+def check_method(method: str) -> None:
+    """Raise ValueError for a method that `groups` does not have."""
+    if method not in get_args(Method):
+        raise ValueError(f'method is one of "leaders", "connected" and "communities", got {method!r}')
 
 
 @dataclass(frozen=True)
@@ -299,10 +312,8 @@ class _Reading:
             for document in batch:
                 name = id_of(document, self.id, place)
                 place += 1
-                if name is None:
-                    told(f"document {place} is left out, it has nothing in {self.id!r}, which is to hold its id")
-                elif name in seen:
-                    told(f"document {place} is left out, an earlier one has its id, {name!r}")
+                if name is None or name in seen:
+                    told(why_left_out(place, name, self.id))
                 else:
                     seen.add(name)
                     names.append(name)
@@ -317,8 +328,7 @@ class _Reading:
                 waiting = []
         told.end()
         if seen and self.fields.text and not any_text:
-            what = f"none of them has text in {', '.join(self.fields.text)}"
-            raise InvalidDocument(f"{len(seen):,} documents", what, "name the fields that hold text")
+            raise self.fields.without_text(len(seen))
         if waiting:
             parts.append(Rows.joined(waiting, self.fields.kept))
             if kept:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import isnan
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.guards import comparable, seconds_since_1970
 from ndd_search.matching.rows import Ranks
+from ndd_search.paging.keep import fields_of
 
 NUMBERS = "ndd.numbers"  # the column of number signatures (see text.numbers)
 
@@ -40,13 +41,9 @@ class Guards:
         """The guards must_match, numbers_must_match and time_field of some options.
 
         number: gives each combination of values its code; by default codes count them in their order.
-        Raises ValueError for a field that was not kept.
+        The fields must have been kept (see check_kept).
         """
         fields = [*options.must_match, *([NUMBERS] if options.numbers_must_match else [])]
-        for name in [*fields, *([options.time_field] if options.time_field else [])]:
-            if name not in columns:
-                how = "numbers=True" if name == NUMBERS else f"fields=[{name!r}]"
-                raise ValueError(f"a guard asks for {name!r}, which was not kept: read the collection with {how}")
         codes: Ranks | None = None
         if fields:
             known: dict[tuple[str, ...], int] = {}
@@ -85,6 +82,14 @@ class Guards:
     def arguments(self) -> tuple[object, object, float]:
         """These guards for the native core."""
         return self.codes, None if self.times is None else self.times.view(np.int64), self.apart
+
+
+def check_kept(options: CollapseOptions, kept: Container[str]) -> None:
+    """Raise ValueError if `keep` or a guard names a field whose values were not kept."""
+    for name in [*fields_of(options), *([NUMBERS] if options.numbers_must_match else [])]:
+        if name not in kept:
+            how = "numbers=True" if name == NUMBERS else f"fields=[{name!r}]"
+            raise ValueError(f"{name!r} is asked for, which was not kept: read the collection with {how}")
 
 
 def lasting_code(values: tuple[str, ...]) -> int:

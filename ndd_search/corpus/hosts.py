@@ -7,16 +7,17 @@ content": the share of the pages of each host that the other one has, too, and h
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from ndd_search.corpus.outputs import write
+from ndd_search.matching.frequency_table import Shares
 from ndd_search.matching.measures import similarities
 from ndd_search.matching.rows import rows_of
 
@@ -91,12 +92,32 @@ class Hosts:
         return write(path, self.rows())
 
 
-@dataclass
-class _Shared:
-    """What two hosts share. pages: of each the places with a near-duplicate on the other; matches: two places each."""
+class Page(NamedTuple):
+    """A page of a host. place: in the collection. path: its parts."""
 
-    pages: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
-    matches: list[tuple[int, int]] = field(default_factory=list)
+    place: int
+    host: str
+    path: list[str]
+    url: str
+
+
+Match = tuple[Page, Page]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What two hosts share. counts: pages of each with a near-duplicate on the other. matches: a page of each."""
+
+    counts: tuple[int, int]
+    matches: list[Match]
+
+
+def check_hosts(url: str, kept: Container[str | None], min_share: float) -> None:
+    """Raise ValueError for a field that was not kept, or a share that is none."""
+    if url not in kept:
+        raise ValueError(f"hosts needs {url!r}, which was not kept: read the collection with fields=[{url!r}]")
+    if not 0 <= min_share <= 1:
+        raise ValueError(f"min_share must be 0..1, got {min_share}")
 
 
 def hosts_of(groups: Groups, urls: Sequence[Any], min_share: float) -> Hosts:
@@ -104,39 +125,29 @@ def hosts_of(groups: Groups, urls: Sequence[Any], min_share: float) -> Hosts:
 
     urls: of each document of the groups.
     """
-    split = [_split(url) for url in urls]
-    pages = Counter(one[0] for one in split if one)
-    shared: defaultdict[tuple[str, str], _Shared] = defaultdict(_Shared)
+    pages = [page_of(place, url) for place, url in enumerate(urls)]
+    totals = Counter(page.host for page in pages if page)
+    shared: defaultdict[tuple[str, str], list[Shared]] = defaultdict(list)
     ubiquitous = 0
     for members in _members(groups):
-        by_host: defaultdict[str, list[int]] = defaultdict(list)
-        for place in members:
-            if (one := split[place]) is not None:
-                by_host[one[0]].append(place)
-        if len(by_host) > MOST_HOSTS:
-            ubiquitous += 1
-            continue
-        for first, second in combinations(sorted(by_host, key=lambda host: (-pages[host], host)), 2):
-            both = shared[first, second]
-            both.pages[0].update(by_host[first])
-            both.pages[1].update(by_host[second])
-            both.matches += _matches(by_host[first], by_host[second], split)
-    found = []
-    for (first, second), both in shared.items():
-        shares = len(both.pages[0]) / pages[first], len(both.pages[1]) / pages[second]
-        if max(shares) >= min_share:
-            found.append(_pair((first, second), (pages[first], pages[second]), shares, both, groups, urls, split))
-    found.sort(
+        found = shared_pages([page for place in members if (page := pages[place])], totals)
+        ubiquitous += found is None
+        for hosts, one in (found or {}).items():
+            shared[hosts].append(one)
+    pairs = []
+    for hosts, parts in shared.items():
+        both = joined(parts)
+        if is_shared((totals[hosts[0]], totals[hosts[1]]), both, min_share):
+            alike = _similarities(groups, both.matches)
+            pairs.append(host_pair(hosts, (totals[hosts[0]], totals[hosts[1]]), both, alike))
+    pairs.sort(
         key=lambda pair: (-max(pair.first_share, pair.second_share), -pair.second_pages, pair.first, pair.second)
     )
-    return Hosts(found, sum(one is None for one in split), ubiquitous)
+    return Hosts(pairs, sum(page is None for page in pages), ubiquitous)
 
 
-_Split = tuple[str, list[str]]  # a host, and the parts of a path
-
-
-def _split(url: Any) -> _Split | None:
-    """The host and the parts of the path of a URL, None without a host."""
+def page_of(place: int, url: Any) -> Page | None:
+    """The page of a URL, None without a host."""
     text = str(url or "")
     try:
         parts = urlsplit(text if "//" in text else f"//{text}")
@@ -144,7 +155,40 @@ def _split(url: Any) -> _Split | None:
     except ValueError:
         return None
     path = parts.path + (f"?{parts.query}" if parts.query else "")
-    return (host, path.lstrip("/").split("/")) if host and not any(map(str.isspace, host)) else None
+    if not host or any(map(str.isspace, host)):
+        return None
+    return Page(place, host, path.lstrip("/").split("/"), str(url))
+
+
+def shared_pages(members: Sequence[Page], totals: Mapping[str, int]) -> dict[tuple[str, str], Shared] | None:
+    """What any two hosts share of one group. Returns None for a group on more than MOST_HOSTS hosts.
+
+    members: pages of the group, by place.
+    totals:  the number of pages of each host; the host with more pages is the first of a pair.
+    """
+    by_host: defaultdict[str, list[Page]] = defaultdict(list)
+    for page in members:
+        by_host[page.host].append(page)
+    if len(by_host) > MOST_HOSTS:
+        return None
+    ordered = sorted(by_host, key=lambda host: (-totals[host], host))
+    return {
+        (first, second): Shared(
+            (len(by_host[first]), len(by_host[second])), list(_matches(by_host[first], by_host[second]))
+        )
+        for first, second in combinations(ordered, 2)
+    }
+
+
+def joined(parts: Sequence[Shared]) -> Shared:
+    """What two hosts share in several groups."""
+    counts = sum(part.counts[0] for part in parts), sum(part.counts[1] for part in parts)
+    return Shared(counts, [match for part in parts for match in part.matches])
+
+
+def is_shared(totals: tuple[int, int], shared: Shared, min_share: float) -> bool:
+    """Whether two hosts share enough of the pages of one of them. totals: pages of each."""
+    return max(count / total for count, total in zip(shared.counts, totals, strict=True)) >= min_share
 
 
 def _members(groups: Groups) -> Iterator[list[int]]:
@@ -165,32 +209,32 @@ def _common_end(first: Sequence[str], second: Sequence[str]) -> int:
     return count
 
 
-def _matches(first: Sequence[int], second: Sequence[int], split: Sequence[_Split | None]) -> Iterator[tuple[int, int]]:
+def _matches(first: Sequence[Page], second: Sequence[Page]) -> Iterator[Match]:
     """For each page of one host in a group the page of the other host that has the most similar path."""
-    for place in first[:_MOST_PAGES]:
-        path = (split[place] or ("", []))[1]
+    for page in first[:_MOST_PAGES]:
 
-        def alikeness(other: int, path: list[str] = path) -> tuple[bool, int, int]:
-            others = (split[other] or ("", []))[1]
-            return others == path, _common_end(path, others), -other
+        def alikeness(other: Page, path: list[str] = page.path) -> tuple[bool, int, int]:
+            return other.path == path, _common_end(path, other.path), -other.place
 
-        yield place, max(second[:_MOST_PAGES], key=alikeness)
+        yield page, max(second[:_MOST_PAGES], key=alikeness)
 
 
-def _pair(
-    names: tuple[str, str],
-    pages: tuple[int, int],
-    shares: tuple[float, float],
-    both: _Shared,
-    groups: Groups,
-    urls: Sequence[Any],
-    split: Sequence[_Split | None],
-) -> HostPair:
+def _similarities(groups: Groups, matches: Sequence[Match]) -> Shares:
+    """The similarity of the pages of each match."""
+    first, second = np.array([(one.place, other.place) for one, other in matches], np.int64).T
+    recipe = groups.corpus.recipe
+    places, at = np.unique(np.concatenate((first, second)), return_inverse=True)
+    rows = rows_of([groups.corpus.sketches[place] for place in places.tolist()], recipe.k)
+    return similarities(rows, at[: len(first)], at[len(first) :], recipe.measure)
+
+
+def host_pair(hosts: tuple[str, str], totals: tuple[int, int], shared: Shared, alike: Shares) -> HostPair:
+    """What is said of two hosts. totals: pages of each. alike: the similarity of the pages of each match."""
     folders: Counter[tuple[str, str]] = Counter()
     same = 0
-    example = both.matches[0]
-    for match in both.matches:
-        left, right = ((split[place] or ("", []))[1] for place in match)
+    example = shared.matches[0]
+    for match in shared.matches:
+        left, right = match[0].path, match[1].path
         if left == right:
             same += 1
             example = match if same == 1 else example
@@ -199,25 +243,21 @@ def _pair(
     moved, count = folders.most_common(1)[0] if folders else ((None, None), 0)
     if count < 2:
         moved, count = (None, None), 0
-    first, second = np.array(both.matches, np.int64).T
-    recipe = groups.corpus.recipe
-    places, at = np.unique(np.concatenate((first, second)), return_inverse=True)
-    rows = rows_of([groups.corpus.sketches[place] for place in places.tolist()], recipe.k)
-    alike = similarities(rows, at[: len(first)], at[len(first) :], recipe.measure)
+    shares = shared.counts[0] / totals[0], shared.counts[1] / totals[1]
     larger = "first" if shares[1] > shares[0] else "second"
     return HostPair(
-        first=names[0],
-        second=names[1],
-        first_pages=pages[0],
-        second_pages=pages[1],
+        first=hosts[0],
+        second=hosts[1],
+        first_pages=totals[0],
+        second_pages=totals[1],
         first_share=round(shares[0], 4),
         second_share=round(shares[1], 4),
         holds="both" if min(shares) >= 0.9 * max(shares) else larger,
-        same_path=round(same / len(both.matches), 4),
+        same_path=round(same / len(shared.matches), 4),
         first_folder=moved[0],
         second_folder=moved[1],
-        moved=round(count / len(both.matches), 4),
+        moved=round(count / len(shared.matches), 4),
         resemblance=round(float(np.median(alike)), 4),
-        first_example=str(urls[example[0]]),
-        second_example=str(urls[example[1]]),
+        first_example=example[0].url,
+        second_example=example[1].url,
     )

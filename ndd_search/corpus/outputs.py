@@ -80,8 +80,13 @@ def _lines(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
     with _text(path, packed) as file:
         for row in rows:
             count += 1
-            file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+            file.write(line_of(row) + "\n")
     return count
+
+
+def line_of(row: Mapping[str, Any]) -> str:
+    """A row as a line of JSON."""
+    return json.dumps(row, ensure_ascii=False, default=str)
 
 
 def _csv(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:

@@ -9,6 +9,7 @@ from ndd_search.corpus.guards import NUMBERS
 from ndd_search.corpus.sources import Document
 from ndd_search.corpus.store import Rows
 from ndd_search.documents import text_of, value_of
+from ndd_search.errors import InvalidDocument
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
 from ndd_search.text.numbers import number_signature
@@ -41,6 +42,11 @@ class Fields:
     def texts(self, documents: Sequence[Document]) -> list[str]:
         """The text of each document, "" for one without."""
         return [text_of(document, self.text) or "" for document in documents]
+
+    def without_text(self, documents: int) -> InvalidDocument:
+        """The error for a collection of which no document has text."""
+        what = f"none of them has text in {', '.join(self.text)}"
+        return InvalidDocument(f"{documents:,} documents", what, "name the fields that hold text")
 
     def sketched(self, documents: Sequence[Document], texts: Sequence[str], ids: Sequence[str] = ()) -> Rows:
         """The sketches of documents with these texts, and the values of fields, with their ids."""

@@ -191,8 +191,19 @@ class Search:
             pairs = self._allowed(rows, pairs)
         return pairs, same, effort
 
-    def check(self, rows: Rows, first: Ranks, second: Ranks) -> Pairs:
-        """Those of some pairs of rows that count, by a recipe that measures resemblance."""
+    def check(self, sketches: Sketches, first: Ranks, second: Ranks) -> Pairs:
+        """Those of some pairs of sketches that count, by a recipe that measures resemblance."""
+        if native.core:
+            pairs, guards = np.concatenate((first, second)).astype(np.int64), self.guards.arguments
+            columns, rule = (sketches.values, sketches.offsets, self.recipe.k), self.native_rule
+            found = native.core.corpus_check(*columns, rule, self.native_table, (1, 0, 1), guards, pairs)
+            if found is not None:
+                similarity = np.frombuffer(found)
+                counts = similarity >= 0
+                return Pairs(first[counts], second[counts], similarity[counts])
+        return self._check(rows_of(sketches, self.recipe.k), first, second)
+
+    def _check(self, rows: Rows, first: Ranks, second: Ranks) -> Pairs:
         shared = overlaps(rows, first, second, self.decision.frequency_table)
         counts = self.decision.accepts(shared) & (shared.resemblance >= self.decision.floor - ROUNDING)
         return self._allowed(rows, Pairs(first[counts], second[counts], shared.resemblance[counts]))
@@ -223,7 +234,7 @@ class Search:
         kept = [Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         met = 0
         for first, second in _meetings(rows, different, self.decision.floor):
-            kept.append(self.check(rows, first, second))
+            kept.append(self._check(rows, first, second))
             met += len(first)
         columns = zip(*((one.first, one.second, one.similarity) for one in kept), strict=True)
         first, second, similarity = (np.concatenate(column) for column in columns)

@@ -127,6 +127,16 @@ def id_of(document: Document, field: str | None, place: int | None) -> str | Non
     return "" if place is None else str(place)
 
 
+def why_left_out(number: int, name: str | None, field: str | None) -> str:
+    """Why a document is left out, as a sentence.
+
+    number: of the document, from 1. name: its id, None for one without. field: see id_of.
+    """
+    if name is None:
+        return f"document {number} is left out, it has nothing in {field!r}, which is to hold its id"
+    return f"document {number} is left out, an earlier one has its id, {name!r}"
+
+
 def _is_other_source(source: object) -> bool:
     if isinstance(source, IndexSource) or hasattr(source, "__arrow_c_stream__"):
         return True

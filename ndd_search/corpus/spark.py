@@ -22,17 +22,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from ndd_search.collapse_options import Keep, collapse_options
+from ndd_search.collapse_options import Keep
+from ndd_search.corpus import spark_reading as reading_of
 from ndd_search.corpus import spark_stages as stages
-from ndd_search.corpus.collection import Method, Settings
-from ndd_search.corpus.guards import Guards
+from ndd_search.corpus.collection import Method, Settings, check_method, search_of
+from ndd_search.corpus.guards import check_kept
+from ndd_search.corpus.hosts import check_hosts
 from ndd_search.corpus.reading import Fields
-from ndd_search.corpus.search import BUDGET, Effort, Search, sample_of
-from ndd_search.corpus.sources import TOLD, Pieces, Report, Sayings
+from ndd_search.corpus.search import Effort, sample_of
+from ndd_search.corpus.sources import Report
+from ndd_search.corpus.spark_hosts import Hosting, SparkHosts, hosts_on_spark
 from ndd_search.corpus.spark_pairs import PairsOnSpark, Work
-from ndd_search.errors import InvalidDocument, importing
+from ndd_search.errors import RecipeMismatch, importing
 from ndd_search.matching.decision import Decision, Setting
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import FrequencyTable
@@ -51,16 +54,21 @@ log = logging.getLogger("ndd_search")
 class SparkCorpus:
     """The sketches of a collection on a cluster; make one with `read`.
 
-    documents: a DataFrame of place, id, sketch (bytes of int32) and fields (JSON).
+    documents: a DataFrame of place, id, number (the place among all that were read), sketch (bytes of int32) and fields
+               (JSON).
     recipe:    of the sketches.
     fields:    whose values were kept.
     work:      where stages are written.
+    files:     that were read; empty for a DataFrame.
+    id_field:  the field that holds the id, or None.
     """
 
     documents: DataFrame
     recipe: Recipe
     fields: tuple[str, ...]
     work: Work
+    files: tuple[str, ...] = ()
+    id_field: str | None = None
 
     @classmethod
     def read(  # noqa: PLR0913 - the arguments of Corpus.read, and two more
@@ -87,17 +95,28 @@ class SparkCorpus:
         """
         kept = Fields((text,) if isinstance(text, str) else tuple(text), Recipe.of(recipe), tuple(fields), numbers)
         reading, folder = stages.Reading(kept, id), Work(spark, str(work))
+        files: tuple[str, ...] = ()
         if not any(isinstance(source, DataFrame) for source in sources):
-            read = _from_files(spark, reading, sources)
+            files = reading_of.paths_of(sources)
+            read = reading_of.from_files(spark, files, reading.read_files, stages.READ)
         elif len(sources) == 1 and isinstance(sources[0], DataFrame) and id:
-            read = _from_table(sources[0], reading, id, order_by)
+            read = reading_of.from_table(sources[0], reading, id, order_by)
         else:
             raise ValueError("a collection on Spark is one DataFrame, with id= naming a column of it, or some paths")
-        documents = _named(folder, folder.written("read", read), id, report or log.warning)
+        documents = reading_of.named(folder, folder.written("read", read), id, report or log.warning)
         if documents.head(1) and not documents.filter(F.length("sketch") > 0).head(1):
-            what = f"none of them has words in {', '.join(kept.text)}"
-            raise InvalidDocument(f"{documents.count():,} documents", what, "name the fields that hold text")
-        return cls(documents, kept.recipe, kept.kept, folder)
+            raise kept.without_text(documents.count())
+        return cls(documents, kept.recipe, kept.kept, folder, files, id)
+
+    @classmethod
+    def load(cls, spark: SparkSession, path: str, work: str | Path) -> SparkCorpus:
+        """A collection that `save`, or Corpus.save, has written. Raises InvalidDocument for another file."""
+        documents, recipe, fields = reading_of.saved(Work(spark, str(work)), path)
+        return cls(documents, recipe, fields, Work(spark, str(work)))
+
+    def save(self, path: str) -> None:
+        """Write ids, sketches and kept fields (as text) as a folder of Parquet files, which Corpus.load reads, too."""
+        reading_of.save(self.documents, self.recipe, self.fields, path)
 
     @cached_property
     def count(self) -> int:
@@ -121,8 +140,7 @@ class SparkCorpus:
         **settings: Unpack[Settings],
     ) -> SparkGroups:
         """The groups of near-duplicates, the same as those of Corpus.groups. Arguments as there."""
-        if method not in ("leaders", "connected", "communities"):
-            raise ValueError(f'method is one of "leaders", "connected" and "communities", got {method!r}')
+        check_method(method)
         pairs = self._pairs(min_similarity, keep, settings)
         return SparkGroups(self, pairs.groups(method), pairs.effort, pairs.search.decision, method)
 
@@ -133,25 +151,51 @@ class SparkCorpus:
         """
         return self._pairs(min_similarity, ("score",), settings).with_ids()
 
-    def _pairs(self, min_similarity: Setting, keep: Sequence[Keep], settings: Settings) -> PairsOnSpark:
+    def new(
+        self, against: SparkCorpus, min_similarity: Setting = "auto", **settings: Unpack[Settings]
+    ) -> SparkNewcomers:
+        """Which documents are new since an earlier collection, the same as those of Corpus.new. Arguments as there."""
+        if against.recipe != self.recipe:
+            raise RecipeMismatch("the earlier collection", against.recipe.id, self.recipe.id)
+        fields = tuple(name for name in self.fields if name in against.fields)
+        later = self.documents.withColumn("place", F.col("place") + against.count)
+        both = SparkCorpus(against.documents.unionByName(later), self.recipe, fields, self.work)
+        pairs = both._pairs(min_similarity, ("score",), settings, against.count)
+        return SparkNewcomers(self, against, pairs.newcomers(), pairs.effort)
+
+    def hosts(
+        self,
+        url: str = "url",
+        min_similarity: Setting = "auto",
+        *,
+        min_share: float = 0.5,
+        **settings: Unpack[Settings],
+    ) -> SparkHosts:
+        """The pairs of hosts that have the same pages, the same as those of Corpus.hosts. Arguments as there."""
+        check_hosts(url, (*self.fields, self.id_field), min_share)
+        groups = self.groups(min_similarity, **settings)
+        hosting = Hosting(url if url in self.fields else None, self.recipe, min_share)
+        return hosts_on_spark(self.work, self.documents, groups.table, hosting)
+
+    def documents_of(self, ids: DataFrame) -> DataFrame:
+        """Documents with all their fields as JSON texts, in order: a DataFrame of `document`. The files are read again.
+
+        ids: a DataFrame of `id`. Raises ValueError for a collection that was not read from files.
+        """
+        if not self.files:
+            raise ValueError("only files are read again: join the DataFrame that was read with the ids instead")
+        reading = stages.Reading(Fields((), self.recipe), self.id_field)
+        read = reading_of.from_files(self.work.spark, self.files, reading.read_whole, stages.WHOLE)
+        wanted = self.documents.join(ids, "id", "left_semi").select("number", "id")
+        rows = reading_of.with_ids(self.work.placed(self.work.written("whole", read)))
+        return rows.join(wanted, ["number", "id"], "left_semi").sort("number").select("document")
+
+    def _pairs(self, min_similarity: Setting, keep: Sequence[Keep], settings: Settings, old: int = 0) -> PairsOnSpark:
         if self.recipe.measure != "kmv":
             raise ValueError(f"a collection on Spark needs a recipe that measures resemblance, not {self.recipe.id}")
-        guarded: dict[str, Any] = {
-            name: value for name, value in settings.items() if name not in ("budget", "progress")
-        }
-        options = collapse_options(**guarded, keep=tuple(keep))
-        search = Search(
-            recipe=self.recipe,
-            decision=Decision.of(
-                min_similarity, self.recipe, self.frequency_table if min_similarity == "auto" else None
-            ),
-            min_shingles=options.min_shingles,
-            guards=Guards(apart=options.max_seconds_apart or 0.0),
-            budget=settings.get("budget", BUDGET),
-        )
-        pairs = PairsOnSpark(self.work, self.documents, self.count, self.fields, search, options)
-        pairs.check_fields()
-        return pairs
+        search, options = search_of(self.recipe, min_similarity, settings, lambda: self.frequency_table, keep)
+        check_kept(options, self.fields)
+        return PairsOnSpark(self.work, self.documents, self.count, self.fields, search, options, old)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,49 +215,48 @@ class SparkGroups:
     decision: Decision
     method: str
 
+    @property
+    def leaders(self) -> DataFrame:
+        """The `id` of each document that stands for a group."""
+        return self.table.filter("document = group").select(F.col("document").alias("id"))
+
+    def unique_documents(self) -> DataFrame:
+        """The documents that stand for a group: see SparkCorpus.documents_of."""
+        return self.corpus.documents_of(self.leaders)
+
     def unique(self, documents: DataFrame, id: str) -> DataFrame:
         """Those of the collection's documents that stand for a group. id: the column with their id."""
-        leads = self.table.filter("document = group").select(F.col("document").alias("ndd leader"))
+        leads = self.leaders.withColumnRenamed("id", "ndd leader")
         return documents.join(leads, documents[id].cast("string") == F.col("ndd leader"), "left_semi")
 
 
-def _from_files(spark: SparkSession, reading: stages.Reading, sources: Sequence[object]) -> DataFrame:
-    """Rows of stages.READ from files."""
-    pieces = Pieces.of(sources).pieces
-    if others := [piece for piece in pieces if not isinstance(piece, Path)]:
-        raise TypeError(f"a collection on Spark is a DataFrame or paths, got {type(others[0]).__name__}")
-    tasks = [(part, str(Path(str(piece)).absolute())) for part, piece in enumerate(pieces)]
-    rows = spark.createDataFrame(tasks, "part int, path string").repartitionByRange(max(len(tasks), 1), "part")
-    return rows.mapInArrow(reading.read_files, stages.READ)
+@dataclass(frozen=True, eq=False)
+class SparkNewcomers:
+    """A collection on Spark beside an earlier one.
 
+    corpus, against: the collection and the earlier one.
+    table:  a DataFrame of document, duplicate_of (an id; its own for a new document), earlier (whether that one is in
+            `against`) and similarity.
+    effort: what the search cost, and what it left out.
+    """
 
-def _from_table(table: DataFrame, reading: stages.Reading, id: str, order_by: Sequence[str]) -> DataFrame:
-    """Rows of stages.READ from a DataFrame."""
-    columns = dict.fromkeys(name.partition(".")[0] for name in [*reading.fields.wanted(id), *order_by])
-    ordered = table.select(*columns).sort(*order_by, id).withColumn(stages.PARTITION, F.spark_partition_id())
-    return ordered.mapInArrow(reading.read_rows, stages.READ)
+    corpus: SparkCorpus
+    against: SparkCorpus
+    table: DataFrame
+    effort: Effort
 
+    @property
+    def new(self) -> DataFrame:
+        """The `id` of each new document."""
+        return self.table.filter("document = duplicate_of and not earlier").select(F.col("document").alias("id"))
 
-def _named(work: Work, read: DataFrame, id: str | None, report: Report) -> DataFrame:
-    """What was read as documents of different ids, in their order: place, id, sketch and fields."""
-    for row in read.filter("said is not null").sort("part").collect():
-        report(row["said"])
-    rows = work.placed(read.filter("said is null").drop("said"))
-    rows = rows.withColumn("id", F.when(F.col("id") == "", F.col("number").cast("string")).otherwise(F.col("id")))
-    nameless = rows.filter("id is null").select("id", "number")
-    names = rows.filter("id is not null").select("id", "number")
-    first = names.groupBy("id").agg(F.min("number").alias("first"), F.count("*").alias("holders"))
-    later = names.join(first.filter("holders > 1"), "id").filter("number != first").select("id", "number")
-    left_out = work.written("left-out", later.union(nameless))
-    told = Sayings(report, "the collection")
-    for row in left_out.sort("number").limit(TOLD).collect():
-        why = f"it has nothing in {id!r}, which is to hold its id" if row["id"] is None else (
-            f"an earlier one has its id, {row['id']!r}"
-        )  # fmt: skip
-        told(f"document {row['number'] + 1} is left out, {why}")
-    if count := left_out.count():
-        if count > TOLD:
-            report(f"the collection: {count - TOLD:,} more of its lines or documents are left out")
-        rest = rows.join(left_out.select("number"), "number", "left_anti").withColumnRenamed("number", "before")
-        rows = work.numbered(rest, [F.col("before")])
-    return work.written("documents", rows.select(F.col("number").alias("place"), "id", "sketch", "fields"))
+    def documents(self) -> DataFrame:
+        """The new documents: see SparkCorpus.documents_of."""
+        return self.corpus.documents_of(self.new)
+
+    def save(self, path: str) -> None:
+        """Write the sketches of both collections as one, as Newcomers.save does."""
+        stay = self.against.documents.join(self.corpus.documents.select("id"), "id", "left_anti")
+        later = self.corpus.documents.withColumn("place", F.col("place") + self.against.count)
+        fields = tuple(name for name in self.corpus.fields if name in self.against.fields)
+        reading_of.save(stay.unionByName(later), self.corpus.recipe, fields, path)

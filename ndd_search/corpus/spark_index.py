@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ndd_search.corpus.outputs import line_of
 from ndd_search.documents import text_of, value_of
 from ndd_search.errors import importing
 from ndd_search.indexing.retry import Retry
@@ -27,11 +28,13 @@ with importing("pyspark", "an index on Spark", "pyspark", "spark"):
 
 _CLIENTS = {"elasticsearch": ("elasticsearch", "Elasticsearch"), "opensearch": ("opensearchpy", "OpenSearch")}
 _SIZE = 1_000  # documents of a page
+_WHOLE = "_source"  # the column of a whole document
 
 
 class IndexDataSource(DataSource):
     """The data source "ndd_search". The schema names `_id` and fields of `_source`. A text column takes
-    any value, and of a list a line for each of its members.
+    any value, and of a list a line for each of its members. The column `_source` takes the whole document with its
+    `_id`, as JSON.
 
     Options: engine ("elasticsearch" or "opensearch"), url, index; query (JSON), slices (2), and client: further
     arguments of the engine's client as JSON, such as {"basic_auth": ["user", "password"]}.
@@ -72,7 +75,8 @@ class IndexReader(DataSourceReader):
         """The documents of a slice."""
         number, count, point = partition.value
         fields = [name for name, _ in self.columns if name != "_id"]
-        body = {"query": json.loads(self.options.get("query", '{"match_all": {}}')), "_source": fields}
+        wanted = True if _WHOLE in fields else fields
+        body = {"query": json.loads(self.options.get("query", '{"match_all": {}}')), "_source": wanted}
         with self._client() as client:
             for hits in Snapshot(client, self.options["index"], point, Retry()).pages(body, _SIZE, (number, count)):
                 for hit in hits:
@@ -89,4 +93,6 @@ def _cell(hit: dict[str, Any], name: str, is_text: bool) -> Any:
     if name == "_id":
         return hit["_id"]
     source = hit.get("_source", {})
+    if name == _WHOLE:
+        return line_of({**source, "_id": hit["_id"]})
     return text_of(source, (name,)) if is_text else value_of(source, name)

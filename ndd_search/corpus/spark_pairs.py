@@ -14,11 +14,9 @@ import numpy as np
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.corpus import spark_stages as stages
 from ndd_search.corpus.collection import Method
-from ndd_search.corpus.guards import NUMBERS
 from ndd_search.corpus.lists import LISTED, Holders
 from ndd_search.corpus.search import Effort, Search
 from ndd_search.errors import importing
-from ndd_search.paging.keep import fields_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -70,6 +68,7 @@ class PairsOnSpark:
     fields:    whose values they have.
     search:    without the codes and times of guards, but with `apart`.
     options:   `keep` and the guards.
+    old:       so many documents at the head are leaders whatever they share.
     """
 
     work: Work
@@ -78,13 +77,7 @@ class PairsOnSpark:
     fields: tuple[str, ...]
     search: Search
     options: CollapseOptions
-
-    def check_fields(self) -> None:
-        """Raise ValueError for a field that is asked for and was not kept."""
-        for name in [*fields_of(self.options), *([NUMBERS] if self.options.numbers_must_match else [])]:
-            if name not in self.fields:
-                how = "numbers=True" if name == NUMBERS else f"fields=[{name!r}]"
-                raise ValueError(f"{name!r} is asked for, which was not kept: read the collection with {how}")
+    old: int = 0
 
     @cached_property
     def found(self) -> DataFrame:
@@ -115,16 +108,27 @@ class PairsOnSpark:
 
     def groups(self, method: Method) -> DataFrame:
         """The table of groups: document, group (the id of its leader), size, similarity."""
-        led = self._led(method).withColumnRenamed("rank", "same")
-        rows = self._ids.join(self._same, "rank", "left").withColumn("same", F.coalesce("same", "rank"))
-        similarity = F.coalesce("similarity", F.lit(1.0)) if method == "leaders" else F.lit(None).cast("double")
-        rows = rows.join(led, "same", "left").select(
-            F.col("id").alias("document"), F.coalesce("leader", "same").alias("leader"), similarity.alias("similarity")
-        )
+        rows = self._with_leaders(method)
         names = self._ids.withColumnsRenamed({"rank": "leader", "id": "group"})
         sizes = rows.groupBy("leader").agg(F.count("*").alias("size"))
         rows = rows.join(names, "leader").join(sizes, "leader")
         return self.work.written("groups", rows.select("document", "group", "size", "similarity"))
+
+    def newcomers(self) -> DataFrame:
+        """The table of documents that are not old: document, duplicate_of, earlier, similarity."""
+        rows = self._with_leaders("leaders").filter(F.col("rank") >= self.old)
+        names = self._ids.withColumnsRenamed({"rank": "leader", "id": "duplicate_of"})
+        rows = rows.join(names, "leader").withColumn("earlier", F.col("leader") < self.old)
+        return self.work.written("newcomers", rows.select("document", "duplicate_of", "earlier", "similarity"))
+
+    def _with_leaders(self, method: Method) -> DataFrame:
+        """rank, document (its id), leader (a rank) and similarity to the leader."""
+        led = self._led(method).withColumnRenamed("rank", "same")
+        rows = self._ids.join(self._same, "rank", "left").withColumn("same", F.coalesce("same", "rank"))
+        similarity = F.coalesce("similarity", F.lit(1.0)) if method == "leaders" else F.lit(None).cast("double")
+        leader = F.coalesce("leader", "same").alias("leader")
+        columns = ("rank", F.col("id").alias("document"), leader, similarity.alias("similarity"))
+        return rows.join(led, "same", "left").select(*columns)
 
     def _led(self, method: Method) -> DataFrame:
         """`rank`, `leader` and `similarity` of the documents that do not lead a group, but for equal ones."""
@@ -194,4 +198,4 @@ class PairsOnSpark:
         """Pairs of ranks that share a list, first and second."""
         entered = self._different.mapInArrow(self._meeting.enter, "list long, side boolean, rank long")
         lists = entered.repartition("list").sortWithinPartitions("list", "side")
-        return self.work.written("candidates", lists.mapInArrow(stages.meet, _PAIR).distinct())
+        return self.work.written("candidates", lists.mapInArrow(stages.Lists(self.old).meet, _PAIR).distinct())

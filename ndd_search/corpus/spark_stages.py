@@ -17,13 +17,14 @@ from ndd_search.collapse_options import CollapseOptions
 from ndd_search.corpus.communities import EACH, communities, connected
 from ndd_search.corpus.guards import Guards, lasting_code
 from ndd_search.corpus.lists import Holders, entries_of, pairs_of, sublists
+from ndd_search.corpus.outputs import line_of
 from ndd_search.corpus.reading import Fields
 from ndd_search.corpus.search import Search
 from ndd_search.corpus.sources import Document, Pieces, id_of
 from ndd_search.errors import importing
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.pairs import Pairs
-from ndd_search.matching.rows import Ranks, rows_of
+from ndd_search.matching.rows import Ranks
 from ndd_search.paging.keep import sort_key
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimated_shingles
@@ -37,6 +38,7 @@ else:
 
 Batches = Iterator["pa.RecordBatch"]
 READ = "part int, row long, id string, sketch binary, fields string, said string"
+WHOLE = "part int, row long, id string, document string"
 PARTITION = "ndd partition"
 PREPARED = "place long, sketch binary, code long, time double, key array<double>"
 _ROWS = 50_000  # of a batch that is handed back
@@ -70,6 +72,20 @@ class Reading:
                 yield self._sketched(task["part"], row, documents, said)
                 row += len(documents)
             yield self._sketched(task["part"], row, [], said)
+
+    def read_whole(self, batches: Batches) -> Batches:
+        """The documents of files as JSON, rows of WHOLE, from the rows that `read_files` takes."""
+        for task in (task for batch in batches for task in batch.to_pylist()):
+            row = 0
+            for _, documents in Pieces.of([task["path"]]).read(lambda _: None):
+                columns = {
+                    "part": [task["part"]] * len(documents),
+                    "row": np.arange(row, row + len(documents)),
+                    "id": [id_of(document, self.id, None) for document in documents],
+                    "document": map(line_of, documents),
+                }
+                row += len(documents)
+                yield _batch(columns, (pa.int32(), pa.int64(), pa.string(), pa.string()))
 
     def _sketched(self, part: int, row: int, documents: Sequence[Document], said: list[str]) -> pa.RecordBatch:
         """Rows of READ; sentences have rows of their own, and are taken out of the list."""
@@ -174,34 +190,39 @@ class Meeting:
                 self.search.guards, codes=codes if self.coded else None, times=times if self.timed else None
             )
             first = np.arange(batch.num_rows)
-            rows = rows_of(sketches_of(both[0]), self.search.recipe.k)
-            pairs = replace(self.search, guards=guards).check(rows, first, first + batch.num_rows)
+            checked = replace(self.search, guards=guards)
+            pairs = checked.check(sketches_of(both[0]), first, first + batch.num_rows)
             yield _pairs(ranks[pairs.first], ranks[pairs.second], pairs.similarity)
 
 
-def meet(batches: Batches) -> Batches:
-    """Rows of `list`, `side` and `rank`, ordered by the first two, to pairs of ranks `first` and `second`.
+@dataclass(frozen=True)
+class Lists:
+    """How the documents of a list meet. old: so many documents at the head do not meet each other."""
 
-    A list is held in memory as a whole, and a pair may be given several times.
-    """
-    rest: list[Any] = [np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.int64)]
-    for batch in batches:
-        columns = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("list", "side", "rank"))
-        lists, side, ranks = rest = [np.concatenate(both) for both in zip(rest, columns, strict=True)]
-        whole = int(np.searchsorted(lists, lists[-1])) if len(lists) else 0
-        yield from _met(lists[:whole], side[:whole], ranks[:whole])
-        rest = [column[whole:] for column in rest]
-    lists, side, ranks = rest
-    yield from _met(lists, side, ranks)
+    old: int = 0
 
+    def meet(self, batches: Batches) -> Batches:
+        """Rows of `list`, `side` and `rank`, ordered by the first two, to pairs of ranks `first` and `second`.
 
-def _met(lists: Ranks, side: npt.NDArray[np.bool_], ranks: Ranks) -> Batches:
-    for one, other in pairs_of(lists, side):
-        first, second = np.minimum(ranks[one], ranks[other]), np.maximum(ranks[one], ranks[other])
-        order = np.lexsort((second, first))
-        first, second = first[order], second[order]
-        new = (first != second) & ((np.diff(first, prepend=-1) != 0) | (np.diff(second, prepend=-1) != 0))
-        yield from _in_parts({"first": first[new], "second": second[new]}, (pa.int64(), pa.int64()))
+        A list is held in memory as a whole, and a pair may be given several times.
+        """
+        rest: list[Any] = [np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.int64)]
+        for batch in batches:
+            columns = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("list", "side", "rank"))
+            lists, side, ranks = rest = [np.concatenate(both) for both in zip(rest, columns, strict=True)]
+            whole = int(np.searchsorted(lists, lists[-1])) if len(lists) else 0
+            yield from self._met(lists[:whole], side[:whole], ranks[:whole])
+            rest = [column[whole:] for column in rest]
+        yield from self._met(*rest)
+
+    def _met(self, lists: Ranks, side: npt.NDArray[np.bool_], ranks: Ranks) -> Batches:
+        for one, other in pairs_of(lists, side):
+            first, second = np.minimum(ranks[one], ranks[other]), np.maximum(ranks[one], ranks[other])
+            order = np.lexsort((second, first))
+            first, second = first[order], second[order]
+            new = (first != second) & ((np.diff(first, prepend=-1) != 0) | (np.diff(second, prepend=-1) != 0))
+            new &= second >= self.old
+            yield from _in_parts({"first": first[new], "second": second[new]}, (pa.int64(), pa.int64()))
 
 
 def contract(batches: Batches) -> Batches:
@@ -246,6 +267,27 @@ def sketches_of(column: pa.Array | pa.ChunkedArray) -> Sketches:
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
     return Sketches(np.concatenate([np.empty(0, np.int32), *rows]), offsets)
+
+
+def pack(batches: Batches) -> Batches:
+    """Replace a column `sketch` of lists by one of bytes."""
+    for batch in batches:
+        lists = batch.column("sketch")
+        offsets = lists.offsets.to_numpy().astype(np.int64)
+        sketches = Sketches(lists.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0])
+        yield _with_sketches(batch, pa.array([one.tobytes() for one in sketches], pa.binary()))
+
+
+def unpack(batches: Batches) -> Batches:
+    """Replace a column `sketch` of bytes by one of lists."""
+    for batch in batches:
+        sketches = sketches_of(batch.column("sketch"))
+        yield _with_sketches(batch, pa.ListArray.from_arrays(pa.array(sketches.offsets, pa.int32()), sketches.values))
+
+
+def _with_sketches(batch: pa.RecordBatch, sketches: pa.Array) -> pa.RecordBatch:
+    columns = {**dict(zip(batch.schema.names, batch.columns, strict=True)), "sketch": sketches}
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def number(batches: Batches) -> Batches:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PART = 50_000  # documents in a part of a store, about
 _RECIPE, _NEXT = b"ndd_search.recipe", b"ndd_search.next"
+_OF_SPARK = b"org.apache.spark.sql.parquet.row.metadata"  # the schema of Spark as JSON
 _READING = "reading.json"
 
 
@@ -130,16 +131,37 @@ def read_rows(path: Path) -> tuple[Rows, Recipe, Mapping[bytes, bytes]]:
     except pa.ArrowException as error:
         what = f"it is no Parquet file: {str(error).splitlines()[0]}"
         raise InvalidDocument(str(path), what, "write it again with Corpus.save") from None
-    metadata = table.schema.metadata or {}
-    if _RECIPE not in metadata or not {"id", "sketch"} <= set(table.column_names):
-        raise InvalidDocument(str(path), "it holds no stored collection", "write one with Corpus.save")
+    recipe = _recipe_in(path, table.schema)
     parts = []
     for chunk in table.column("sketch").chunks:
         offsets = chunk.offsets.to_numpy().astype(np.int64)
         parts.append(Sketches(chunk.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0]))
     others = {name: table.column(name).to_pylist() for name in table.column_names if name not in ("id", "sketch")}
     rows = Rows(table.column("id").to_pylist(), _joined(parts), others)
-    return rows, Recipe.parse(metadata[_RECIPE].decode()), metadata
+    return rows, recipe, table.schema.metadata
+
+
+def recipe_of(path: Path) -> Recipe:
+    """The recipe of a stored collection: a file, or a folder that Spark wrote. Raises InvalidDocument for another."""
+    with importing("pyarrow", "reading stored sketches", "pyarrow", "corpus"):
+        import pyarrow as pa
+        from pyarrow import parquet
+    try:
+        return _recipe_in(path, parquet.read_schema(path))
+    except (pa.ArrowException, OSError) as error:
+        what = f"it is no Parquet file: {str(error).splitlines()[0]}"
+        raise InvalidDocument(str(path), what, "write it again with Corpus.save") from None
+
+
+def _recipe_in(path: Path, schema: pa.Schema) -> Recipe:
+    """The recipe that the metadata of a file names, or of the column of sketches where Spark wrote it."""
+    metadata = schema.metadata or {}
+    found = metadata.get(_RECIPE, b"").decode()
+    for column in json.loads(metadata.get(_OF_SPARK, "{}")).get("fields", ()):
+        found = found or column["metadata"].get(_RECIPE.decode(), "")
+    if not found or not {"id", "sketch"} <= set(schema.names):
+        raise InvalidDocument(str(path), "it holds no stored collection", "write one with Corpus.save")
+    return Recipe.parse(found)
 
 
 def _joined(parts: Sequence[Sketches]) -> Sketches:

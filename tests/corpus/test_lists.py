@@ -14,7 +14,7 @@ from ndd_search.corpus.lists import Holders, entries_of, pairs_of, sublists
 from ndd_search.corpus.search import Search, frequency_table
 from ndd_search.errors import IndexUnusable
 from ndd_search.matching.decision import Decision, Setting
-from ndd_search.matching.rows import Ranks, rows_of
+from ndd_search.matching.rows import Ranks
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketches
 from tests.corpus import made
@@ -45,7 +45,7 @@ def pairs_by_lists(
     for one, other in pairs_of(list_of[order], side[order]):
         first, second = np.minimum(document[one], document[other]), np.maximum(document[one], document[other])
         different = first != second
-        checked = search.check(rows_of(sketches, RECIPE.k), first[different], second[different])
+        checked = search.check(sketches, first[different], second[different])
         found |= set((checked.first * COUNT + checked.second).tolist())
     return found, cut
 
@@ -74,3 +74,23 @@ def test_a_machine_without_the_native_core_says_so(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(native, "core", None)
     with pytest.raises(IndexUnusable, match="install a wheel"):
         Holders.counted(made.sketches(1, 5, RECIPE.k), None, 5)
+
+
+@with_core
+@pytest.mark.parametrize("bar", ["auto", 0.5])
+def test_the_core_and_numpy_check_pairs_alike(bar: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 400
+    sketches, random = made.sketches(5, count, RECIPE.k), np.random.default_rng(5)
+    times = random.choice([0.0, 5.0, 20.0, np.nan], count, p=[0.5, 0.2, 0.2, 0.1])
+    guards = Guards(random.integers(-1, 3, count), times, 10.0)
+    table = frequency_table(sketches, RECIPE) if bar == "auto" else None
+    search = Search(recipe=RECIPE, decision=Decision.of(bar, RECIPE, table), min_shingles=5, guards=guards)
+    first, second = np.triu_indices(count, 1)
+    for one in (search, replace(search, guards=Guards())):
+        monkeypatch.undo()
+        by_core = one.check(sketches, first, second)
+        monkeypatch.setattr(native, "core", None)
+        by_numpy = one.check(sketches, first, second)
+        assert len(by_core) > 0
+        for name in ("first", "second", "similarity"):
+            assert (getattr(by_core, name) == getattr(by_numpy, name)).all()

@@ -62,6 +62,14 @@ def write(folder: Path, rows: list[dict[str, Any]], files: int = 3) -> str:
     return str(folder / "*.jsonl")
 
 
+def on_two_hosts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Documents with URLs: pages of one host repeat those of the other, a third of them in another folder."""
+    for number, row in enumerate(rows):
+        row["url"] = f"https://{row['site']}.example/{'old/' * (number % 3 == 0)}{number // 2}"
+        row["text"] = rows[number - 1]["text"] if number % 2 else row["text"]
+    return rows
+
+
 def by_document(rows: Iterator[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {row["document"]: row for row in rows}
 
@@ -154,10 +162,55 @@ def test_the_command_writes_a_folder_of_parquet(
     assert "is left out, an earlier one has its id, 'd0'" in told.err
     corpus = ndd.Corpus.read(source, text="text", fields=["day", "site"], report=lambda _: None)
     groups = corpus.groups(**wishes)  # type: ignore[call-overload]
-    assert json.loads(told.out) == {"documents": len(corpus), "groups": len(groups)}
+    near = len(corpus) - len(groups)
+    assert json.loads(told.out) == {"documents": len(corpus), "groups": len(groups), "near_duplicates": near}
     parts = Pieces.of([tmp_path / "groups.parquet"]).pieces
     written = [row for part in parts for row in parquet.read_table(part).to_pylist()]
     assert by_document(iter(written)) == by_document(groups.rows())
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file, or of all files in a folder."""
+    return [line for file in sorted(path.glob("part-*")) or [path] for line in file.read_text().splitlines()]
+
+
+@for_long_runs
+def test_the_commands_write_what_those_of_one_machine_write(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Document by document: unique and new documents in their order, saved sketches, and pairs of hosts."""
+    rows = on_two_hosts(documents())
+    source, before = write(tmp_path / "docs", rows), write(tmp_path / "before", rows[:200])
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)  # the session of these tests is used, and goes on
+
+    def written(action: str, name: str, *more: str) -> Path:
+        """Run an action on one machine and on Spark. What both print and how both end is the same."""
+        out = {where: tmp_path / f"{where}-{name}" for where in ("here", "there")}
+        ends = {}
+        for where, cluster in (("here", []), ("there", ["--spark", "local[2]", "--work", str(tmp_path / "work")])):
+            words = [one.replace("WHERE", str(tmp_path / where)) for one in more]
+            command = ["corpus", action, *words, "--text", "text", "--out", str(out[where]), "--json", *cluster]
+            ends[where] = main(command), capsys.readouterr().out
+        assert ends["here"] == ends["there"]
+        return out["there"]
+
+    there = written("unique", "unique.jsonl", source, "--keep", "longest", "--numbers-must-match")
+    assert lines(there) == lines(tmp_path / "here-unique.jsonl")
+    written("pairs", "pairs.parquet", before, "--save", "WHERE-saved.parquet", "--must-match", "site")
+    assert ndd.Corpus.load(tmp_path / "there-saved.parquet").ids == ndd.Corpus.load(tmp_path / "here-saved.parquet").ids
+    new = [source, "--min-similarity", "0.5", "--must-match", "site", "--against"]
+    there = written("new", "new.jsonl", *new, "WHERE-saved.parquet", "--save", "WHERE-next.parquet")
+    assert lines(there) == lines(tmp_path / "here-new.jsonl")
+    saved = [ndd.Corpus.load(tmp_path / f"{where}-next.parquet") for where in ("here", "there")]
+    assert saved[0].ids == saved[1].ids
+    assert (saved[0].sketches.values == saved[1].sketches.values).all()
+    assert saved[0].columns == saved[1].columns
+    there = written("new", "again.jsonl", *new, str(tmp_path / "here-next.parquet"))
+    assert lines(there) == []
+    there = written("hosts", "hosts.parquet", source, "--url", "url")
+    hosts = parquet.read_table(there).to_pylist()
+    assert hosts == parquet.read_table(tmp_path / "here-hosts.parquet").to_pylist()
+    assert hosts[0]["moved"] > 0
 
 
 @for_long_runs

@@ -5,6 +5,7 @@ Runs with NDD_TEST_LONG=1 only, because the processes of a cluster start slowly.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -16,18 +17,20 @@ import pytest
 import ndd_search as ndd
 from tests.conftest import LONG
 from tests.corpus.spark import cluster, session
-from tests.corpus.test_spark import by_document, corpus_on, documents, write
+from tests.corpus.test_spark import by_document, corpus_on, documents, on_two_hosts, write
 from tests.engines.jars import Unavailable
 
 
 @pytest.mark.filterwarnings("ignore")  # of pyspark and pandas
 @pytest.mark.skipif(not LONG, reason="NDD_TEST_LONG=1 runs a cluster of two workers")
 def test_a_killed_worker_of_a_cluster_changes_nothing(tmp_path: Path) -> None:
-    source = write(tmp_path / "docs", documents(4_000))
-    expected = ndd.Corpus.read(source, text="text", report=lambda _: None).groups(0.5)
+    source = write(tmp_path / "docs", on_two_hosts(documents(4_000)))
+    here = ndd.Corpus.read(source, text="text", fields=["url"], report=lambda _: None)
+    here.save(tmp_path / "here.parquet")
+    expected = here.groups(0.5)
     try:
         with cluster(tmp_path) as running, session(running.url) as spark:
-            there = corpus_on(spark, source, text="text", work=tmp_path / "work")
+            there = corpus_on(spark, source, text="text", fields=["url"], work=tmp_path / "work")
             victim = running.workers[0]
 
             def kill() -> None:
@@ -39,8 +42,18 @@ def test_a_killed_worker_of_a_cluster_changes_nothing(tmp_path: Path) -> None:
             killer.start()
             groups = there.groups(0.5)
             found = by_document(groups.table.toArrow().to_pylist())
+            unique = [json.loads(row["document"]) for row in groups.unique_documents().toArrow().to_pylist()]
+            hosts = there.hosts("url", 0.5).table.toArrow().to_pylist()
+            earlier = there.load(spark, str(tmp_path / "here.parquet"), tmp_path / "work")
+            new = there.new(earlier, 0.5).table.toArrow().to_pylist()
             killer.join()
     except Unavailable as reason:
         pytest.skip(str(reason))
     assert victim.wait() == -signal.SIGKILL
     assert found == by_document(expected.rows())
+    assert unique == list(expected.unique_documents())
+    assert hosts == list(here.hosts("url", 0.5).rows())
+    newcomers = here.new(ndd.Corpus.load(tmp_path / "here.parquet"), 0.5)
+    known = {row["document"]: (row["duplicate_of"], row["earlier"]) for row in newcomers.rows()}
+    assert {row["document"]: (row["duplicate_of"], row["earlier"]) for row in new if row["document"] in known} == known
+    assert sum(row["document"] not in known for row in new) == len(newcomers)

@@ -1,0 +1,113 @@
+"""How collections come into Spark and go out of it: see corpus.spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ndd_search.corpus import spark_stages as stages
+from ndd_search.corpus import store
+from ndd_search.corpus.sources import TOLD, Pieces, Report, Sayings, why_left_out
+from ndd_search.corpus.spark_pairs import Work
+from ndd_search.errors import InvalidDocument, importing
+from ndd_search.recipe import Recipe
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+with importing("pyspark", "a corpus on Spark", "pyspark", "spark"):
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+_RECIPE = "ndd_search.recipe"  # in the metadata of the column of sketches
+_DOCUMENTS = ("place", "id", "number", "sketch", "fields")
+
+
+def paths_of(sources: Sequence[object]) -> tuple[str, ...]:
+    """The files that some paths and patterns name. Raises TypeError for anything else."""
+    pieces = Pieces.of(sources).pieces
+    if others := [piece for piece in pieces if not isinstance(piece, Path)]:
+        raise TypeError(f"a collection on Spark is a DataFrame or paths, got {type(others[0]).__name__}")
+    return tuple(str(Path(str(piece)).absolute()) for piece in pieces)
+
+
+def from_files(
+    spark: SparkSession, files: Sequence[str], read: Callable[[stages.Batches], stages.Batches], schema: str
+) -> DataFrame:
+    """Rows that a stage reads from files, each file by one task."""
+    rows = spark.createDataFrame(list(enumerate(files)), "part int, path string")
+    return rows.repartitionByRange(max(len(files), 1), "part").mapInArrow(read, schema)
+
+
+def from_table(table: DataFrame, reading: stages.Reading, id: str, order_by: Sequence[str]) -> DataFrame:
+    """Rows of stages.READ from a DataFrame."""
+    columns = dict.fromkeys(name.partition(".")[0] for name in [*reading.fields.wanted(id), *order_by])
+    ordered = table.select(*columns).sort(*order_by, id).withColumn(stages.PARTITION, F.spark_partition_id())
+    return ordered.mapInArrow(reading.read_rows, stages.READ)
+
+
+def with_ids(rows: DataFrame) -> DataFrame:
+    """Rows with `number` and `id`, where an empty id becomes the number."""
+    return rows.withColumn("id", F.when(F.col("id") == "", F.col("number").cast("string")).otherwise(F.col("id")))
+
+
+def named(work: Work, read: DataFrame, id: str | None, report: Report) -> DataFrame:
+    """What was read as documents of different ids, in their order: see SparkCorpus.documents."""
+    for row in read.filter("said is not null").sort("part").collect():
+        report(row["said"])
+    rows = with_ids(work.placed(read.filter("said is null").drop("said")))
+    nameless = rows.filter("id is null").select("id", "number")
+    names = rows.filter("id is not null").select("id", "number")
+    first = names.groupBy("id").agg(F.min("number").alias("first"), F.count("*").alias("holders"))
+    later = names.join(first.filter("holders > 1"), "id").filter("number != first").select("id", "number")
+    left_out = work.written("left-out", later.union(nameless))
+    told = Sayings(report, "the collection")
+    for row in left_out.sort("number").limit(TOLD).collect():
+        told(why_left_out(row["number"] + 1, row["id"], id))
+    rows = rows.withColumn("place", F.col("number"))
+    if count := left_out.count():
+        if count > TOLD:
+            report(f"the collection: {count - TOLD:,} more of its lines or documents are left out")
+        rest = rows.join(left_out.select("number"), "number", "left_anti").withColumnRenamed("number", "before")
+        numbered = work.numbered(rest.drop("place"), [F.col("before")])
+        rows = numbered.withColumnsRenamed({"number": "place", "before": "number"})
+    return work.written("documents", rows.select(*_DOCUMENTS))
+
+
+def save(documents: DataFrame, recipe: Recipe, fields: Sequence[str], path: str) -> None:
+    """Write documents as a stored collection: see corpus.store."""
+    ordered = documents.sort("place").select("id", "sketch", "fields")
+    kept = F.from_json("fields", "map<string,string>")
+    columns = [kept[name].alias(name) for name in fields]
+    sketch = F.col("sketch").alias("sketch", metadata={_RECIPE: recipe.id})
+    rows = ordered.mapInArrow(stages.unpack, "id string, sketch array<int>, fields string")
+    rows.select("id", sketch, *columns).write.mode("overwrite").parquet(path)
+
+
+def saved(work: Work, path: str) -> tuple[DataFrame, Recipe, tuple[str, ...]]:
+    """What `save` or Corpus.save has written: documents, their recipe, and the fields that were kept."""
+    table = work.spark.read.parquet(path)
+    if not {"id", "sketch"} <= set(table.columns):
+        raise InvalidDocument(path, "it holds no stored collection", "write one with Corpus.save")
+    named = table.schema["sketch"].metadata.get(_RECIPE)
+    recipe = Recipe.parse(named) if named else store.recipe_of(Path(path))
+    fields = tuple(name for name in table.columns if name not in ("id", "sketch"))
+    kept = F.to_json(F.struct(*fields)) if fields else F.lit(None).cast("string")
+    rows = table.select("id", "sketch", kept.alias("fields"), "_metadata.file_path", "_metadata.row_index")
+    packed = work.numbered(rows, [F.col("file_path"), F.col("row_index")])
+    packed = packed.select("id", "sketch", "fields", F.col("number").alias("place"))
+    documents = packed.mapInArrow(stages.pack, "id string, sketch binary, fields string, place long")
+    documents = documents.withColumn("number", F.col("place")).select(*_DOCUMENTS)
+    return work.written("saved", documents), recipe, fields
+
+
+def write_documents(rows: DataFrame, path: str, wanted: int) -> None:
+    """Write documents, a DataFrame of `document`, as a folder of files of JSON lines.
+
+    wanted: how many there should be. Raises InvalidDocument if there are fewer.
+    """
+    packed = {"compression": "gzip"} if path.endswith(".gz") else {}
+    rows.write.mode("overwrite").options(**packed).text(path)
+    missing = wanted - rows.sparkSession.read.text(path).count()
+    if missing:
+        what = "the sources no longer hold them: they have changed since they were read"
+        raise InvalidDocument(f"{missing:,} documents", what, "read the collection again")
