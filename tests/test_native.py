@@ -359,7 +359,7 @@ def test_records_meet_at_their_tokens(pairs: list[tuple[int, int]], information:
         own = [(-weight, sum(ends) - record_of, ends) for ends, weight in shared.items() if record_of in ends]
         best |= {ends for *_, ends in sorted(own)[:most]}
     assert native.core is not None
-    found = native.core.meetings(token, record, np.array(information), 10, most)
+    found = native.core.meetings(token, record, np.array(information), 10, most, 1)
     assert found is not None
     assert set(map(tuple, np.frombuffer(found[0], np.int64).reshape(-1, 2).tolist())) == best
     assert found[1:] == (met, len(shared))
@@ -376,9 +376,9 @@ def test_no_tokens_handed_over_harm_the_core(
     token: Any, record: Any, information: Any, records: int, most: int
 ) -> None:
     assert native.core is not None
-    found = native.core.meetings(token, record, information, records, most)
+    found = native.core.meetings(token, record, information, records, most, 1)
     assert found is None or len(found[0]) % 16 == 0
-    assert native.core.meetings(token, record, information, 2**31, most) is None
+    assert native.core.meetings(token, record, information, 2**31, most, 1) is None
 
 
 def test_no_sequence_at_all_is_left_to_numpy(core: Core) -> None:

@@ -139,7 +139,8 @@ class Items:
         table = read_table(schema.fields, held)
         common = table.rareness(schema.fields)
         comparison = Comparison(schema.fields, table, common)
-        found = find_candidates(comparison, bounds or Bounds())
+        limits = bounds or Bounds()
+        found = find_candidates(comparison, limits, step=max(table.records * limits.most // (2 * SAMPLE), 1))
         chosen = np.arange(len(found))
         if len(found) > SAMPLE:
             chosen = np.sort(np.random.default_rng(_SEED).choice(len(found), SAMPLE, replace=False))

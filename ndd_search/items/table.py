@@ -89,7 +89,8 @@ def _column(of: Field, name: str, records: Sequence[Any], parsed: dict[Any, Any]
     parsed: what earlier tables have read, by raw value, with a BadValue for one that cannot be read.
     """
     raws = list(_raw(records, of.paths(name)))
-    keys = [raw if type(raw) is str else _key(raw) for raw in raws]
+    plain = set(map(type, raws)) <= {str, type(None)}
+    keys = raws if plain else [raw if type(raw) is str else _key(raw) for raw in raws]
     values: dict[Any, int] = {}
     code_of: dict[Any, int] = {}
     examples: list[str] = []
@@ -113,6 +114,8 @@ def _raw(records: Sequence[Any], paths: Sequence[str]) -> Iterable[Any]:
     if len(paths) > 1:
         return zip(*(_raw(records, [path]) for path in paths), strict=True)
     path = paths[0]
+    if "." not in path and set(map(type, records)) == {dict}:
+        return [record.get(path) for record in records]
     return [record[path] if type(record) is dict and path in record else value_of(record, path) for record in records]
 
 
