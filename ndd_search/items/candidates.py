@@ -8,6 +8,7 @@ share most information with it. So the number of candidates grows in proportion 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,24 +75,42 @@ class _Entries:
 
 
 def find_candidates(
-    comparison: Comparison, bounds: Bounds, wanted: npt.NDArray[np.bool_] | None = None, step: int = 1
+    comparison: Comparison,
+    bounds: Bounds,
+    wanted: npt.NDArray[np.bool_] | None = None,
+    *,
+    needs: Sequence[Sequence[str]] = (),
+    step: int = 1,
 ) -> Candidates:
     """Return the candidate pairs of a table.
 
     wanted: the records that take part, None for all. step: only of each step-th record, candidates are looked for.
+    needs:  combinations of fields, of which one has to meet. Then only tokens of these fields are looked up, and common
+            tokens are joined with those of a field of the same combination.
     """
     entries, holders = _entries(comparison, np.True_ if wanted is None else wanted)
-    count = comparison.table.records
+    count, names = comparison.table.records, list(comparison.fields)
     held = holders[entries.token]
-    rare = np.flatnonzero((held > 1) & (held <= bounds.holders))
-    common = np.flatnonzero(held > bounds.holders)
+    looked_up, allowed = _joinable(names, needs)
+    rare = np.flatnonzero((held > 1) & (held <= bounds.holders) & looked_up[entries.field])
+    common = np.flatnonzero((held > bounds.holders) & allowed.any(axis=1)[entries.field])
     direct = _rarest(entries.where(rare), held[rare], bounds.tokens)
     few = _rarest(entries.where(common), held[common], bounds.tokens)
-    token, record, joined = _super_tokens(few, int(holders.size), count, len(comparison.fields), bounds)
+    token, record, joined = _super_tokens(few, int(holders.size), count, allowed, bounds)
     cut = len(common) - int(joined.sum())
     token, record = np.concatenate((direct.token, token + holders.size)), np.concatenate((direct.record, record))
     first, second, met, dropped = _meetings(token, record, count, bounds, step)
     return Candidates(first, second, count, met, cut + dropped)
+
+
+def _joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt.NDArray[np.bool_], Places]:
+    """Return the fields whose tokens are looked up, and of which two fields common tokens are joined."""
+    every = needs or [names]
+    looked_up = np.array([any(name in each for each in every) for name in names])
+    together = [[any(one in each and other in each for each in every) for other in names] for one in names]
+    alone = np.array([[name] in map(list, every) for name in names])  # joined with those of any field
+    allowed = (together | alone[:, None] | alone) & ~np.eye(len(names), dtype=np.bool_)
+    return looked_up, allowed.astype(np.int64)
 
 
 def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -> tuple[_Entries, Places]:
@@ -112,7 +131,7 @@ def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -
 
 
 def _rarest(entries: _Entries, holders: Places, most: int) -> _Entries:
-    """Return the rarest tokens of each record."""
+    """Return the rarest tokens of each record, ordered by record."""
     order = np.argsort(entries.record * (int(holders.max(initial=0)) + 1) + holders, kind="stable")
     record = entries.record[order]
     within = np.arange(len(record)) - np.searchsorted(record, record)
@@ -120,15 +139,15 @@ def _rarest(entries: _Entries, holders: Places, most: int) -> _Entries:
 
 
 def _super_tokens(
-    entries: _Entries, tokens: int, records: int, fields: int, bounds: Bounds
+    entries: _Entries, tokens: int, records: int, allowed: Places, bounds: Bounds
 ) -> tuple[Places, Places, npt.NDArray[np.uint8]]:
     """Join the tokens of each record, pairwise from different fields, and return the rarest that are rare enough.
 
-    entries: by record. Returns the joined tokens, the record of each, and of each entry whether it was joined.
+    entries: by record. allowed: whether tokens of two fields are joined, shape (fields, fields).
+    Returns the joined tokens, the record of each, and of each entry whether it was joined.
     """
-    allowed = 1 - np.eye(fields, dtype=np.int64)
     if native.core:
-        limits = (tokens, records, fields, bounds.tokens, bounds.holders)
+        limits = (tokens, records, len(allowed), bounds.tokens, bounds.holders)
         rows = (entries.token, entries.record, entries.field, allowed.ravel())
         if found := native.core.super_tokens(*rows, limits):
             return (

@@ -132,7 +132,7 @@ def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str |
         )
     comparison = schema.comparison(table)
     same, surely = _copies(schema, comparison)
-    candidates = find_candidates(comparison, bounds, same == np.arange(len(records)))
+    candidates = find_candidates(comparison, bounds, same == np.arange(len(records)), needs=schema.needs)
     pairs, odds = _judged(schema, comparison, candidates)
     found = pairs.where(odds >= 0)
     if method == "correlation":

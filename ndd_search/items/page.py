@@ -38,7 +38,7 @@ def same_pairs(schema: Items, records: Sequence[Any], old: int, min_probability:
     if count * (count - 1) - old * (old - 1) <= 2 * _EVERY_PAIR:
         first, second = np.triu_indices(count, 1)
     else:
-        found = find_candidates(Comparison(schema.fields, table, schema.common), Bounds())
+        found = find_candidates(Comparison(schema.fields, table, schema.common), Bounds(), needs=schema.needs)
         first, second = found.first, found.second
     if old:
         later = second >= old
