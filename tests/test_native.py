@@ -386,8 +386,8 @@ def test_no_tokens_handed_over_harm_the_core(
     assert steps is None or set(np.frombuffer(steps, np.int64).tolist()) <= set(range(10))
     left = native.core.left_over(token, record, information, np.zeros(few, np.int64), 1.0)
     assert left is None or len(left[1]) == few * len(left[0])
-    found = native.core.mixture(token, record, information, most)
-    assert found is None or len(found[0]) == most * len(found[1])
+    rounds = native.core.mixture(token, record, information, most)
+    assert rounds is None or len(rounds[0]) == most * len(rounds[1])
 
 
 int32s = st.one_of(st.lists(st.integers(-3, 200), max_size=9).map(lambda row: np.array(row, np.int32)), int64s)

@@ -93,7 +93,7 @@ def find_candidates(
     held = holders[entries.token]
     looked_up, allowed = _joinable(names, needs)
     rare = np.flatnonzero((held > 1) & (held <= bounds.holders) & looked_up[entries.field])
-    common = np.flatnonzero((held > bounds.holders) & allowed.any(axis=1)[entries.field])
+    common = np.flatnonzero((held > bounds.holders) & (allowed.max(axis=1) > 0)[entries.field])
     direct = _rarest(entries.where(rare), held[rare], bounds.tokens)
     few = _rarest(entries.where(common), held[common], bounds.tokens)
     token, record, joined = _super_tokens(few, int(holders.size), count, allowed, bounds)
@@ -107,7 +107,7 @@ def _joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt
     """Return the fields whose tokens are looked up, and of which two fields common tokens are joined."""
     every = needs or [names]
     looked_up = np.array([any(name in each for each in every) for name in names])
-    together = [[any(one in each and other in each for each in every) for other in names] for one in names]
+    together = np.array([[any(one in each and other in each for each in every) for other in names] for one in names])
     alone = np.array([[name] in map(list, every) for name in names])  # joined with those of any field
     allowed = (together | alone[:, None] | alone) & ~np.eye(len(names), dtype=np.bool_)
     return looked_up, allowed.astype(np.int64)

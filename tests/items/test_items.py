@@ -80,6 +80,23 @@ def test_two_records_of_one_cathedral_match_and_two_cathedrals_of_one_name_do_no
     assert page.info.min_similarity == PLACES.min_probability
 
 
+def test_an_index_in_a_folder_shows_each_thing_once(tmp_path: Path) -> None:
+    pytest.importorskip("tantivy")
+    documents: list[dict[str, Any]] = [CORK, DUBLIN, FINBARR, ARMAGH]
+    with ndd.Index.open(tmp_path, text=["name"]) as index:
+        index.add({"id": str(rank), **record} for rank, record in enumerate(documents))
+        by_text = index.search("cathedral")
+        answer = index.search("cathedral", items=PLACES)
+        second = index.search("cathedral", items=PLACES, size=1, from_=1)
+        assert len(index.search("cathedral", items=PLACES, min_similarity=0.999)["hits"]["hits"]) == 4
+    hits = {hit["_id"]: hit for hit in answer["hits"]["hits"]}
+    assert len({"0", "2"} & set(hits)) == 1
+    assert set(hits) - {"0", "2"} == {"1", "3"}
+    assert answer["hits"]["hits"][1]["_id"] == second["hits"]["hits"][0]["_id"]
+    assert answer["ndd"]["recipe"] == PLACES.id != by_text["ndd"]["recipe"]
+    assert len(by_text["hits"]["hits"]) == 3  # the two cathedrals of St. Patrick have one text
+
+
 def test_without_a_location_the_name_needs_the_summary() -> None:
     cork, finbarr = without(CORK, "location"), without(FINBARR, "location")
     found = PLACES.similarity(cork, finbarr)
