@@ -98,7 +98,7 @@ def _column(of: Field, name: str, records: Sequence[Any], parsed: dict[Any, Any]
         value = _NEW if parsed is None else parsed.get(key, _NEW)
         if value is _NEW:
             value = _parsed(of, name, raw)
-            if parsed is not None and not _is_single(key):
+            if parsed is not None and (plain or not _is_single(key)):
                 parsed[key] = value
         if isinstance(value, BadValue):
             code_of[key] = _BAD
@@ -132,8 +132,10 @@ def _is_single(key: Any) -> bool:
 
 
 def _parsed(of: Field, name: str, raw: Any) -> Any:
-    values = list(raw) if isinstance(raw, tuple) and len(of.paths(name)) > 1 else [raw]
     try:
+        if type(raw) is str:
+            return of.parse([raw], name) if raw.strip() else None
+        values = raw if isinstance(raw, tuple) and len(of.paths(name)) > 1 else (raw,)
         return of.parse([value for value in values if not is_absent(value)], name)
     except BadValue as error:
         return error.with_traceback(None)
