@@ -95,12 +95,13 @@ class Core(Protocol):
         """
 
     def meetings(
-        self, token: object, record: object, information: object, records: int, most: int, /
+        self, token: object, record: object, information: object, records: int, most: int, step: int, /
     ) -> tuple[bytes, int, int] | None:
         """Return pairs of records (int64, first and second in turns) that share tokens, some pairs twice.
 
         token, record: of each entry. information: of each token, 0..2**31-2; all int64.
         most: pairs of a record that are kept, those that share most information, then those with the lower record.
+        step: only of each step-th record, the best pairs are looked for.
         Also returns how often two records met at a token, and how many pairs of records did.
         """
 
@@ -108,6 +109,16 @@ class Core(Protocol):
         """Return pairs (int64, the shorter, then the longer text) that verbatim.possible_containers describes.
 
         lengths: of the texts (int64). spoilt: smallest values of the shorter text that the longer one may lack.
+        """
+
+    def super_tokens(
+        self, token: object, record: object, field: object, allowed: object, limits: tuple[int, ...], /
+    ) -> tuple[bytes, bytes, bytes] | None:
+        """Return the joined tokens (int64), the record (int64) of each, and a byte for each entry, 1 if it was joined.
+
+        token, record, field: of each entry, by record. allowed: fields * fields, 1 if their tokens are joined; int64.
+        limits: how many tokens, records and fields there are; joined tokens of a record that are kept, those that
+        fewest records hold; and the most records that may hold one.
         """
 
     def names(self, rows: tuple[object, ...], /) -> bytes | None:
@@ -133,6 +144,13 @@ class Core(Protocol):
         against: a row of `kinds` for each pair. table: a row of `kinds` for each grade; it is added by the grade
         of each pair (int64). rest: of each kind. A pair is left if no sum and its rest is above `most`. Floats are
         float64, given as int64.
+        """
+
+    def mixture(self, rows: object, counts: object, logs: object, kinds: int, /) -> tuple[bytes, bytes, bytes] | None:
+        """Return weights, likelihoods and sums (float64), see items.learning._Expected.
+
+        rows: of each row of grades the columns (int64). counts: of each row (int64). logs: of each column a row of
+        `kinds` (float64 as int64), that of the shares first.
         """
 
     def corpus_keys(self, values: object, offsets: object, codes: object, /) -> bytes | None:

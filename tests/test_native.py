@@ -359,7 +359,7 @@ def test_records_meet_at_their_tokens(pairs: list[tuple[int, int]], information:
         own = [(-weight, sum(ends) - record_of, ends) for ends, weight in shared.items() if record_of in ends]
         best |= {ends for *_, ends in sorted(own)[:most]}
     assert native.core is not None
-    found = native.core.meetings(token, record, np.array(information), 10, most)
+    found = native.core.meetings(token, record, np.array(information), 10, most, 1)
     assert found is not None
     assert set(map(tuple, np.frombuffer(found[0], np.int64).reshape(-1, 2).tolist())) == best
     assert found[1:] == (met, len(shared))
@@ -376,9 +376,35 @@ def test_no_tokens_handed_over_harm_the_core(
     token: Any, record: Any, information: Any, records: int, most: int
 ) -> None:
     assert native.core is not None
-    found = native.core.meetings(token, record, information, records, most)
+    found = native.core.meetings(token, record, information, records, most, 1)
     assert found is None or len(found[0]) % 16 == 0
-    assert native.core.meetings(token, record, information, 2**31, most) is None
+    assert native.core.meetings(token, record, information, 2**31, most, 1) is None
+    few = most if most > 0 else 1
+    joined = native.core.super_tokens(token, record, information, np.ones(few**2, np.int64), (records, 9, few, few, 3))
+    assert joined is None or len(joined[0]) == len(joined[1])
+    steps = native.core.dates(token, record, information)
+    assert steps is None or set(np.frombuffer(steps, np.int64).tolist()) <= set(range(10))
+    left = native.core.left_over(token, record, information, np.zeros(few, np.int64), 1.0)
+    assert left is None or len(left[1]) == few * len(left[0])
+    rounds = native.core.mixture(token, record, information, most)
+    assert rounds is None or len(rounds[0]) == most * len(rounds[1])
+
+
+int32s = st.one_of(st.lists(st.integers(-3, 200), max_size=9).map(lambda row: np.array(row, np.int32)), int64s)
+whole = (
+    np.array([97, 98, 98, 49], np.int32), np.array([0, 2, 3, 4]), np.array([0, 2, 1]), np.ones(3, np.int64),
+    np.ones(3, np.int64), np.array([0, 1, 2, 0]), np.array([0, 2, 4]), np.array([97, 98, 98], np.int32),
+    np.array([0, 2, 3]), np.array([0, 0]), np.array([1]), np.array([0, 1]), np.array([1, 0]),
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.integers(0, len(whole) - 1), int32s, max_size=3))
+def test_no_names_handed_over_harm_the_core(changed: dict[int, Any]) -> None:
+    assert native.core is not None
+    found = native.core.names(tuple(changed.get(place, row) for place, row in enumerate(whole)))
+    assert found is None or len(found) % 16 == 0
+    assert len(native.core.names(whole) or b"") == 32
+    assert native.core.names(whole[:-1]) is None
 
 
 def test_no_sequence_at_all_is_left_to_numpy(core: Core) -> None:

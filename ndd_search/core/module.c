@@ -10,13 +10,14 @@
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
  * rule.h, index.h and search.h find near-duplicates on a page; corpus.h finds them in
  * whole collections, with the threads of team.h; containers.h finds texts that may stand in longer ones; meetings.h
- * finds records that share tokens; names.h and records.h compare names and dates; clean.h and sketch.h sketch texts;
- * stored_calls.h reads stored sketches. Each includes the ones before.
+ * and super_tokens.h find records that share tokens; names.h and records.h compare names and dates; clean.h and
+ * sketch.h sketch texts; stored_calls.h reads stored sketches. Each includes the ones before.
  */
 #include "page_calls.h"
 #include "corpus_calls.h"
 #include "meetings.h"
 #include "containers.h"
+#include "super_tokens.h"
 #include "names.h"
 #include "records.h"
 #include "text_calls.h"
@@ -34,8 +35,10 @@ static PyMethodDef methods[] = {
     {"corpus_pairs", corpus_pairs, METH_VARARGS, corpus_pairs_doc},
     {"meetings", meetings, METH_VARARGS, meetings_doc},
     {"containers", containers, METH_VARARGS, containers_doc},
+    {"super_tokens", super_tokens, METH_VARARGS, joined_doc},
     {"names", names_call, METH_VARARGS, names_doc},
     {"dates", dates, METH_VARARGS, dates_doc},
+    {"mixture", mixture, METH_VARARGS, mixture_doc},
     {"left_over", left_over, METH_VARARGS, left_over_doc},
     {"corpus_keys", corpus_keys, METH_VARARGS, corpus_keys_doc},
     {"corpus_entries", corpus_entries, METH_VARARGS, corpus_entries_doc},

@@ -218,11 +218,6 @@ static int64_t longest_of(const int64_t *ends, int64_t count)
     return longest;
 }
 
-static int64_t length_in(const Py_buffer *view, Py_ssize_t size)
-{
-    return (int64_t)(view->len / size);
-}
-
 enum { OF_LETTERS, OF_ENDS, OF_KINDS, OF_WEIGHTS, OF_SHARES, OF_ITEMS, OF_OFFSETS, OF_JOINED, OF_JOINED_ENDS, OF_DIGITS, OF_SYNONYMS, OF_FIRST, OF_SECOND, NAME_ROWS };
 
 static int read_names(const Py_buffer *views, Names *names)

@@ -106,3 +106,69 @@ static PyObject *left_over(PyObject *Py_UNUSED(module), PyObject *arguments)
         PyBuffer_Release(&views[read]);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
+
+PyDoc_STRVAR(mixture_doc, "mixture(rows, counts, logs, kinds) -> (weights, likelihoods, sums), or None.\n"
+                          "See learning.py. rows, counts: int64; logs: float64 as int64.");
+
+/* One round of expectation maximisation. rows: a column of `logs` for each field; its first row holds the shares. */
+static void expect(const int64_t *rows, const int64_t *counts, int64_t count, int64_t fields, const double *logs,
+                   int64_t kinds, double *weights, double *likelihoods, double *sums)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double *weight = weights + i * kinds, most = -INFINITY, total = 0;
+        memcpy(weight, logs, (size_t)kinds * sizeof(double));
+        for (int64_t f = 0; f < fields; f++) {
+            const double *log = logs + rows[i * fields + f] * kinds;
+            for (int64_t kind = 0; kind < kinds; kind++)
+                weight[kind] += log[kind];
+        }
+        for (int64_t kind = 0; kind < kinds; kind++)
+            most = weight[kind] > most ? weight[kind] : most;
+        for (int64_t kind = 0; kind < kinds; kind++)
+            total += weight[kind] = weight[kind] < most - 50 ? 0 : exp(weight[kind] - most);
+        likelihoods[i] = most + log(total);
+        for (int64_t kind = 0; kind < kinds; kind++) {
+            weight[kind] /= total;
+            sums[kind] += weight[kind] * (double)counts[i];
+        }
+        for (int64_t f = 0; f < fields; f++) {
+            double *sum = sums + rows[i * fields + f] * kinds;
+            for (int64_t kind = 0; kind < kinds; kind++)
+                sum[kind] += weight[kind] * (double)counts[i];
+        }
+    }
+}
+
+static PyObject *mixture(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *given[3], *result = NULL;
+    Py_buffer views[3];
+    long long kinds;
+    int read = 0, fine = 1;
+    if (!PyArg_ParseTuple(arguments, "OOOL:mixture", &given[0], &given[1], &given[2], &kinds))
+        return NULL;
+    while (read < 3 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
+        read++;
+    int64_t count = fine ? length_in(&views[1], 8) : 0, columns = fine && kinds > 0 ? length_in(&views[2], 8) / kinds : 0;
+    int64_t fields = count ? length_in(&views[0], 8) / count : 0;
+    if (count && columns > 0 && length_in(&views[0], 8) == count * fields && length_in(&views[2], 8) == columns * kinds
+        && all_within(views[0].buf, count * fields, columns)) {
+        double *weights = malloc((size_t)(count * kinds) * sizeof(double)), *likelihoods = malloc((size_t)count * sizeof(double));
+        double *sums = calloc((size_t)(columns * kinds), sizeof(double));
+        if (weights && likelihoods && sums) {
+            PyThreadState *released = PyEval_SaveThread();
+            expect(views[0].buf, views[1].buf, count, fields, views[2].buf, kinds, weights, likelihoods, sums);
+            PyEval_RestoreThread(released);
+            PyObject *one = bytes_of(weights, count * kinds * (int64_t)sizeof(double));
+            PyObject *two = bytes_of(likelihoods, count * (int64_t)sizeof(double));
+            PyObject *three = bytes_of(sums, columns * kinds * (int64_t)sizeof(double));
+            result = one && two && three ? Py_BuildValue("NNN", one, two, three) : NULL;
+        }
+        free(weights);
+        free(likelihoods);
+        free(sums);
+    }
+    while (read-- > 0)
+        PyBuffer_Release(&views[read]);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}

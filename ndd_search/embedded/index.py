@@ -45,6 +45,7 @@ from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable
 from ndd_search.paging.cache import Cache, MemoryCache, cache_key
 from ndd_search.paging.keep import adapt_callables
 from ndd_search.paging.page import slice_page
+from ndd_search.paging.records import RecordSchema, check_schema
 from ndd_search.paging.windows import Fetch, fetch_until_full, next_fetch, run
 from ndd_search.recipe import Recipe
 from ndd_search.rest.response import block_of, hits_of, total_of
@@ -202,6 +203,7 @@ class Index:
         sort: str | None = None,
         highlight: tuple[str, str] | None = None,
         where: str | None = None,
+        items: RecordSchema | None = None,
         options: CollapseOptions | None = None,
         **changes: Unpack[CollapseChanges],
     ) -> dict[str, Any]:
@@ -217,6 +219,7 @@ class Index:
         highlight: the marks before and after each matched word, as ("<em>", "</em>"); each hit then has a passage of
           its text under "highlight".
         where: a second query. Only documents that it finds, too, are hits; it does not change their scores.
+        items: a schema such as ndd_search.Items, which compares hits by their fields instead of by their texts.
         options, changes: CollapseOptions instead of those of the index, or single options by name.
         Returns Elasticsearch's response shape: took (milliseconds), hits.total, hits.hits[]._id/_score/_source with
         inner_hits.near_duplicates, and the block `ndd`. A query without words finds nothing. Of a longer query, the
@@ -224,6 +227,7 @@ class Index:
         """
         began = perf_counter()
         check_page(size, from_)
+        check_schema(items)
         if not isinstance(query, str):
             raise TypeError(f"query must be a string, got {type(query).__name__}")
         options = collapse_options(options or self.options, **changes)
@@ -231,9 +235,9 @@ class Index:
             options = replace(options, window=options.max_window)
         notes: list[str] = []
         view, state = self._view(lambda searcher: self._query(query, searcher, notes, where))
-        view.sort = None if sort is None else Sort.parse(sort)
+        view.sort, view.items = None if sort is None else Sort.parse(sort), items
         stream, is_cached = self._streams.grow(
-            self._key((query, sort, where), options, state, view.frequency_table),
+            self._key((query, sort, where, None if items is None else items.id), options, state, view.frequency_table),
             lambda stream: next_fetch(stream, from_, size, options) is None,
             lambda stream: run(fetch_until_full(stream, from_, size, view, options), view.fetch),
         )

@@ -17,6 +17,7 @@ from ndd_search.embedded.order import Sort, marked
 from ndd_search.embedded.stored import StoredHit, document_of, searchable
 from ndd_search.errors import importing
 from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.paging.records import RecordSchema, presence
 from ndd_search.paging.windows import Fetch, Fetched
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Lack, Sketch
@@ -33,6 +34,7 @@ class View:
     """A query on one state of the index: fetches hits, and reads their values (see stream.Reader).
 
     seconds: time spent in tantivy so far. sort: a field to order by instead of the score.
+    items: compares hits by their fields; None to compare them by their sketches.
     """
 
     folder: Path
@@ -45,7 +47,7 @@ class View:
     sort: Sort | None = None
     _sorted: list[tuple[float, tantivy.DocAddress]] | None = None
     _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
-    items: None = None  # hits are compared by their sketches
+    items: RecordSchema | None = None
 
     def fetch(self, request: Fetch) -> Fetched:
         began = perf_counter()
@@ -99,6 +101,8 @@ class View:
         return self._documents[hit.id]
 
     def sketches(self, hits: Sequence[StoredHit], ranks: Sequence[int]) -> list[Sketch | Lack]:
+        if self.items is not None:
+            return presence(hits, self, self.items)
         values = sketch_of(b"".join([hit.sketch for hit in hits]))
         ends = np.cumsum([0, *(len(hit.sketch) for hit in hits)]) // values.itemsize
         return [values[start:end] if start < end else Lack.EMPTY for start, end in pairwise(ends.tolist())]

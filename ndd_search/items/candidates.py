@@ -8,6 +8,7 @@ share most information with it. So the number of candidates grows in proportion 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,19 +74,43 @@ class _Entries:
         return _Entries(self.token[chosen], self.record[chosen], self.field[chosen])
 
 
-def find_candidates(comparison: Comparison, bounds: Bounds, wanted: npt.NDArray[np.bool_] | None = None) -> Candidates:
-    """Return the candidate pairs of a table. wanted: the records that take part, None for all."""
+def find_candidates(
+    comparison: Comparison,
+    bounds: Bounds,
+    wanted: npt.NDArray[np.bool_] | None = None,
+    *,
+    needs: Sequence[Sequence[str]] = (),
+    step: int = 1,
+) -> Candidates:
+    """Return the candidate pairs of a table.
+
+    wanted: the records that take part, None for all. step: only of each step-th record, candidates are looked for.
+    needs:  combinations of fields, of which one has to meet. Then only tokens of these fields are looked up, and common
+            tokens are joined with those of a field of the same combination.
+    """
     entries, holders = _entries(comparison, np.True_ if wanted is None else wanted)
-    count = comparison.table.records
+    count, names = comparison.table.records, list(comparison.fields)
     held = holders[entries.token]
-    rare = np.flatnonzero((held > 1) & (held <= bounds.holders))
-    common = np.flatnonzero(held > bounds.holders)
+    looked_up, allowed = _joinable(names, needs)
+    rare = np.flatnonzero((held > 1) & (held <= bounds.holders) & looked_up[entries.field])
+    common = np.flatnonzero((held > bounds.holders) & (allowed.max(axis=1) > 0)[entries.field])
     direct = _rarest(entries.where(rare), held[rare], bounds.tokens)
-    joined, cut = _super_tokens(entries.where(common), held[common], int(holders.size), bounds)
-    token = np.concatenate((direct.token, joined.token))
-    record = np.concatenate((direct.record, joined.record))
-    first, second, met, dropped = _meetings(token, record, count, bounds)
+    few = _rarest(entries.where(common), held[common], bounds.tokens)
+    token, record, joined = _super_tokens(few, int(holders.size), count, allowed, bounds)
+    cut = len(common) - int(joined.sum())
+    token, record = np.concatenate((direct.token, token + holders.size)), np.concatenate((direct.record, record))
+    first, second, met, dropped = _meetings(token, record, count, bounds, step)
     return Candidates(first, second, count, met, cut + dropped)
+
+
+def _joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt.NDArray[np.bool_], Places]:
+    """Return the fields whose tokens are looked up, and of which two fields common tokens are joined."""
+    every = needs or [names]
+    looked_up = np.array([any(name in each for each in every) for name in names])
+    together = np.array([[any(one in each and other in each for each in every) for other in names] for one in names])
+    alone = np.array([[name] in map(list, every) for name in names])  # joined with those of any field
+    allowed = (together | alone[:, None] | alone) & ~np.eye(len(names), dtype=np.bool_)
+    return looked_up, allowed.astype(np.int64)
 
 
 def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -> tuple[_Entries, Places]:
@@ -94,7 +119,7 @@ def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -
     for place, (name, comparer) in enumerate(comparison.comparers.items()):
         ids: dict[object, int] = {}
         codes = comparison.table.columns[name].codes
-        lists = Ragged.of([list({ids.setdefault(one, len(ids)) for one in of}) for of in comparer.tokens()])
+        lists = Ragged.of([[ids.setdefault(one, len(ids)) for one in dict.fromkeys(of)] for of in comparer.tokens()])
         has = np.flatnonzero((codes >= 0) & wanted)
         found, owner = lists.taken(codes[has])
         tokens.append(found + start)
@@ -106,47 +131,58 @@ def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -
 
 
 def _rarest(entries: _Entries, holders: Places, most: int) -> _Entries:
-    """Return the rarest tokens of each record."""
+    """Return the rarest tokens of each record, ordered by record."""
     order = np.argsort(entries.record * (int(holders.max(initial=0)) + 1) + holders, kind="stable")
     record = entries.record[order]
     within = np.arange(len(record)) - np.searchsorted(record, record)
     return entries.where(order[within < most])
 
 
-def _super_tokens(entries: _Entries, holders: Places, tokens: int, bounds: Bounds) -> tuple[_Entries, int]:
-    """Join the common tokens of each record, pairwise from different fields; return the rare enough ones.
+def _super_tokens(
+    entries: _Entries, tokens: int, records: int, allowed: Places, bounds: Bounds
+) -> tuple[Places, Places, npt.NDArray[np.uint8]]:
+    """Join the tokens of each record, pairwise from different fields, and return the rarest that are rare enough.
 
-    Also returns how many common tokens of records became part of none.
+    entries: by record. allowed: whether tokens of two fields are joined, shape (fields, fields).
+    Returns the joined tokens, the record of each, and of each entry whether it was joined.
     """
-    few = _rarest(entries, holders, bounds.tokens)
-    lengths = np.bincount(few.record) if len(few.record) else np.empty(0, np.int64)
-    starts = np.cumsum(lengths) - lengths
-    left, right = [], []
-    for shift in range(1, bounds.tokens):
-        at = np.arange(len(few.record) - shift)
-        at = at[at + shift < (starts + lengths)[few.record[at]]] if len(at) else at
-        at = at[few.field[at] != few.field[at + shift]]
+    if native.core:
+        limits = (tokens, records, len(allowed), bounds.tokens, bounds.holders)
+        rows = (entries.token, entries.record, entries.field, allowed.ravel())
+        if found := native.core.super_tokens(*rows, limits):
+            return (
+                np.frombuffer(found[0], np.int64),
+                np.frombuffer(found[1], np.int64),
+                np.frombuffer(found[2], np.uint8),
+            )
+    ends = np.searchsorted(entries.record, entries.record, "right")
+    left, right = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for shift in range(1, int((ends - np.arange(len(ends))).max(initial=1))):
+        at = np.flatnonzero(np.arange(len(ends)) + shift < ends)
+        at = at[allowed[entries.field[at], entries.field[at + shift]] > 0]
         left.append(at)
         right.append(at + shift)
-    a = np.concatenate(left) if left else np.empty(0, np.int64)
-    b = np.concatenate(right) if right else a
-    low, high = np.minimum(few.token[a], few.token[b]), np.maximum(few.token[a], few.token[b])
+    a, b = np.concatenate(left), np.concatenate(right)
+    low, high = np.minimum(entries.token[a], entries.token[b]), np.maximum(entries.token[a], entries.token[b])
     _, token, held = np.unique(low * tokens + high, return_inverse=True, return_counts=True)
     chosen = np.flatnonzero((held[token] > 1) & (held[token] <= bounds.holders))
-    used = np.zeros(len(few.record), np.bool_)
-    used[a[chosen]] = used[b[chosen]] = True
-    joined = _Entries(token[chosen] + tokens, few.record[a[chosen]], few.field[a[chosen]])
-    return _rarest(joined, held[token[chosen]], bounds.tokens), len(entries.record) - int(used.sum())
+    used = np.zeros(len(entries.record), np.uint8)
+    used[a[chosen]] = used[b[chosen]] = 1
+    order = chosen[np.lexsort((token[chosen], held[token[chosen]], entries.record[a[chosen]]))]
+    record = entries.record[a[order]]
+    kept = np.arange(len(record)) - np.searchsorted(record, record) < bounds.tokens
+    return token[order][kept], record[kept], used
 
 
-def _meetings(token: Places, record: Places, count: int, bounds: Bounds) -> tuple[Places, Places, int, int]:
+def _meetings(token: Places, record: Places, count: int, bounds: Bounds, step: int) -> tuple[Places, Places, int, int]:
     """Return the pairs of records that share a token, the most informative ones of each record.
 
-    Also returns how often two records met at a token, and how many pairs were dropped.
+    step: only of each step-th record. Also returns how often two records met at a token, and how many pairs were
+    dropped.
     """
     held = np.bincount(token)
     information = np.rint(np.log(count / np.maximum(held, 1)) * _FINE).astype(np.int64)
-    by_core = native.core and native.core.meetings(token, record, np.maximum(information, 0), count, bounds.most)
+    by_core = native.core and native.core.meetings(token, record, np.maximum(information, 0), count, bounds.most, step)
     if by_core:
         ends = np.frombuffer(by_core[0], np.int64).reshape(-1, 2)
         keys = ascending(ends[:, 0] * np.int64(count) + ends[:, 1])
@@ -168,18 +204,18 @@ def _meetings(token: Places, record: Places, count: int, bounds: Bounds) -> tupl
         keys, which = np.unique(keys, return_inverse=True)
         weights = np.bincount(which, weights, len(keys)).astype(np.int64)
         start = stop
-    kept = _most_informative(keys // max(count, 1), keys % max(count, 1), weights, bounds.most)
+    kept = _most_informative(keys // max(count, 1), keys % max(count, 1), weights, bounds.most, step)
     return keys[kept] // max(count, 1), keys[kept] % max(count, 1), met, len(keys) - len(kept)
 
 
-def _most_informative(first: Places, second: Places, weights: Places, most: int) -> Places:
+def _most_informative(first: Places, second: Places, weights: Places, most: int, step: int) -> Places:
     """Return the pairs that are among the `most` best of either of their records; of equal ones those with the first
-    other records.
+    other records. step: only the best of each step-th record are kept.
     """
     ends, others = np.concatenate((first, second)), np.concatenate((second, first))
     order = np.lexsort((others, -np.concatenate((weights, weights)), ends))
     ends = ends[order]
     within = np.arange(len(ends)) - np.searchsorted(ends, ends)
     chosen = np.zeros(len(first), np.bool_)
-    chosen[order[within < most] % max(len(first), 1)] = True
+    chosen[order[(within < most) & (ends % step == 0)] % max(len(first), 1)] = True
     return np.flatnonzero(chosen)

@@ -70,7 +70,7 @@ class Field:
         """Return what is compared, None if it is missing. Raises BadValue."""
         if not raw:
             return None
-        if len(raw) == 1 and isinstance(raw[0], str) and raw[0].strip().casefold() in ABSENT:
+        if len(raw) == 1 and isinstance(raw[0], str) and raw[0].strip().lower() in ABSENT:
             raise BadValue(f"{name} is {raw[0]!r}")
         try:
             return self._parsed(raw)

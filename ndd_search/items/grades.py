@@ -65,24 +65,35 @@ class Comparison:
 
     def graded(self, first: Places, second: Places) -> Graded:
         """Compare pairs of records, given by their places."""
-        similarity = np.full((len(first), len(self.fields)), np.nan, np.float32)
-        grades = np.full((len(first), len(self.fields)), MISSING, np.int16)
+        similarity = np.empty((len(first), len(self.fields)), np.float32)
+        grades = np.empty((len(first), len(self.fields)), np.int16)
         for start in range(0, len(first), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
-            for place, (name, field) in enumerate(self.fields.items()):
-                codes = self.table.columns[name].codes
-                a, b = codes[first[some]], codes[second[some]]
-                both = np.flatnonzero((a >= 0) & (b >= 0))
-                if len(both):
-                    comparer, count = self.comparers[name], len(self.table.columns[name].values)
-                    alike, grade = compare_values(field, comparer, count, a[both], b[both])
-                    similarity[start + both, place] = alike
-                    grades[start + both, place] = grade
+            for place, name in enumerate(self.fields):
+                similarity[some, place], grades[some, place] = self.graded_by(name, first[some], second[some])
         return Graded(similarity, grades)
 
+    def graded_by(self, name: str, first: Places, second: Places) -> tuple[Floats, Places]:
+        """Return similarity and grade of pairs by one field."""
+        column = self.table.columns[name]
+        count = len(column.values)
+        return graded_values(self.fields[name], self.comparers[name], count, column.codes[first], column.codes[second])
 
-def compare_values(field: Field, comparer: Comparer, count: int, a: Places, b: Places) -> tuple[Floats, Places]:
-    """Return the similarity and the grade of pairs of values, each of them compared once. count: of values."""
+
+def graded_values(field: Field, comparer: Comparer, count: int, a: Places, b: Places) -> tuple[Floats, Places]:
+    """Return similarity and grade of pairs of values, NaN and MISSING where either is -1. count: of values."""
+    has = (a >= 0) & (b >= 0)
+    if has.all():
+        return _compared(field, comparer, count, a, b)
+    both = np.flatnonzero(has)
+    similarity, grades = np.full(len(a), np.nan), np.full(len(a), MISSING)
+    if len(both):
+        similarity[both], grades[both] = _compared(field, comparer, count, a[both], b[both])
+    return similarity, grades
+
+
+def _compared(field: Field, comparer: Comparer, count: int, a: Places, b: Places) -> tuple[Floats, Places]:
+    """Return similarity and grade of pairs of values, each of them compared once."""
     keys, which = distinct(np.minimum(a, b) * count + np.maximum(a, b), count**2)
     low, high = keys // count, keys % count
     found = comparer.compare(low, high)

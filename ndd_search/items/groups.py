@@ -22,6 +22,7 @@ from ndd_search.items.learnt import UNSURE, unsure_because
 from ndd_search.items.merging import Rules, merge_group
 from ndd_search.items.model import probabilities, unsure
 from ndd_search.items.ragged import Floats, Places
+from ndd_search.items.screening import screened
 from ndd_search.items.table import Table, read_table
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.pairs import Pairs
@@ -131,7 +132,7 @@ def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str |
         )
     comparison = schema.comparison(table)
     same, surely = _copies(schema, comparison)
-    candidates = find_candidates(comparison, bounds, same == np.arange(len(records)))
+    candidates = find_candidates(comparison, bounds, same == np.arange(len(records)), needs=schema.needs)
     pairs, odds = _judged(schema, comparison, candidates)
     found = pairs.where(odds >= 0)
     if method == "correlation":
@@ -174,9 +175,14 @@ def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tu
     Vetoes are kept: they hold for whole groups.
     """
     firsts, seconds, odds = [], [], []
+    names, vetoes = list(schema.fields), any(field.veto for field in schema.fields.values())
     for start in range(0, len(candidates), _AT_ONCE):
         first, second = candidates.first[start : start + _AT_ONCE], candidates.second[start : start + _AT_ONCE]
-        above = schema.evidence(comparison.graded(first, second))
+        graded = comparison.graded(first, second) if vetoes else None
+        if graded is None:
+            bar = schema.bar - _MARGIN
+            first, second, graded = screened(schema.model, names, comparison.graded_by, first, second, bar)
+        above = schema.evidence(graded)
         kept = (above >= -_MARGIN) | np.isneginf(above)
         firsts.append(first[kept])
         seconds.append(second[kept])

@@ -9,14 +9,15 @@ because they agree in some field, and what else they have in common depends on w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ndd_search import native
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import Graded, default_evidence, grade_count, patterns
 from ndd_search.items.model import Grades, Model, Odds, default_odds, probabilities
-from ndd_search.items.ragged import Floats
+from ndd_search.items.ragged import Floats, Places
 
 _STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
 _SOME = 30_000  # pairs that the starts are compared on
@@ -41,22 +42,64 @@ def learn_odds(fields: Sequence[Field], graded: Graded, labelled: Graded, labels
     starts = [some.improved(some.first_guess(stricter, None), _TRIED) for stricter in _STRICTER]
     starts += [some.improved(some.first_guess(_STRICTER[1], place), _TRIED) for place in range(len(fields))]
     best = max(starts, key=lambda start: start[0])[1]
-    return whole.improved(_expected(best, whole.rows)[0], _ROUNDS)[1]
+    return whole.improved(whole.expected(best).weight, _ROUNDS)[1]
+
+
+class _Expected(NamedTuple):
+    """How much of each row of grades belongs to each kind of pairs, one thing first.
+
+    weight: shape (rows, kinds). likelihoods: log likelihood of each row; shape (rows,).
+    sums:   weight of all pairs of each kind, then of those with each grade of each field; shape (columns, kinds).
+    """
+
+    weight: Floats
+    likelihoods: Floats
+    sums: Floats
 
 
 class _Fit:
-    """Grades of pairs, and of labelled pairs, to which odds are fitted."""
+    """Grades of pairs, and of labelled pairs, to which odds are fitted.
+
+    Columns of all grades are numbered: 0 is that of the shares of kinds, then follow the grades of each field, and a
+    column for a missing value.
+    """
 
     def __init__(self, fields: Sequence[Field], grades: Grades, known: Grades, labels: Sequence[bool]) -> None:
         self.fields = fields
         self.rows, self.counts = patterns(grades)
-        same = np.array(labels, np.float64)
-        self.known, self.fixed = known, np.vstack([same, *[(1 - same) / len(fields)] * len(fields)])
-        once = self.counts[None].astype(np.float64)
-        self.before = [_shares(field, self.rows[:, f], once, _assumed(field))[0] for f, field in enumerate(fields)]
+        sizes = np.array([grade_count(field) + 1 for field in fields])
+        self.starts = 1 + np.cumsum(sizes) - sizes
+        self.columns = self._columns(self.rows)
+        same = np.array(labels, np.float64)[:, None]
+        self.fixed = self._sums(self._columns(known), np.hstack([same, *[(1 - same) / len(fields)] * len(fields)]))
+        once = self._sums(self.columns, self.counts[:, None].astype(np.float64))
+        self.prior = default_odds(fields).prior
+        self.beliefs = []
+        for f, field in enumerate(fields):
+            before = _shares(self._of(f, once), _assumed(field))[0]
+            agreeing = before * np.exp(default_evidence(field))
+            self.beliefs.append(np.stack([agreeing / agreeing.sum(), *[before] * len(fields)]))
+
+    def _columns(self, rows: Grades) -> Places:
+        columns: Places = self.starts + np.where(rows < 0, [grade_count(field) for field in self.fields], rows)
+        return columns
+
+    def _sums(self, columns: Places, weight: Floats) -> Floats:
+        """Return the weight of all rows and of those with each grade, shape (columns, kinds)."""
+        size = int(self.starts[-1]) + grade_count(self.fields[-1]) + 1
+        flat = columns.ravel()
+        sums: Floats = np.stack(
+            [np.bincount(flat, np.repeat(kind, columns.shape[1]), size) for kind in weight.T], axis=1
+        ).astype(np.float64)
+        sums[0] = weight.sum(axis=0)
+        return sums
+
+    def _of(self, place: int, table: Floats) -> Floats:
+        """Return the columns of the grades of a field, shape (kinds, grades)."""
+        return table[self.starts[place] : self.starts[place] + grade_count(self.fields[place])].T
 
     def first_guess(self, stricter: float, place: int | None) -> Floats:
-        """Return the probability of each kind for each row of grades, one thing first; shape (fields + 1, rows).
+        """Return the probability of each kind for each row of grades, one thing first; shape (rows, fields + 1).
 
         stricter: log odds that are taken from the assumptions. place: of a field that has to agree or be missing.
         """
@@ -66,47 +109,60 @@ class _Fit:
         if place is not None:
             match[(evidence[place] <= 0) & (self.rows[:, place] >= 0)] = 0.0
         agreement = np.where(self.rows.T >= 0, np.stack(evidence), -9.0)
-        weight = np.zeros((len(self.fields) + 1, len(self.rows)))
-        weight[0] = match
-        weight[1 + agreement.argmax(axis=0), np.arange(len(self.rows))] = 1 - match
+        weight = np.zeros((len(self.rows), len(self.fields) + 1))
+        weight[:, 0] = match
+        weight[np.arange(len(self.rows)), 1 + agreement.argmax(axis=0)] = 1 - match
         return weight
 
     def improved(self, weight: Floats, rounds: int) -> tuple[float, Odds]:
         """Alternate until nothing moves. Returns the mean log likelihood of a pair, and the odds."""
         total = max(float(self.counts.sum()), 1.0)
-        odds, likelihood = self._maximised(weight), 0.0
+        odds, likelihood = self._maximised(self._sums(self.columns, weight * self.counts[:, None])), 0.0
         for _ in range(rounds):
-            fresh, likelihoods = _expected(odds, self.rows)
-            likelihood = float(likelihoods @ self.counts) / total
-            moved = float(np.abs(fresh - weight).max(axis=0, initial=0) @ self.counts) / total
-            weight = fresh
-            odds = self._maximised(weight)
+            found = self.expected(odds)
+            likelihood = float(found.likelihoods @ self.counts) / total
+            moved = float(np.abs(found.weight - weight).max(axis=1, initial=0) @ self.counts) / total
+            weight = found.weight
+            odds = self._maximised(found.sums)
             if moved < _CONVERGED:
                 break
         return likelihood, odds
 
-    def _maximised(self, weight: Floats) -> Odds:
-        """Return the odds that are most likely, given how much of each row belongs to each kind."""
-        rows, weight = self.rows, weight * self.counts
-        total = weight.sum(axis=1)
-        if len(self.known):
-            sides = ((total[0], self.fixed[0].sum()), (total[1:].sum(), self.fixed[1:].sum()))
+    def expected(self, odds: Odds) -> _Expected:
+        """Return how much of each row belongs to each kind, given the odds."""
+        kinds = len(odds.u) + 1
+        logs = np.zeros((int(self.starts[-1]) + grade_count(self.fields[-1]) + 1, kinds))
+        logs[0] = np.log([odds.prior, *((1 - odds.prior) * share for share in odds.shares)])
+        for f in range(len(self.fields)):
+            self._of(f, logs)[:] = np.log([odds.m[f], *(kind[f] for kind in odds.u)])
+        if native.core:
+            by_core = native.core.mixture(self.columns.ravel(), self.counts, logs.ravel().view(np.int64), kinds)
+            if by_core:
+                weight, likelihoods, sums = map(np.frombuffer, by_core)
+                return _Expected(weight.reshape(-1, kinds), likelihoods, sums.reshape(-1, kinds))
+        weight = logs[0] + logs[self.columns].sum(axis=1)
+        most = weight.max(axis=1, keepdims=True)
+        weight = np.exp(weight - most)
+        total = weight.sum(axis=1, keepdims=True)
+        weight /= total
+        likelihoods = (most + np.log(total))[:, 0]
+        return _Expected(weight, likelihoods, self._sums(self.columns, weight * self.counts[:, None]))
+
+    def _maximised(self, sums: Floats) -> Odds:
+        """Return the odds that are most likely, given how much of each grade belongs to each kind."""
+        total = sums[0]
+        if self.fixed[0].any():
+            sides = ((total[0], self.fixed[0, 0]), (total[1:].sum(), self.fixed[0, 1:].sum()))
             one, others = (max(float(part / max(given, 1e-9)), 1.0) for part, given in sides)
-            factors = np.array([one, *[others] * len(self.fields)])
-            rows = np.concatenate((rows, self.known))
-            weight = np.concatenate((weight, self.fixed * factors[:, None]), axis=1)
-        tables = []
-        for f, field in enumerate(self.fields):
-            agreeing = self.before[f] * np.exp(default_evidence(field))
-            belief = np.stack([agreeing / agreeing.sum(), *[self.before[f]] * len(self.fields)])
-            tables.append(_shares(field, rows[:, f], weight, belief))
+            sums = sums + self.fixed * np.array([one, *[others] * len(self.fields)])
+        tables = [_shares(self._of(f, sums), belief).tolist() for f, belief in enumerate(self.beliefs)]
         shares = np.maximum(total[1:], _LEAST)
-        prior = (total[0] + _BELIEF * default_odds(self.fields).prior) / (total.sum() + _BELIEF)
+        prior = (total[0] + _BELIEF * self.prior) / (total.sum() + _BELIEF)
         return Odds(
             float(prior),
             tuple((shares / shares.sum()).tolist()),
-            tuple(tuple(table[0].tolist()) for table in tables),
-            tuple(tuple(tuple(table[kind].tolist()) for table in tables) for kind in range(1, len(weight))),
+            tuple(tuple(table[0]) for table in tables),
+            tuple(tuple(tuple(table[kind]) for table in tables) for kind in range(1, len(total))),
         )
 
 
@@ -117,23 +173,8 @@ def _assumed(field: Field) -> Floats:
     return shares
 
 
-def _shares(field: Field, grades: npt.NDArray[np.int16], weights: Floats, belief: Floats) -> Floats:
+def _shares(counted: Floats, belief: Floats) -> Floats:
     """Return the share of each grade in each kind of pairs, with _BELIEF pairs added; shape (kinds, grades)."""
-    has = grades >= 0
-    counted = np.stack([np.bincount(grades[has], weight[has], grade_count(field)) for weight in weights])
-    table = counted.astype(np.float64) + _BELIEF * belief
+    table = counted + _BELIEF * belief
     shares: Floats = table / table.sum(axis=1, keepdims=True)
     return shares
-
-
-def _expected(odds: Odds, rows: Grades) -> tuple[Floats, Floats]:
-    """Return the probability of each kind for each row, shape (kinds, rows), and the log likelihood of each row."""
-    shares = np.array([odds.prior, *((1 - odds.prior) * share for share in odds.shares)])
-    log = np.repeat(np.log(shares)[:, None], len(rows), axis=1)
-    for f in range(rows.shape[1]):
-        table = np.log(np.array([odds.m[f], *(kind[f] for kind in odds.u)]))
-        log += np.concatenate((table, np.zeros((len(table), 1))), axis=1)[:, rows[:, f]]
-    most = log.max(axis=0)
-    weight = np.exp(log - most)
-    total = weight.sum(axis=0)
-    return weight / total, most + np.log(total)

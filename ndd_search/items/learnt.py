@@ -18,7 +18,8 @@ class Learnt:
 
     odds:    of the grades of each field, in the order of the schema's fields.
     common:  how many records hold the most common values, by field.
-    records: how many records it was learnt from. pairs: how many candidate pairs.
+    records: how many records it was learnt from. pairs: how many candidate pairs; of a large collection, those of a
+             sample of its records.
     same:    how many of these pairs are expected to be one thing.
     unsure:  expected wrong verdicts about these pairs, as a share of the pairs that count as one thing.
     """

@@ -97,8 +97,8 @@ class Model:
         table = self._rows[place]
         row, most = np.where(grades < 0, len(table) - 1, grades), float(self._prior - bar + _ROUNDING)
         if native.core:
-            given = (values.reshape(-1).view(np.int64) for values in (against, table))
-            if by_core := native.core.left_over(*given, row, rest.view(np.int64), most):
+            sums, added = (values.reshape(-1).view(np.int64) for values in (against, table))
+            if by_core := native.core.left_over(sums, added, row, rest.view(np.int64), most):
                 return np.frombuffer(by_core[0], np.int64), np.frombuffer(by_core[1]).reshape(-1, len(rest))
         against = against + table[row]
         places = np.flatnonzero((against + rest).max(axis=1) <= most)
@@ -106,7 +106,7 @@ class Model:
 
     @cached_property
     def _rows(self) -> list[Floats]:
-        """Of each field log(u / m): a row for each grade, and one of zeros for a missing value; a column for each kind."""
+        """Of each field log(u / m), shape (grades + 1, kinds); the last row is that of a missing value."""
         return [np.ascontiguousarray(table.T) for table in self._against]
 
     def log_odds(self, grades: Grades, *, without: int | None = None, vetoes: bool = True) -> Floats:

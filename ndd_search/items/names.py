@@ -81,14 +81,11 @@ class Names:
         return np.array([digits.setdefault(_digits_of(value), len(digits)) for value in self._values], np.int64)
 
     def tokens(self) -> list[Iterable[Any]]:
+        of = {word: (word, *self._synonyms.get(word, ()), *_prefix(word)) for word in self._vocabulary}
         return [
-            {reading for word in value for reading in (*self._readings(word), *_prefix(word))}
-            | ({self._joined[place]} if len(value) > 1 else set())
-            for place, value in enumerate(self._values)
+            dict.fromkeys([one for word in value for one in of[word]] + [joined] * (len(value) > 1))
+            for value, joined in zip(self._values, self._joined, strict=True)
         ]
-
-    def _readings(self, word: str) -> frozenset[str]:
-        return frozenset((word, *self._synonyms.get(word, ())))
 
     def compare(self, first: Places, second: Places) -> Compared:
         by_core = native.core and native.core.names((*self._rows, first, second))

@@ -139,7 +139,10 @@ class Items:
         table = read_table(schema.fields, held)
         common = table.rareness(schema.fields)
         comparison = Comparison(schema.fields, table, common)
-        found = find_candidates(comparison, bounds or Bounds())
+        limits = bounds or Bounds()
+        found = find_candidates(
+            comparison, limits, needs=schema.needs, step=max(table.records * limits.most // (2 * SAMPLE), 1)
+        )
         chosen = np.arange(len(found))
         if len(found) > SAMPLE:
             chosen = np.sort(np.random.default_rng(_SEED).choice(len(found), SAMPLE, replace=False))
@@ -163,7 +166,7 @@ class Items:
         """
         held = list(records)
         comparison = self.comparison(read_table(self.fields, held))
-        found = find_candidates(comparison, bounds or Bounds())
+        found = find_candidates(comparison, bounds or Bounds(), needs=self.needs)
         graded = comparison.graded(found.first, found.second)
         ends = np.stack((found.first, found.second), axis=1)
         chosen = most_telling(graded.grades, probabilities(self.log_odds(graded)), ends, count)
@@ -280,7 +283,7 @@ class Items:
 
     def candidates(self, records: Iterable[Any], bounds: Bounds | None = None) -> Candidates:
         """Return the candidate pairs of a collection, by place."""
-        return find_candidates(self.comparison(read_table(self.fields, records)), bounds or Bounds())
+        return find_candidates(self.comparison(read_table(self.fields, records)), bounds or Bounds(), needs=self.needs)
 
     def groups(
         self,

@@ -89,7 +89,8 @@ def _column(of: Field, name: str, records: Sequence[Any], parsed: dict[Any, Any]
     parsed: what earlier tables have read, by raw value, with a BadValue for one that cannot be read.
     """
     raws = list(_raw(records, of.paths(name)))
-    keys = [raw if type(raw) is str else _key(raw) for raw in raws]
+    plain = set(map(type, raws)) <= {str, type(None)}
+    keys = raws if plain else [raw if type(raw) is str else _key(raw) for raw in raws]
     values: dict[Any, int] = {}
     code_of: dict[Any, int] = {}
     examples: list[str] = []
@@ -97,7 +98,7 @@ def _column(of: Field, name: str, records: Sequence[Any], parsed: dict[Any, Any]
         value = _NEW if parsed is None else parsed.get(key, _NEW)
         if value is _NEW:
             value = _parsed(of, name, raw)
-            if parsed is not None and not _is_single(key):
+            if parsed is not None and (plain or not _is_single(key)):
                 parsed[key] = value
         if isinstance(value, BadValue):
             code_of[key] = _BAD
@@ -113,6 +114,8 @@ def _raw(records: Sequence[Any], paths: Sequence[str]) -> Iterable[Any]:
     if len(paths) > 1:
         return zip(*(_raw(records, [path]) for path in paths), strict=True)
     path = paths[0]
+    if "." not in path and set(map(type, records)) == {dict}:
+        return [record.get(path) for record in records]
     return [record[path] if type(record) is dict and path in record else value_of(record, path) for record in records]
 
 
@@ -129,8 +132,10 @@ def _is_single(key: Any) -> bool:
 
 
 def _parsed(of: Field, name: str, raw: Any) -> Any:
-    values = list(raw) if isinstance(raw, tuple) and len(of.paths(name)) > 1 else [raw]
     try:
+        if type(raw) is str:
+            return of.parse([raw], name) if raw.strip() else None
+        values = raw if isinstance(raw, tuple) and len(of.paths(name)) > 1 else (raw,)
         return of.parse([value for value in values if not is_absent(value)], name)
     except BadValue as error:
         return error.with_traceback(None)

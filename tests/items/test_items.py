@@ -20,6 +20,7 @@ from ndd_search.errors import InvalidDocument, InvalidSettings
 from ndd_search.items.candidates import Bounds
 from ndd_search.items.groups import ItemGroups
 from ndd_search.items.places import place_of
+from ndd_search.items.table import read_table
 from ndd_search.items.values import date_of, number_of, url_of, words_of
 from tests import collections
 from tests.items.made import Made, people
@@ -77,6 +78,23 @@ def test_two_records_of_one_cathedral_match_and_two_cathedrals_of_one_name_do_no
         PLACES.collapse([{"title": "x"}])
     assert page.info.recipe == PLACES.id
     assert page.info.min_similarity == PLACES.min_probability
+
+
+def test_an_index_in_a_folder_shows_each_thing_once(tmp_path: Path) -> None:
+    pytest.importorskip("tantivy")
+    documents: list[dict[str, Any]] = [CORK, DUBLIN, FINBARR, ARMAGH]
+    with ndd.Index.open(tmp_path, text=["name"]) as index:
+        index.add({"id": str(rank), **record} for rank, record in enumerate(documents))
+        by_text = index.search("cathedral")
+        answer = index.search("cathedral", items=PLACES)
+        second = index.search("cathedral", items=PLACES, size=1, from_=1)
+        assert len(index.search("cathedral", items=PLACES, min_similarity=0.999)["hits"]["hits"]) == 4
+    hits = {hit["_id"]: hit for hit in answer["hits"]["hits"]}
+    assert len({"0", "2"} & set(hits)) == 1
+    assert set(hits) - {"0", "2"} == {"1", "3"}
+    assert answer["hits"]["hits"][1]["_id"] == second["hits"]["hits"][0]["_id"]
+    assert answer["ndd"]["recipe"] == PLACES.id != by_text["ndd"]["recipe"]
+    assert len(by_text["hits"]["hits"]) == 3  # the two cathedrals of St. Patrick have one text
 
 
 def test_without_a_location_the_name_needs_the_summary() -> None:
@@ -281,6 +299,23 @@ def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
         counts.append(len(found) / found.records)
         assert len(PEOPLE.candidates(some.records, Bounds(most=5))) <= 5 * found.records
     assert counts[1] < 1.5 * counts[0]
+
+
+def test_candidates_are_looked_for_by_the_fields_that_have_to_meet(made: Made, learnt: ndd.Items) -> None:
+    needed = [("surname", "born"), ("first_name", "postcode")]
+    schema = ndd.Items(**learnt.fields, needs=needed, learnt=learnt.learnt)  # type: ignore[arg-type]
+    records = made.records[:700]
+    found, without_needs = schema.candidates(records), learnt.candidates(records)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "core", None)
+        again = schema.candidates(records)
+    assert (found.first.tolist(), found.second.tolist()) == (again.first.tolist(), again.second.tolist())
+    assert found.met < 0.8 * without_needs.met
+    first, second = np.triu_indices(len(records), 1)
+    graded = schema.comparison(read_table(schema.fields, records)).graded(first, second)
+    same = np.flatnonzero(schema.log_odds(graded) >= schema.bar)
+    keys = set((found.first * len(records) + found.second).tolist())
+    assert np.mean([key in keys for key in (first[same] * len(records) + second[same]).tolist()]) > 0.98
 
 
 @pytest.mark.parametrize("name", ["people.toml", "people.json"])

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import assume, given
+import pytest
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from ndd_search import native
 from ndd_search.items.fields import Category, Date, Exact, Field, Name, Number, Place, Text, Url
-from ndd_search.items.grades import grade_count
+from ndd_search.items.grades import Comparison, grade_count
+from ndd_search.items.learning import learn_odds
 from ndd_search.items.learnt import Learnt
 from ndd_search.items.merging import merge_group
 from ndd_search.items.model import Odds
 from ndd_search.items.places import corner_tokens, kilometres
 from ndd_search.items.schema import Items
+from ndd_search.items.table import read_table
 
 FIELDS: dict[str, Field] = {
     "name": Name(synonyms="english-abbreviations"),
@@ -107,6 +111,27 @@ def test_a_page_holds_the_pairs_whose_similarity_reaches_the_bar(
                 assert ((first, second) in pairs) == (probability > wanted)
             if (first, second) in pairs:
                 assert abs(pairs[first, second] - probability) < 1e-9
+
+
+@settings(max_examples=15)
+@given(schemas(), st.lists(records, min_size=2, max_size=12))
+def test_the_core_says_the_same_as_numpy(schema: Items, page: list[dict[str, Any]]) -> None:
+    assume(native.core is not None)
+    ways = []
+    for core in (native.core, None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(native, "core", core)
+            table = read_table(FIELDS, page)
+            first, second = np.triu_indices(len(page), 1)
+            graded = Comparison(FIELDS, table, {}).graded(first, second)
+            odds = learn_odds(list(FIELDS.values()), graded, graded, [False, *[True] * (len(first) - 1)])
+            ways.append((graded, odds, schema.same_pairs(page)))
+    (one, odds, pairs), (other, others, again) = ways
+    assert np.array_equal(one.similarity, other.similarity, equal_nan=True)
+    assert np.array_equal(one.grades, other.grades)
+    assert np.allclose(np.concatenate(odds.m), np.concatenate(others.m))
+    assert pairs.first.tolist() == again.first.tolist()
+    assert pairs.second.tolist() == again.second.tolist()
 
 
 latitudes = st.floats(-90, 90) | st.sampled_from([-90.0, 90.0, 89.999, -89.97, 0.0])
