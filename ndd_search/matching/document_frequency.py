@@ -34,6 +34,7 @@ from ndd_search.sketching.sketches import Sketch, Sketches
 
 _PLACES = 3  # decimals of a count
 _FILLINGS = 6  # texts that show a form; fewer may as well be one text that was passed on with additions
+_BUCKETS = 2**20  # by the low bits of values, to leave out rare values before the others are sorted
 _FEW = 500  # documents up to which all pairs are compared
 
 
@@ -112,7 +113,7 @@ def _different(rows: Rows) -> Rows:
 
 def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> FrequencyTable:
     """Count the values of rows. group: of each row; rows of one group may be copies of one another."""
-    held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(group, rows.lengths))
+    held = _sorted(rows, group, least=int(constants.handful) + 1)  # no count is above the number of rows
     groups = np.flatnonzero(np.diff(held, prepend=-1))
     weights = np.sqrt(np.diff(groups, append=len(held)).astype(np.float64))  # one for each value and group
     values = held[groups] >> 31
@@ -127,6 +128,16 @@ def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> Fr
         recipe.id,
         constants.handful,
     )
+
+
+def _sorted(rows: Rows, group: Ranks, least: int) -> Ranks:
+    """Return value * 2**31 + group of each value of each row, ascending, without most values of fewer than `least` rows.
+
+    group: of each row. Most values of a sample are in one row, and sorting them takes most of the time of a count.
+    """
+    bucket = rows.values & (_BUCKETS - 1)
+    many = (np.bincount(bucket, minlength=_BUCKETS) >= least).take(bucket)
+    return np.sort(rows.values[many].astype(np.int64) << 31 | np.repeat(group, rows.lengths)[many])
 
 
 def _connected(count: int, pairs: Pairs) -> Ranks:
@@ -146,7 +157,7 @@ def _connected(count: int, pairs: Pairs) -> Ranks:
 def _pairs_with_the_first(rows: Rows, floor: float) -> Pairs:
     """Return the pairs of a row and the first row with one of its values, if their resemblance is at least `floor`."""
     count = len(rows.lengths)
-    held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(np.arange(count), rows.lengths))
+    held = _sorted(rows, np.arange(count), least=2)
     owner, starts = held & (2**31 - 1), np.diff(held >> 31, prepend=-1) != 0
     first: Places = owner[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
     codes = np.sort(first[~starts] * count + owner[~starts])
