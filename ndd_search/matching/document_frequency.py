@@ -131,9 +131,10 @@ def _count(rows: Rows, group: Ranks, recipe: Recipe, constants: Constants) -> Fr
 
 
 def _sorted(rows: Rows, group: Ranks, least: int) -> Ranks:
-    """Return value * 2**31 + group of each value of each row, ascending, without most values of fewer than `least` rows.
+    """Return value * 2**31 + group of each value of each row, ascending, without most values that are in few rows.
 
-    group: of each row. Most values of a sample are in one row, and sorting them takes most of the time of a count.
+    group: of each row. least: values in fewer rows may be left out. Most values of a sample are in one row, and sorting
+    them would take most of the time of a count.
     """
     bucket = rows.values & (_BUCKETS - 1)
     many = (np.bincount(bucket, minlength=_BUCKETS) >= least).take(bucket)
