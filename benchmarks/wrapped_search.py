@@ -2,12 +2,13 @@
 
     python -m tests.engines.launch opensearch3 --heap 1g        prints an address, runs until Ctrl-C
     python -m benchmarks.wrapped_search http://127.0.0.1:9200 [--documents 20000] [--repeats 300] [--profile]
-    python -m benchmarks.wrapped_search http://127.0.0.1:9200 --collection FOLDER
+    python -m benchmarks.wrapped_search http://127.0.0.1:9200 --collection FOLDER [--storage packed] [--orjson]
 
 Indexes are created and deleted at the end, each with sketches as integers and packed: short documents (0.3 kB), long
 ones (3 kB), a third of them near-copies; or the documents and queries of a labelled collection (documents.jsonl.gz,
 queries.jsonl.gz), real text with copies. The ways to search take turns, so that other load affects all alike: trust the
-ratios. Processor time is that of this process, the client.
+ratios. Processor time is that of this process, the client; its fastest tenth is about what a quiet machine takes.
+--orjson: all clients, plain and wrapped, read JSON with orjson.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ import random
 import time
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from itertools import cycle
 from pathlib import Path
@@ -45,6 +47,7 @@ QUERIES = 20
 WARM_UP = 60  # searches before the measured ones
 CONCURRENT = 200  # searches of an asynchronous client at once
 NEW_CLIENTS = 15
+COUNT = {"duplicates": "count"}
 STORAGES: tuple[Storage, ...] = ("integers", "packed")
 DISTRIBUTIONS = {"elasticsearch": "elasticsearch", "opensearchpy": "opensearch-py"}  # of the clients' packages
 
@@ -73,14 +76,25 @@ class Workload(NamedTuple):
 
 
 class Times(NamedTuple):
-    """Median milliseconds of a search: by the clock, and of this process's processor time."""
+    """Milliseconds of a search: medians by the clock and of processor time, and of the fastest tenth of the latter."""
 
     wall: float
     processor: float
+    fastest: float
+
+    @classmethod
+    def of(cls, taken: Sequence[tuple[float, float]], each: float = 1000) -> Times:
+        """Summarize seconds by the clock and of the processor. each: what to multiply them with."""
+        walls, processors = zip(*taken, strict=True)
+        tenth = sorted(processors)[: max(1, len(processors) // 10)]
+        return cls(median(walls) * each, median(processors) * each, median(tenth) * each)
 
 
-def connect(url: str, asynchronous: bool = False) -> tuple[Make, Any]:
-    """Return a function that makes clients for the engine at an address, and the helpers of its library."""
+def connect(url: str, asynchronous: bool = False, orjson: bool = False) -> tuple[Make, Any]:
+    """Return a function that makes clients for the engine at an address, and the helpers of its library.
+
+    orjson: whether the clients read JSON with orjson.
+    """
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=10) as answer:
         distribution = json.load(answer)["version"].get("distribution", "elasticsearch")
@@ -88,8 +102,20 @@ def connect(url: str, asynchronous: bool = False) -> tuple[Make, Any]:
         ("opensearchpy", "OpenSearch") if distribution == "opensearch" else ("elasticsearch", "Elasticsearch")
     )
     make = getattr(importlib.import_module(module), f"Async{name}" if asynchronous else name)
-    retry = {"timeout": 120} if module == "opensearchpy" else {"request_timeout": 120}  # for merges
+    retry: dict[str, Any] = {"timeout": 120} if module == "opensearchpy" else {"request_timeout": 120}  # for merges
+    if orjson:
+        retry["serializer"] = with_orjson(module)
     return lambda: make(url, max_retries=0, **retry), importlib.import_module(f"{module}.helpers")
+
+
+def with_orjson(module: str) -> Any:
+    """Return a serializer of a client's library that reads JSON with orjson."""
+    serializers = importlib.import_module(f"{module}.serializer")
+    if module == "elasticsearch":
+        return serializers.OrjsonSerializer()
+    loads = importlib.import_module("orjson").loads
+    kind = type("OrjsonSerializer", (serializers.JSONSerializer,), {"loads": lambda self, text: loads(text)})
+    return kind()
 
 
 def documents(index: str, count: int, length: int) -> Iterator[dict[str, Any]]:
@@ -126,9 +152,9 @@ def collected(folder: Path) -> Workload:
 
 
 @contextmanager
-def filled(url: str, workload: Workload, storage: Storage) -> Iterator[tuple[Make, str]]:
+def filled(url: str, workload: Workload, storage: Storage, orjson: bool = False) -> Iterator[tuple[Make, str]]:
     """Yield a function that makes clients, and the name of an index of one segment that is deleted after the block."""
-    make, helpers = connect(url)
+    make, helpers = connect(url, orjson=orjson)
     index = f"ndd-benchmark-{uuid.uuid4().hex[:12]}"
     with make() as client:
         client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
@@ -161,17 +187,17 @@ def wrapped_search(client: Any, index: str, **wishes: Any) -> Way:
 
 def milliseconds(ways: dict[str, Way], asked: list[Any], repeats: int) -> dict[str, Times]:
     """Return the medians of each way to search. They alternate, so that other load affects all alike."""
-    taken: dict[str, list[Times]] = {name: [] for name in ways}
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     names = list(ways)
     for turn, query in zip(range(repeats + WARM_UP), cycle(asked), strict=False):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             began, before = time.perf_counter(), time.process_time()
             ways[name](query)
-            taken[name].append(Times(time.perf_counter() - began, time.process_time() - before))
-    return {name: Times(*(median(one) * 1000 for one in zip(*of[WARM_UP:], strict=True))) for name, of in taken.items()}
+            taken[name].append((time.perf_counter() - began, time.process_time() - before))
+    return {name: Times.of(of[WARM_UP:]) for name, of in taken.items()}
 
 
-def compare(url: str, workload: Workload, storage: Storage, repeats: int) -> dict[str, Times]:
+def compare(url: str, workload: Workload, storage: Storage, repeats: int, orjson: bool = False) -> dict[str, Times]:
     """Return medians of plain and wrapped searches in an index made for them.
 
     Each wrapped client is of its own, because it learns from its searches.
@@ -181,17 +207,18 @@ def compare(url: str, workload: Workload, storage: Storage, repeats: int) -> dic
         "one_trip": {"strategy": "one_trip"},
         "auto": {},
         "auto, duplicates=ids": {"duplicates": "ids"},
-        "auto, duplicates=count": {"duplicates": "count"},
+        "auto, duplicates=count": COUNT,
         "auto, mode=drop": {"mode": "drop"},
     }
-    with filled(url, workload, storage) as (make, index), make() as plain:
+    with filled(url, workload, storage, orjson) as (make, index), make() as plain:
         ways = {f"plain, size {size}": plain_search(plain, index, size) for size in (10, 100)}
         for name, wish in wishes.items():
             ways[f"wrapped, {name}"] = wrapped_search(ndd.wrap(make(), cache=False), index, **wish)
         cached = {"wrapped, cached": wrapped_search(ndd.wrap(make()), index)}
         times = milliseconds(ways, workload.queries, repeats)
         times |= milliseconds(cached, workload.queries[:1], repeats)
-        return times | first_searches(make, index, workload) | asyncio.run(at_once(url, index, workload))
+        times |= first_searches(make, index, workload)
+        return times | asyncio.run(at_once(url, index, workload, orjson))
 
 
 def first_searches(make: Make, index: str, workload: Workload) -> dict[str, Times]:
@@ -202,7 +229,7 @@ def first_searches(make: Make, index: str, workload: Workload) -> dict[str, Time
         "first search, wrapped": lambda client: wrapped_search(ndd.wrap(client), index),
         "first search, table stored": lambda client: wrapped_search(ndd.wrap(client, tables=tables), index),
     }
-    taken: dict[str, list[Times]] = {name: [] for name in ways}
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     with make() as writer:
         try:
             wrapped_search(ndd.wrap(writer, tables=tables, write_tables=True), index)(workload.queries[0])
@@ -212,31 +239,50 @@ def first_searches(make: Make, index: str, workload: Workload) -> dict[str, Time
                         way = ways[name](client)
                         began, before = time.perf_counter(), time.process_time()
                         way(query)
-                        of.append(Times((time.perf_counter() - began) * 1000, (time.process_time() - before) * 1000))
+                        of.append((time.perf_counter() - began, time.process_time() - before))
         finally:
             writer.indices.delete(index=tables, ignore_unavailable=True)
-    return {name: Times(*(median(one) for one in zip(*of, strict=True))) for name, of in taken.items()}
+    return {name: Times.of(of) for name, of in taken.items()}
 
 
-async def at_once(url: str, index: str, workload: Workload) -> dict[str, Times]:
-    """Return the milliseconds a search of many concurrent searches of one asynchronous client, plain and wrapped."""
-    make, _ = connect(url, asynchronous=True)
-    taken: dict[str, list[Times]] = {}
-    async with make() as plain, make() as other:
-        wrapped = ndd.wrap(other, cache=False)
-        names = {f"{CONCURRENT} at once, plain": (plain, {"_source": {"excludes": ["ndd"]}})}
-        names[f"{CONCURRENT} at once, wrapped"] = wrapped, {"ndd": {}}
-        for _ in range(4):
-            for name, (client, rest) in names.items():
+async def at_once(url: str, index: str, workload: Workload, orjson: bool = False) -> dict[str, Times]:
+    """Return the milliseconds a search of many concurrent searches of one asynchronous client, plain and wrapped.
+
+    The lower bound is what a wrapped search cannot do without: one `_msearch` for the page and the sketches of the
+    window, sent with the plain client, its answer parsed and nothing done with it.
+    """
+    make, _ = connect(url, asynchronous=True, orjson=orjson)
+    taken: dict[str, list[tuple[float, float]]] = {}
+    field = SketchField()
+    page = {"size": 10, "_source": {"excludes": ["ndd"]}}
+    window = {"size": 100, "_source": False, "stored_fields": "_none_", "docvalue_fields": list(field.read)}
+    window["track_total_hits"] = False
+    async with make() as plain, make() as other, make() as third:
+        clients = {
+            "wrapped": (ndd.wrap(other, cache=False), {}),
+            "wrapped, count": (ndd.wrap(third, cache=False), COUNT),
+        }
+
+        def plainly(query: Any) -> Any:
+            return plain.search(index=index, body={"query": query, **page})
+
+        def least(query: Any) -> Any:
+            return plain.msearch(index=index, body=[{}, {"query": query, **page}, {}, {"query": query, **window}])
+
+        ways: dict[str, Way] = {"plain": plainly, "the lower bound": least}
+        for name, (client, wishes) in clients.items():
+            ways[name] = partial(_search_of_ten, client, index, wishes)
+        for _ in range(5):
+            for name, way in ways.items():
                 asked = [query for query, _ in zip(cycle(workload.queries), range(CONCURRENT), strict=False)]
                 began, before = time.perf_counter(), time.process_time()
-                await asyncio.gather(
-                    *(client.search(index=index, body={"query": query, "size": 10, **rest}) for query in asked)
-                )
-                each = 1000 / CONCURRENT
-                seconds = Times(time.perf_counter() - began, time.process_time() - before)
-                taken.setdefault(name, []).append(Times(seconds.wall * each, seconds.processor * each))
-    return {name: Times(*(median(one) for one in zip(*of[1:], strict=True))) for name, of in taken.items()}
+                await asyncio.gather(*map(way, asked))
+                taken.setdefault(name, []).append((time.perf_counter() - began, time.process_time() - before))
+    return {f"{CONCURRENT} at once, {name}": Times.of(of[1:], 1000 / CONCURRENT) for name, of in taken.items()}
+
+
+def _search_of_ten(client: Any, index: str, wishes: dict[str, Any], query: Any) -> Any:
+    return client.search(index=index, body={"query": query, "size": 10, "ndd": wishes})
 
 
 def profile(url: str, workload: Workload, storage: Storage, repeats: int) -> dict[str, dict[str, float]]:
@@ -305,6 +351,8 @@ def main() -> None:
     parser.add_argument(
         "--collection", type=Path, help="the folder of a labelled collection, instead of generated text"
     )
+    parser.add_argument("--storage", choices=STORAGES, action="append", help="one form of sketches instead of both")
+    parser.add_argument("--orjson", action="store_true", help="clients that read JSON with orjson")
     parser.add_argument("--profile", action="store_true", help="where each microsecond goes, instead of the comparison")
     chosen = parser.parse_args()
     print(f"{about(chosen.url)}; one shard and segment; size 10, window 100.\n")
@@ -313,7 +361,7 @@ def main() -> None:
         workloads = [collected(chosen.collection)]
     rows = []
     for workload in workloads:
-        for storage in STORAGES:
+        for storage in chosen.storage or STORAGES:
             if chosen.profile:
                 found = profile(chosen.url, workload, storage, chosen.repeats)
                 lines = [
@@ -322,14 +370,23 @@ def main() -> None:
                 lines.append(["together", *(f"{sum(of.values()):,.0f}" for of in found.values())])
                 table([f"µs, {workload.name}, {storage}", *found], lines)
                 continue
-            times = compare(chosen.url, workload, storage, chosen.repeats)
+            times = compare(chosen.url, workload, storage, chosen.repeats, chosen.orjson)
             ten, hundred = times["plain, size 10"], times["plain, size 100"]
-            for way, (wall, processor) in times.items():
-                walls = f"{wall:.2f}", f"{wall / ten.wall:.2f}", f"{wall / hundred.wall:.2f}"
-                ratio = f"{processor / hundred.processor:.2f}"
-                rows.append([workload.name, storage, way, *walls, f"{processor:.2f}", ratio])
+            for way, one in times.items():
+                walls = f"{one.wall:.2f}", f"{one.wall / ten.wall:.2f}", f"{one.wall / hundred.wall:.2f}"
+                processor = f"{one.processor:.2f}", f"{one.processor / hundred.processor:.2f}"
+                fastest = f"{one.fastest:.2f}", f"{one.fastest / hundred.fastest:.2f}"
+                rows.append([workload.name, storage, way, *walls, *processor, *fastest])
     if rows:
-        ratios = ["median ms", "/ plain 10", "/ plain 100", "processor ms", "/ plain 100"]
+        ratios = [
+            "median ms",
+            "/ plain 10",
+            "/ plain 100",
+            "processor ms",
+            "/ plain 100",
+            "fastest tenth",
+            "/ plain 100",
+        ]
         table(["documents", "sketches", "search", *ratios], rows)
 
 

@@ -34,6 +34,7 @@ from ndd_search.sketching.sketches import Sketch, Sketches
 
 _PLACES = 3  # decimals of a count
 _FILLINGS = 6  # texts that show a form; fewer may as well be one text that was passed on with additions
+_BUCKETS = 2**20  # by the low bits of values, to leave out rare values before the others are sorted
 _FEW = 500  # documents up to which all pairs are compared
 
 
@@ -76,8 +77,7 @@ def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> Freque
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
     copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
     leaders, _ = choose_leaders(len(rows.lengths), pairs.where(copies))
-    ascending, handful = np.sort(rows.values), constants.handful
-    any_common = bool((ascending[handful:] == ascending[: max(len(ascending) - handful, 0)]).any())
+    any_common = not few or _any_repeated(rows.values, constants.handful)
     frequency_table = _count(rows, leaders, recipe, constants, any_common=any_common)
     if not len(pairs):
         return frequency_table
@@ -88,6 +88,12 @@ def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> Freque
     else:
         copied = pairs.where(decision.accepts(overlaps(rows, pairs.first, pairs.second, decision.frequency_table)))
     return _count(rows, _connected(len(rows.lengths), copied), recipe, constants, any_common=any_common)
+
+
+def _any_repeated(values: npt.NDArray[np.int32], times: int) -> bool:
+    """Return whether any value occurs more than `times` times."""
+    ascending = np.sort(values)
+    return bool((ascending[times:] == ascending[: max(len(ascending) - times, 0)]).any())
 
 
 def _fillings(texts: list[Sketch], recipe: Recipe) -> list[Sketch]:
@@ -131,7 +137,7 @@ def _count(
     documents = round(float(np.sqrt(np.bincount(group)).sum()), _PLACES)
     if not any_common:
         return FrequencyTable(documents, np.empty(0, np.int32), np.empty(0), recipe.id, constants.handful)
-    held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(group, rows.lengths))
+    held = _sorted(rows, group, least=int(constants.handful) + 1)  # no count is above the number of rows
     groups = _starts_of_runs(held)
     weights = np.sqrt(np.diff(np.append(groups, len(held))).astype(np.float64))  # one for each value and group
     values = held[groups] >> 31
@@ -154,6 +160,17 @@ def _starts_of_runs(ascending: npt.NDArray[np.int64]) -> Ranks:
     return np.flatnonzero(new)
 
 
+def _sorted(rows: Rows, group: Ranks, least: int) -> Ranks:
+    """Return value * 2**31 + group of each value of each row, ascending, without most values that are in few rows.
+
+    group: of each row. least: values in fewer rows may be left out. Most values of a sample are in one row, and sorting
+    them would take most of the time of a count.
+    """
+    bucket = rows.values & (_BUCKETS - 1)
+    many = (np.bincount(bucket, minlength=_BUCKETS) >= least).take(bucket)
+    return np.sort(rows.values[many].astype(np.int64) << 31 | np.repeat(group, rows.lengths)[many])
+
+
 def _connected(count: int, pairs: Pairs) -> Ranks:
     """Return the first row of the connected component of each row."""
     group = np.arange(count)
@@ -171,7 +188,7 @@ def _connected(count: int, pairs: Pairs) -> Ranks:
 def _pairs_with_the_first(rows: Rows, floor: float) -> Pairs:
     """Return the pairs of a row and the first row with one of its values, if their resemblance is at least `floor`."""
     count = len(rows.lengths)
-    held = np.sort(rows.values.astype(np.int64) << 31 | np.repeat(np.arange(count), rows.lengths))
+    held = _sorted(rows, np.arange(count), least=2)
     owner, starts = held & (2**31 - 1), np.diff(held >> 31, prepend=-1) != 0
     first: Places = owner[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
     codes = np.sort(first[~starts] * count + owner[~starts])

@@ -8,7 +8,7 @@ continues with that one.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property
@@ -17,7 +17,7 @@ from typing import Any
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorUnusable
 from ndd_search.middleware.add_answers import reader_of
-from ndd_search.middleware.experiment import Experiment
+from ndd_search.middleware.extras import Extras
 from ndd_search.middleware.facet_count import with_facets
 from ndd_search.middleware.fallbacks import NO_DOCUMENTS, own_request
 from ndd_search.middleware.fetch_hits import HitFetcher
@@ -26,7 +26,7 @@ from ndd_search.middleware.page_answer import filter_body, unfiltered_body
 from ndd_search.middleware.page_memory import Moment
 from ndd_search.middleware.plan import Plan, Replan, narrowed, plan_of
 from ndd_search.middleware.sampling import LISTED
-from ndd_search.middleware.seen_items import SeenItems
+from ndd_search.middleware.scope import NOT_OPTIONS
 from ndd_search.middleware.sending import Flow, RoundTrips, Waiting
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
@@ -37,7 +37,6 @@ from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import Page, slice_page
-from ndd_search.paging.records import SEEN_WITH_ITEMS
 from ndd_search.rest.answers import Answer, Hit
 from ndd_search.rest.request import Piped, Request, Search, read_search
 from ndd_search.rest.source_filter import SketchFilter
@@ -60,14 +59,12 @@ def conversation(
         return None
     settings = own
     combined = {**changes, **search.changes}
-    seen, experiment = combined.pop("seen", None), combined.pop("experiment", None)
-    remember = bool(combined.pop("cache", True)) and not seen
+    given = {name: combined.pop(name) for name in NOT_OPTIONS if name in combined}
     if combined.pop("cursor", None) or combined.pop("search_after", None):
         raise CursorUnusable(request.path, "a search in an _msearch cannot have a cursor", "send it on its own")
-    ids = explained_ids(combined.pop("explain", None))
     options = collapse_options(settings.options, **combined)
-    if ids:  # the hits need their ids
-        options, remember = replace(options, strategy="one_phase"), False
+    if explained_ids(given.get("explain")):  # the hits need their ids
+        options = replace(options, strategy="one_phase")
     if search.limits.apart and not goes_together(search.request):
         search = search.as_found
     if not search.is_collapsed(options):
@@ -80,32 +77,19 @@ def conversation(
         doublings = max(0, (wanted - 1) // options.window).bit_length()
         most = min(most, options.window << doublings)
         options = replace(options, window=most, max_window=most)
-    if seen is not None and settings.items is not None:
-        raise ValueError(SEEN_WITH_ITEMS)
-    shown = SeenItems.of(seen, settings.recipe) if seen is not None else None
-    divided = Experiment.of(experiment) if experiment is not None else None
-    return Conversation(search, narrowed(options, most), settings, remember, ids, shown, divided)
+    return Conversation(search, narrowed(options, most), settings, Extras.of(given, settings))
 
 
 class Conversation:
     """The requests for one search, and the answer for its caller."""
 
-    def __init__(
-        self,
-        search: Search,
-        options: CollapseOptions,
-        settings: Settings,
-        remember: bool,
-        explained: Sequence[str] = (),
-        seen: SeenItems | None = None,
-        experiment: Experiment | None = None,
-    ) -> None:
-        self.search, self.options, self.settings = search, options, settings
-        self._explained, self._seen, self._experiment = explained, seen, experiment
+    def __init__(self, search: Search, options: CollapseOptions, settings: Settings, extras: Extras) -> None:
+        self.search, self.options, self.settings, self.extras = search, options, settings, extras
         self._round_trips = RoundTrips(settings.time_budget)
-        self._remember = remember and settings.cache is not None
+        self._remember = extras.remember and settings.cache is not None
         self.key: bytes | None = None
         if self._remember and not any(map(callable, options.keep)):
+            experiment = extras.experiment
             divided = () if experiment is None else (experiment.name, experiment.arm)
             self.key = self._make_key(options, search.start, search.size, *divided)
 
@@ -148,8 +132,8 @@ class Conversation:
         page = yield from peeked(search, settings, plan.sketch_reading, self._round_trips)
         if page is not None:
             return replace(page, body=filter_body(page.body, search)) if page.has_hits else page
-        if self._seen is not None:
-            plan = yield from self._seen.added_to(plan, self._round_trips)
+        if self.extras.seen is not None:
+            plan = yield from self.extras.seen.added_to(plan, self._round_trips)
         settings.known.came_back(search.target, search.target_of_caller)
         cached = self._recall_state(plan)
         state, learns = cached or State(), False
@@ -173,46 +157,59 @@ class Conversation:
 
     def _carry_out(self, plan: Plan, state: State, cached: State | None) -> Flow:
         """Fetch what the page needs beyond a state, and return the answer. cached: the state that was in the cache."""
-        settings, fetcher = self.settings, HitFetcher(plan, self.settings, self._round_trips)
+        settings, experiment = self.settings, self.extras.experiment
+        fetcher = HitFetcher(plan, settings, self._round_trips)
         found = yield from fetcher.fetch_until_full(state)
         if isinstance(found, Answer):
             return found
         state, is_new = found, found is not cached
         state = yield from with_facets(state, plan, settings, self._round_trips)
         page = slice_page(state.stream, plan.search.start, plan.search.size, reader_of(state, settings), plan.options)
-        needed = page.ranks | (self._experiment.ranks(plan, state) if self._experiment else set())
+        needed = page.ranks | (experiment.ranks(plan, state) if experiment else set())
         remembered = state
         if missing := needed - state.documents.keys():
-            ids_only = page.listing == "ids" and not self._experiment and missing.isdisjoint(page.shown_ranks)
+            ids_only = page.listing == "ids" and not experiment and missing.isdisjoint(page.shown_ranks)
             state = yield from fetcher.fetch_documents(state, needed, ids_only)
             remembered = remembered if ids_only else state  # other pages may show whole documents
         lacks = bool(needed - page.ranks - state.documents.keys())  # the engine's own page would lose a hit
         own_page = None
-        if self._experiment and self._experiment.reaches_beyond(plan, state):
+        if experiment and experiment.reaches_beyond(plan, state):
             own_page = yield from self._own_page(plan)
             lacks = lacks or own_page is None
         if (lacks and self._is_control) or (page.groups and page.groups[0].rank not in state.documents):
             return (yield from own_request(plan, settings, NO_DOCUMENTS))
-        is_cached = remembered is cached
-        if not is_cached and state.lasting:
-            settings.memory.remember_state(self.stream_key, remembered, self._moment)
-            if settings.frequency_table is True and state.table != LISTED:
-                settings.memory.remember_table(state.frequency_table)
+        if remembered is not cached and state.lasting:
+            self._store(remembered)
         if is_new and cached is None and plan.is_measured:
             self._learn_from(plan, page)
+        cache = "off" if self.stream_key is None else "hit" if remembered is cached else "miss"
+        return (yield from self._answered(plan, state, page, cache, own_page))
+
+    def _answered(self, plan: Plan, state: State, page: Page, cache: str, own_page: list[Hit] | None) -> Flow:
+        """Add what the search asks for beside the page, and return the answer, which is stored in the cache.
+
+        cache: as in page.Info. own_page: the hits of the caller's own request, where an experiment needs them.
+        """
+        settings, trips, extras = self.settings, self._round_trips, self.extras
         if plan.options.members == "all":
-            whole = WholeGroups(plan, settings, self._round_trips, plan.search.start)
+            whole = WholeGroups(plan, settings, trips, plan.search.start)
             state, page = yield from whole.added(state, page, page.info.examined)
-        if self._explained:
-            page = yield from with_explanations(self._explained, state, page, plan, settings, self._round_trips)
-        cache = "off" if self.stream_key is None else "hit" if is_cached else "miss"
-        body = unfiltered_body(plan, settings, state, page, self._round_trips.own_seconds, cache)
-        if self._experiment:
-            body = self._experiment.applied(body, plan, state, page, own_page)
+        if extras.explained:
+            page = yield from with_explanations(extras.explained, state, page, plan, settings, trips)
+        body = unfiltered_body(plan, settings, state, page, trips.own_seconds, cache)
+        if extras.experiment:
+            body = extras.experiment.applied(body, plan, state, page, own_page)
         body = filter_body(body, plan.search)
         if state.lasting:
             settings.memory.remember_page(self.key, body, state, self._moment)
         return Answer(body, raw=state.raw)
+
+    def _store(self, state: State) -> None:
+        """Store a state in the cache, with its frequency table if other searches have the same one."""
+        memory = self.settings.memory
+        memory.remember_state(self.stream_key, state, self._moment)
+        if self.settings.frequency_table is True and state.table != LISTED:
+            memory.remember_table(state.frequency_table)
 
     def _own_page(self, plan: Plan) -> Generator[Request, Answer, list[Hit] | None]:
         """Return the hits of the caller's own request, None if it fails."""
@@ -225,7 +222,7 @@ class Conversation:
     @property
     def _is_control(self) -> bool:
         """Whether the caller gets the engine's own page."""
-        return self._experiment is not None and self._experiment.arm == "control"
+        return self.extras.experiment is not None and self.extras.experiment.arm == "control"
 
     def _learn_from(self, plan: Plan, page: Page) -> None:
         """Update the figures by which "auto" chooses the strategy of the next searches."""

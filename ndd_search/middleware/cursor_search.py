@@ -28,6 +28,7 @@ from ndd_search.middleware.sending import Flow, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import weighs
+from ndd_search.middleware.uncached import Uncached
 from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.cursor import Cursor, cursor_of, token_of
@@ -78,29 +79,15 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     return CursorSearch(search, options, settings, cursor)
 
 
-class CursorSearch:
+class CursorSearch(Uncached):
     """The requests for one page of a search with a cursor. cursor: None for the first page."""
 
-    key: bytes | None = None  # its pages are not cached
     _pages: type[CursorPage] = CursorPage
 
     def __init__(self, search: Search, options: CollapseOptions, settings: Settings, cursor: Cursor | None) -> None:
-        self.search, self.options, self.settings, self.cursor = search, options, settings, cursor
+        super().__init__(search.request, options)
+        self.search, self.settings, self.cursor = search, settings, cursor
         self._round_trips = RoundTrips(settings.time_budget)
-
-    @property
-    def path(self) -> str:
-        """The path of the request."""
-        return self.search.request.path
-
-    @property
-    def windows(self) -> list[int]:
-        """The first window."""
-        return [self.options.window]
-
-    def remembered(self) -> Answer | None:
-        """Return None: a page of a cursor is never cached."""
-        return None
 
     def flow(self) -> Flow:
         """Make the page, and return the answer with the cursor of the next one."""

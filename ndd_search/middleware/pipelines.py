@@ -13,6 +13,7 @@ from typing import Any
 from ndd_search.middleware.conversation import conversation
 from ndd_search.middleware.sending import Flow
 from ndd_search.middleware.settings import Settings
+from ndd_search.middleware.uncached import Uncached, is_asked_for
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request, is_search, stripped
 from ndd_search.rest.search_pipeline import NONE, obstacle, pipeline_in, reading, reorders
@@ -27,47 +28,24 @@ def pipeline_search(request: Request, settings: Settings, changes: Mapping[str, 
     """
     if changes is None or not is_search(request) or (pipeline := pipeline_in(request)) is None:
         return None
-    asked = request.body.get("ndd") if isinstance(request.body, Mapping) else None
-    own = asked if isinstance(asked, Mapping) else {}
-    wanted = bool(asked) or is_wanted("collapse_pipelines", request, settings, changes)
-    if asked is False or not own.get("collapse_pipelines", wanted):
+    if not is_asked_for("collapse_pipelines", request, settings, changes):
         return None
     if not isinstance(pipeline, Mapping) and not (isinstance(pipeline, str) and _NAME.fullmatch(pipeline)):
         return None
     return PipelineSearch(request, settings, changes, pipeline)
 
 
-def is_wanted(option: str, request: Request, settings: Settings, changes: Mapping[str, Any]) -> bool:
-    """Return whether an option is on for a search by a block around it, or by the settings of its indexes."""
-    if option in changes:
-        return bool(changes[option])
-    own = settings.of_target(request.path, asked=False)
-    return own is not None and bool(getattr(own.options, option))
+class PipelineSearch(Uncached):
+    """The requests for one search with a pipeline, given by its name or by its definition.
 
-
-class PipelineSearch:
-    """The requests for one search with a pipeline, given by its name or by its definition."""
-
-    key: bytes | None = None  # the page is cached by its conversation alone
+    The page is cached by its conversation alone.
+    """
 
     def __init__(
         self, request: Request, settings: Settings, changes: Mapping[str, Any], pipeline: str | Mapping[str, Any]
     ) -> None:
-        self._request, self._settings, self._changes, self._pipeline = request, settings, changes, pipeline
-
-    @property
-    def path(self) -> str:
-        """The path of the request."""
-        return self._request.path
-
-    @property
-    def windows(self) -> list[int]:
-        """The first window."""
-        return [self._settings.options.window]
-
-    def remembered(self) -> Answer | None:
-        """Return None: the pipeline comes first."""
-        return None
+        super().__init__(request, settings.options)
+        self._settings, self._changes, self._pipeline = settings, changes, pipeline
 
     def flow(self) -> Flow:
         """Read the pipeline, and collapse the search or send it as it came."""
@@ -75,13 +53,11 @@ class PipelineSearch:
         if isinstance(definition, str):
             definition = yield from self._definition(definition)
         if reason := obstacle(definition):
-            answer = yield stripped(self._request)
+            answer = yield stripped(self.request)
             return self._left_alone(answer, reason)
-        talk = conversation(
-            self._request, self._settings, self._changes, "reorders" if reorders(definition) else "safe"
-        )
+        talk = conversation(self.request, self._settings, self._changes, "reorders" if reorders(definition) else "safe")
         if talk is None:
-            return (yield stripped(self._request))
+            return (yield stripped(self.request))
         return talk.remembered() or (yield from talk.flow())
 
     def _definition(self, name: str) -> Any:
@@ -90,7 +66,7 @@ class PipelineSearch:
         if (found := known.get(name, now)) is not None:
             return found
         try:
-            answer = yield reading(self._request, name)
+            answer = yield reading(self.request, name)
         except Exception:
             return None
         definition = answer.body.get(name) if answer.ok and isinstance(answer.body, dict) else None

@@ -13,10 +13,10 @@ from typing import Any
 
 from ndd_search.middleware.conversation import conversation
 from ndd_search.middleware.cursor_search import cursor_search
-from ndd_search.middleware.pipelines import is_wanted, pipeline_search
+from ndd_search.middleware.pipelines import pipeline_search
 from ndd_search.middleware.sending import Flow
 from ndd_search.middleware.settings import Settings
-from ndd_search.rest.answers import Answer
+from ndd_search.middleware.uncached import Uncached, is_asked_for
 from ndd_search.rest.request import INDEX, Request
 
 _PATH = re.compile(f"(?:{INDEX})?/_search/template")
@@ -37,53 +37,35 @@ def template_search(request: Request, settings: Settings, changes: Mapping[str, 
     body = request.body
     if changes is None or not is_template(request) or not isinstance(body, Mapping):
         return None
-    asked = body.get("ndd")
-    own = asked if isinstance(asked, Mapping) else {}
-    wanted = bool(asked) or is_wanted("collapse_templates", request, settings, changes)
-    wanted = asked is not False and bool(own.get("collapse_templates", wanted))
+    wanted = is_asked_for("collapse_templates", request, settings, changes)
     unknown = (body.keys() - {*_RENDERED, "ndd"}) | (_CHANGES_THE_ANSWER & request.params.keys())
     return TemplateSearch(request, settings, changes) if wanted and not unknown else None
 
 
-class TemplateSearch:
-    """The requests for one search by a template."""
-
-    key: bytes | None = None  # the page is cached by its conversation alone
+class TemplateSearch(Uncached):
+    """The requests for one search by a template. The page is cached by its conversation alone."""
 
     def __init__(self, request: Request, settings: Settings, changes: Mapping[str, Any]) -> None:
-        self._request, self._settings, self._changes = request, settings, changes
-
-    @property
-    def path(self) -> str:
-        """The path of the request."""
-        return self._request.path
-
-    @property
-    def windows(self) -> list[int]:
-        """The first window."""
-        return [self._settings.options.window]
-
-    def remembered(self) -> Answer | None:
-        """Return None: the template is rendered first."""
-        return None
+        super().__init__(request, settings.options)
+        self._settings, self._changes = settings, changes
 
     def flow(self) -> Flow:
         """Render the template, and collapse the search or send the request as it came."""
-        body, settings, changes = self._request.body, self._settings, self._changes
+        body, settings, changes = self.request.body, self._settings, self._changes
         given = {name: body[name] for name in _RENDERED if name in body}
         try:
-            answer = yield Request("POST", "/_render/template", {}, self._request.headers, given)
+            answer = yield Request("POST", "/_render/template", {}, self.request.headers, given)
         except Exception:  # a caller may search without the right to render
-            return (yield without_options(self._request))
+            return (yield without_options(self.request))
         rendered = answer.body.get("template_output") if answer.ok and isinstance(answer.body, dict) else None
         if isinstance(rendered, dict):
             options = {"ndd": body["ndd"]} if "ndd" in body else {}
-            path = self._request.path.removesuffix("/template")
-            search = replace(self._request, method="POST", path=path, body={**rendered, **options})
+            path = self.request.path.removesuffix("/template")
+            search = replace(self.request, method="POST", path=path, body={**rendered, **options})
             for kind in (cursor_search, pipeline_search, conversation):
                 if (talk := kind(search, settings, changes)) is not None:
                     return talk.remembered() or (yield from talk.flow())
-        return (yield without_options(self._request))
+        return (yield without_options(self.request))
 
 
 def without_options(request: Request) -> Request:

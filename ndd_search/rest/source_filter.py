@@ -233,11 +233,13 @@ def _clean(source: dict[str, Any], field: SketchField) -> None:
     stored = source.get(field.name)
     if not isinstance(stored, dict) or not _is_recipe(stored.get("recipe")):
         return
-    cleared = {name for name in MARKS if stored.get(name, "") is None}
-    if left := {name: value for name, value in stored.items() if name not in _STORED | cleared}:
-        source[field.name] = left
-    else:
+    if stored.keys() <= _STORED:
         del source[field.name]
+    else:
+        cleared = {name for name in MARKS if stored.get(name, "") is None}
+        source[field.name] = {name: value for name, value in stored.items() if name not in _STORED | cleared}
+        if not source[field.name]:
+            del source[field.name]
     keys = source.get(field.keys)
     if isinstance(keys, list) and all(_KEY.fullmatch(str(one)) for one in keys):
         del source[field.keys]

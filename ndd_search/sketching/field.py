@@ -21,7 +21,7 @@ import struct
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from typing import Any, Literal
 
@@ -61,47 +61,47 @@ class SketchField:
             raise ValueError(f"the object that holds the sketch needs a name, got {self.name!r}")
         check_one_of("storage", self.storage, STORAGES)
 
-    @property
+    @cached_property
     def sketch(self) -> str:
         """Return the path of the values as integers."""
         return f"{self.name}.sketch"
 
-    @property
+    @cached_property
     def packed(self) -> str:
         """Return the path of the packed values."""
         return f"{self.name}.packed"
 
-    @property
+    @cached_property
     def recipe(self) -> str:
         """Return the path of the recipe id."""
         return f"{self.name}.recipe"
 
-    @property
+    @cached_property
     def numbers(self) -> str:
         """Return the path of the number signature."""
         return f"{self.name}.numbers"
 
-    @property
+    @cached_property
     def duplicate_of(self) -> str:
         """Return the path of the id of an earlier near-duplicate."""
         return f"{self.name}.duplicate_of"
 
-    @property
+    @cached_property
     def keys(self) -> str:
         """Return the path of the keys."""
         return f"{self.name}_keys"
 
-    @property
+    @cached_property
     def paths(self) -> tuple[str, ...]:
         """Return all paths."""
         return *self.read, self.numbers, self.duplicate_of, self.keys
 
-    @property
+    @cached_property
     def values(self) -> tuple[str, ...]:
         """Return the paths of the values, the long part of what is stored."""
         return self.sketch, self.packed
 
-    @property
+    @cached_property
     def read(self) -> tuple[str, ...]:
         """Return the paths whose doc values `decode` reads."""
         return *self.values, self.recipe
