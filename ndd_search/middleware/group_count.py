@@ -30,7 +30,7 @@ from ndd_search.rest.request import Request
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import VALUES
 
-SAMPLE = 40  # hits: a 95 % interval of 10 % to 20 % of the number of groups; each costs 0.5 % of a search
+SAMPLE = 40  # hits; docs/paging.md has the intervals that they give, and what they cost
 LACKING, UNSORTED = "lacking", "unsorted"  # documents without a sketch; with one in a form that engines cannot sort by
 
 
