@@ -30,7 +30,7 @@ from ndd_search.rest.request import Request
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import VALUES
 
-SAMPLE = 64  # hits: a 95 % interval of about 10 % of the number of groups, for the cost of a third of a search
+SAMPLE = 40  # hits; docs/paging.md has the intervals that they give, and what they cost
 LACKING, UNSORTED = "lacking", "unsorted"  # documents without a sketch; with one in a form that engines cannot sort by
 
 

@@ -24,7 +24,7 @@ from tests.engines.find import Engine
 from tests.prove.answers import BODIES, OWN_ERRORS, STATUSES, changed
 from tests.wrapping.conftest import bulk
 
-CASES = 2000 if os.environ.get("NDD_TEST_EXAMPLES") == "large" else 15  # for each changed answer
+CASES = 2000 if os.environ.get("NDD_TEST_EXAMPLES") == "large" else 10  # for each changed answer
 GROUPS, COPIES = 30, 3
 SEARCH: dict[str, Any] = {
     "query": {"function_score": {"field_value_factor": {"field": "weight"}, "boost_mode": "replace"}},
