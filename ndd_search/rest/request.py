@@ -217,7 +217,9 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     if pipeline:  # an `_msearch` has no pipeline for each search
         limits = replace(limits, bounded=limits.bounded or pipeline == "reorders")
         limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
-    return Search(stripped(request), start, size, changes, limits, ranks(body, request.params), names)
+    # Another object than the caller's request in any case, which a proxy passes on unread (see proxy.searching).
+    plain = {name: value for name, value in body.items() if name != "ndd"} if body else request.body
+    return Search(request.asking(plain, request.params), start, size, changes, limits, ranks(body, request.params), names)
 
 
 def stripped(request: Request) -> Request:
