@@ -8,10 +8,9 @@
  * While the interpreter lock is released, no Python object is touched, and no memory but our own.
  *
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
- * rule.h, index.h and search.h find near-duplicates on a page; corpus.h finds them in
- * whole collections, with the threads of team.h; meetings.h finds records that share tokens; containers.h
- * finds texts that may stand in longer ones; clean.h and sketch.h sketch texts; stored_calls.h reads stored sketches.
- * Each includes the ones before.
+ * rule.h, index.h and search.h find near-duplicates on a page; corpus.h finds them in whole collections, with the
+ * threads of team.h; meetings.h finds records that share tokens; containers.h finds texts that may stand in longer ones;
+ * clean.h and sketch.h sketch texts; stored_calls.h reads stored sketches. Each includes the ones before.
  */
 #include "page_calls.h"
 #include "corpus_calls.h"
