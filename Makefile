@@ -137,7 +137,11 @@ $(MINIMUM)/installed: pyproject.toml $(CORE) | $(MINIMUM)/bin/python
 	$(INSTALL) --resolution lowest-direct --editable ".[test]"
 	@touch $@
 
-$(THIRD)/dev-installed: pyproject.toml | $(THIRD)/bin/python
+$(THIRD)/spark-installed: pyproject.toml | $(THIRD)/bin/python  # apart from the rest: building its 490 MB takes a minute
+	$(@D)/bin/uv pip install --quiet --link-mode copy --python $(@D)/bin/python --requirements pyproject.toml --extra spark
+	@touch $@
+
+$(THIRD)/dev-installed: pyproject.toml $(THIRD)/spark-installed
 	$(INSTALL) --editable ".[test,langchain,llamaindex,haystack,spark]" "elasticsearch[async]<9" \
 		langchain-classic langchain-elasticsearch llama-index-vector-stores-elasticsearch \
 		elasticsearch-haystack opensearch-haystack django fastapi flask httpx2 pandas polars

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -41,6 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[report] = {}
     if os.environ.get("NDD_TEST_WITHOUT_CORE"):
         native.core = None
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells start commands in the background so
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # for the commands that tests interrupt
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by marker

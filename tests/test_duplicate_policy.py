@@ -153,7 +153,8 @@ def test_nothing_is_lost_but_new_copies_of_what_stays(
         store(one, sketched(numbered(before)), False)
         if refreshed:
             one.refresh()
-    there = set(index.documents)
+    deletions = {(one["_index"], str(one["_id"])) for one in stream if one.get("_op_type") == "delete"}
+    there = index.documents.keys() - deletions
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(duplicate_policy, "CHUNK", CHUNK)
         store(plain, sketched(numbered(stream, filled)), refreshes)
@@ -179,6 +180,27 @@ def test_nothing_is_lost_but_new_copies_of_what_stays(
             inside = [one for (where, _), one in index.documents.items() if where == place and family(one)]
             leaders = {family(one) for one in inside if not one["_source"]["ndd"].get("duplicate_of")}
             assert {family(one) for one in inside} == leaders
+
+
+def test_a_document_is_rewritten_though_one_with_its_id_was_deleted_from_another_index() -> None:
+    index = Memory()
+    old = {"_index": NEWS, "_id": "3", "body": FAMILIES["a"]}
+    store(index, sketched([old, {**old, "_id": "2"}]), False)
+    index.refresh()
+    stream = [{"_op_type": "delete", "_index": "other", "_id": "3"}, {**old, "price": 7}]
+    store(index, sketched(stream, duplicates=DuplicatePolicy("skip", client=index)), False)
+    assert index.documents[NEWS, "3"]["_source"]["price"] == 7
+
+
+def test_no_copy_waits_for_another_that_may_be_refused_in_its_turn() -> None:
+    index = Memory()
+    refused = [{"_index": NEWS, "_id": id, "body": FAMILIES["a"], "refused": True} for id in "12"]
+    actions = sketched([*refused, {"_index": NEWS, "_id": "3", "body": FAMILIES["a"]}],
+                       duplicates=DuplicatePolicy("skip", client=index))  # fmt: skip
+    store(index, actions, False)
+    index.refresh()
+    store(index, actions.left_out(), False)
+    assert index.documents.keys() == {(NEWS, "3")}
 
 
 @pytest.mark.parametrize("id", [{"_id": "1"}, {}])

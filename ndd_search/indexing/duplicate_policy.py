@@ -114,6 +114,7 @@ class DuplicateFilter:
         self._unconfirmed: deque[Original] = deque()  # originals of copies that may not be stored
         self._handed_on = 0
         self._failed = False
+        self._ended = False  # whether no write that is passed on is followed by a look whether it was stored
 
     def decide(self, writes: Sequence[Write]) -> Questions:
         """Decide on some actions, and on copies whose original disappears with them."""
@@ -140,6 +141,7 @@ class DuplicateFilter:
     def finish_sent(self) -> Questions:
         """After the helper has sent all actions: pass on each copy whose original is not stored, or not found."""
         self._handed_on += CHUNK
+        self._ended = True
         yield from self._confirm([], LookUp())
         if unsure := self._copies.of_unnamed():  # the id of their original is unknown, so they are searched for again
             answer = yield Question("msearch", self._searches(unsure))
@@ -224,6 +226,10 @@ class DuplicateFilter:
         """Whether the helper has sent a document by now, and no read has confirmed that it is stored."""
         return not known.confirmed and known.handed_on is not None and self._was_sent(known)
 
+    def _may_stay(self, known: Original) -> bool:
+        """Whether a document of this run is stored, or can still be stored and looked for later."""
+        return known.confirmed or not (self._ended or self._was_sent(known))
+
     def _was_sent(self, known: Original) -> bool:
         return known.handed_on is None or self._handed_on - known.handed_on >= CHUNK
 
@@ -231,11 +237,13 @@ class DuplicateFilter:
         return lookup.version(found.original.index, found.original.id or "") == found.version
 
     def _is_new(self, write: Write, lookup: LookUp) -> bool:
-        """Whether no document has its id."""
+        """Whether no document has its id.
+
+        A deletion by this run does not count before a read finds it done: it may have been of another index.
+        """
         if write.id is None:
             return True
-        there = self._written.is_there(write.id)
-        return lookup.is_absent(self._index(write), write.id) if there is None else not there
+        return not self._written.is_there(write.id) and lookup.is_absent(self._index(write), write.id)
 
     def _take(self, write: Write, found: Sequence[_Found], new: bool) -> None:
         """Decide on one action. new: whether no document has its id."""
@@ -269,7 +277,7 @@ class DuplicateFilter:
         """The original of a document, and their similarity; None and 0.0 without one."""
         there = [(one.similarity, one.original) for one in found if one.original.id not in self._written]
         seen = self._recent.resembling(write.sketch, self._where(write), write.id)
-        there += [(similarity, known) for similarity, known in seen if not self._should_be_stored(known)]
+        there += [(similarity, known) for similarity, known in seen if self._may_stay(known)]
         similarity, original = max(there, key=lambda one: one[0], default=(0.0, None))
         return original, similarity
 

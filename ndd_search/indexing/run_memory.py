@@ -77,7 +77,10 @@ class Original:
 
 
 class Written:
-    """The ids of the last writes of the run, and whether a document exists under each after its write."""
+    """The ids of the last writes of the run, and whether the last write of each was no deletion.
+
+    They are remembered without their index, which writes may name by an alias, too.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -86,9 +89,9 @@ class Written:
     def __contains__(self, id: str | None) -> bool:
         return id in self._there
 
-    def is_there(self, id: str) -> bool | None:
-        """Whether a document exists under an id; None if the run has not written it."""
-        return self._there.get(id)
+    def is_there(self, id: str) -> bool:
+        """Whether a document was written under an id, and not deleted since."""
+        return self._there.get(id, False)
 
     def note(self, id: str, there: bool) -> None:
         """Remember a write."""

@@ -29,6 +29,8 @@ from typing import Any
 from tests.engines.jars import RELEASES, Release, Unavailable, find_java, prepare
 
 START_SECONDS = 120.0
+_MEMORY = Path("/dev/shm")  # a file system in memory, on Linux
+_NEEDED = 4 << 30  # free bytes, for the data of all servers
 
 
 def java_command(release: Release, heap: str) -> list[str]:
@@ -42,6 +44,17 @@ def java_command(release: Release, heap: str) -> list[str]:
     return [java.command, *flags, "-cp", path, release.main, str(folder)]
 
 
+def data_parent() -> Path | None:
+    """Return where data folders are made: in memory, where files need not be synced to a disk; None for the default.
+
+    On a disk, an engine takes 200 ms to create an index and 80 ms to delete one; in memory 40 and 10.
+    """
+    with contextlib.suppress(OSError):
+        if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free >= _NEEDED:
+            return _MEMORY
+    return None
+
+
 class Server:
     """One running node. Its data folder is temporary and goes when it is stopped.
 
@@ -53,7 +66,7 @@ class Server:
         self.release = release
         self.url = ""
         command = java_command(release, heap)
-        self._folder = Path(tempfile.mkdtemp(prefix=f"ndd-search-{release.name}-"))
+        self._folder = Path(tempfile.mkdtemp(prefix=f"ndd-search-{release.name}-", dir=data_parent()))
         self._log = self._folder / "server.log"
         merged = {
             "cluster.name": "ndd-search",
