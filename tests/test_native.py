@@ -407,6 +407,14 @@ def test_no_names_handed_over_harm_the_core(changed: dict[int, Any]) -> None:
     assert native.core.names(whole[:-1]) is None
 
 
+@given(st.one_of(pages, st.just(None)), int64s, st.integers(-2, 30), st.integers(-2, 9))
+def test_no_lengths_handed_over_harm_the_core(page: Any, lengths: Any, k: int, spoilt: int) -> None:
+    assert native.core is not None
+    sketches = page and [np.array(row, np.int32) for row in page]
+    found = native.core.containers(sketches, None, k, lengths, spoilt)
+    assert found is None or len(found) % 16 == 0
+
+
 def test_no_sequence_at_all_is_left_to_numpy(core: Core) -> None:
     for nothing in (None, 3, object()):
         assert core.rows(nothing, None, 4) is None

@@ -19,6 +19,7 @@ import ndd_search as ndd
 from benchmarks.page_kinds import sketches_of
 from ndd_search import native
 from ndd_search.corpus.search import Search
+from ndd_search.integrations.verbatim import possible_containers
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.groups import assign_leaders
 from ndd_search.matching.pairs import resembling_pairs
@@ -62,6 +63,7 @@ def work() -> dict[str, Callable[[], Any]]:
     texts = ["plain words of a text", "Ünï\u0301 ở e\u0323\u0301 " * 40, "漢字かな " * 30, ""]
     words = np.random.default_rng(5).choice([f"w{number}" for number in range(90)], (40, 30))
     collection = ndd.sketch_many([" ".join(words[number // 2 * 2]) + f" {number}" for number in range(40)], recipe)
+    shortened = [one[: 4 + place % 9] for place, one in enumerate(collection)]
     search = Search(recipe=recipe, decision=Decision(0.5, 3))
 
     def led() -> Any:
@@ -79,6 +81,7 @@ def work() -> dict[str, Callable[[], Any]]:
         ),
         "a text": lambda: [sketch(text, recipe) for text in texts],
         "texts": lambda: [one.tolist() for one in sketch_many(texts, recipe)],
+        "longer texts": lambda: possible_containers(shortened, [len(one) for one in shortened], recipe),
         "leaders of a collection": led,
         "pairs of a collection": paired,
     }

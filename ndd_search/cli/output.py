@@ -113,7 +113,7 @@ def warn(sentence: str) -> None:
 
 def say(sentence: str) -> None:
     """Print a sentence on standard output."""
-    print(printable(sentence), flush=True)  # a server prints where it serves, to a file perhaps
+    print(printable(sentence), flush=True)  # at once, also if the output goes to a file
 
 
 def print_line(line: str) -> None:

@@ -219,7 +219,9 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
         limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
     # Another object than the caller's request in any case, which a proxy passes on unread (see proxy.searching).
     plain = {name: value for name, value in body.items() if name != "ndd"} if body else request.body
-    return Search(request.asking(plain, request.params), start, size, changes, limits, ranks(body, request.params), names)
+    return Search(
+        request.asking(plain, request.params), start, size, changes, limits, ranks(body, request.params), names
+    )
 
 
 def stripped(request: Request) -> Request:
