@@ -217,7 +217,9 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     if pipeline:  # an `_msearch` has no pipeline for each search
         limits = replace(limits, bounded=limits.bounded or pipeline == "reorders")
         limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
-    return Search(stripped(request), start, size, changes, limits, ranks(body, request.params), names)
+    own = {key: value for key, value in body.items() if key != "ndd"}  # the caller may change the body meanwhile
+    plain = request.asking(own if body else request.body, request.params)
+    return Search(plain, start, size, changes, limits, ranks(body, request.params), names)
 
 
 def stripped(request: Request) -> Request:
