@@ -152,6 +152,20 @@ def test_options_change_one_by_one() -> None:
     assert collapse_options(CollapseOptions(window=50), mode="drop") == CollapseOptions(window=50, mode="drop")
 
 
+def test_options_that_searches_repeat_are_made_once_and_equal_values_of_another_type_are_checked() -> None:
+    class Cheapest:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __call__(self, hit: dict[str, Any]) -> int:
+            return 0
+
+    base = CollapseOptions()
+    assert collapse_options(base, window=1) is collapse_options(base, window=1)
+    with pytest.raises(TypeError, match="window must be a whole number, got True"):
+        collapse_options(base, window=True)
+    assert collapse_options(CollapseOptions(keep=(Cheapest(),)), window=1).window == 1
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ndd_search.rest.candidate_limits import Limits, limits_of, raised
+from ndd_search.rest.intent import names_in
 from ndd_search.rest.request import Request, read_search
 
 MATCH = {"match": {"body": "linear hybrid knn rrf"}}
@@ -163,3 +164,10 @@ def test_a_fused_ranking_shows_no_more_than_its_window() -> None:
         body = {**RRF, "from": start, "size": size}
         search = read_search(Request("POST", "/news/_search", {}, {}, body))
         assert (search and search.size) == wanted
+
+
+def test_a_body_that_contains_itself_twice_is_found_too_deep_at_once() -> None:
+    body: dict[str, Any] = {"query": {"match": {"body": "emissions"}}}
+    assert names_in(body) == {"query", "match", "body"}
+    body["a"] = body["b"] = [body, body]
+    assert names_in(body) is None

@@ -29,13 +29,14 @@ def names_in(body: Any) -> set[str] | None:
     One walk through a body answers for all parts that most searches lack: nearest neighbours, inner hits, scripts, ...
     """
     names = set[str]()
-    level, depth = [body], 0
-    while level:
+    left = [(body, 0)]  # the deepest part first: a body that contains itself twice doubles with each level
+    while left:
+        node, depth = left.pop()
         if depth > _DEEPEST:
             return None
-        names.update(*(node for node in level if isinstance(node, _OBJECTS)))
-        level = [child for node in level for child in inside(node)]
-        depth += 1
+        if isinstance(node, _OBJECTS):
+            names.update(node)
+        left.extend((child, depth + 1) for child in inside(node))
     return names
 
 

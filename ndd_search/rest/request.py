@@ -217,11 +217,10 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     if pipeline:  # an `_msearch` has no pipeline for each search
         limits = replace(limits, bounded=limits.bounded or pipeline == "reorders")
         limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
-    # Another object than the caller's request in any case, which a proxy passes on unread (see proxy.searching).
-    plain = {name: value for name, value in body.items() if name != "ndd"} if body else request.body
-    return Search(
-        request.asking(plain, request.params), start, size, changes, limits, ranks(body, request.params), names
-    )
+    # An object of its own in any case: the caller may change the body, and a proxy passes on the caller's object unread.
+    own = {key: value for key, value in body.items() if key != "ndd"}
+    plain = request.asking(own if body else request.body, request.params)
+    return Search(plain, start, size, changes, limits, ranks(body, request.params), names)
 
 
 def stripped(request: Request) -> Request:
