@@ -35,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd_search.allocator import keep_freed
 from ndd_search.corpus.collection import Corpus
 from ndd_search.errors import NDDError
 from ndd_search.matching.decision import Decision
@@ -291,10 +292,13 @@ def _extreme(make: Callable[[int], Sources], count: int, bar: float | str) -> Fi
     }
 
 
-def timed(find: Find, texts: Texts, bar: float | str) -> Figures:
-    """Seconds from texts to groups, processor seconds, and the most memory, in a new process."""
+def timed(find: Find, texts: Texts, bar: float | str, keeps: bool = False) -> Figures:
+    """Seconds from texts to groups, processor seconds, and the most memory, in a new process.
+
+    keeps: whether that process keeps freed memory (ndd_search.allocator).
+    """
     context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
+    with context.Pool(1, keep_freed if keeps else None) as pool:
         return pool.apply(_timed, (find, texts, bar))
 
 
@@ -314,7 +318,7 @@ def _timed(find: Find, texts: Texts, bar: float | str) -> Figures:
 
 
 def plot(rows: list[Figures], path: Path) -> None:
-    """Seconds on the clock by documents, both on logarithmic axes, beside a line of linear growth."""
+    """Processor seconds by documents, both on logarithmic axes, beside a line of linear growth."""
     from matplotlib import pyplot as plt
     from matplotlib import use
 
@@ -322,12 +326,12 @@ def plot(rows: list[Figures], path: Path) -> None:
     plt.rcParams["svg.hashsalt"] = "ndd_search"  # equal figures give equal files
     figure, axes = plt.subplots(figsize=(5, 3.2))
     for bar in dict.fromkeys(row["bar"] for row in rows):
-        chosen = sorted((row["documents"], row["seconds"]) for row in rows if row["bar"] == bar)
+        chosen = sorted((row["documents"], row["processor_seconds"]) for row in rows if row["bar"] == bar)
         axes.loglog(*zip(*chosen, strict=True), marker="o", label=f"min_similarity {bar}")
     sizes = sorted({row["documents"] for row in rows})
-    least = min(row["seconds"] / row["documents"] for row in rows)
+    least = min(row["processor_seconds"] / row["documents"] for row in rows)
     axes.loglog(sizes, [least * size for size in sizes], color="#999999", linestyle="--", label="linear")
-    axes.set(xlabel="documents", ylabel="seconds")
+    axes.set(xlabel="documents", ylabel="processor seconds")
     axes.legend()
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
 
@@ -370,9 +374,10 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", choices=PEERS)
     parser.add_argument("--recall", type=int)
     parser.add_argument("--extremes", nargs="*", choices=[make.__name__ for make in EXTREMES])
+    parser.add_argument("--keep-freed", action="store_true", help="every process keeps the memory that it frees")
     parser.add_argument("--texts", type=Path, metavar="FOLDER", help="keep the generated texts here")
     parser.add_argument("--record", type=Path, metavar="FILE.json", help="add the figures to those of this file")
-    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="seconds by documents; needs matplotlib")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw processor seconds; needs matplotlib")
     arguments = parser.parse_args()
     rows: list[Figures] = []
     with TemporaryDirectory() as temporary:
@@ -386,7 +391,7 @@ def main() -> None:
             peers = _installed(arguments.peers or list(PEERS)) if arguments.peers is not None and bar != "auto" else []
             for size in arguments.sizes:
                 texts = Texts.of(arguments.texts or Path(temporary), size)
-                rows += show(timed(find, texts, bar) for find in [ours, *peers])
+                rows += show(timed(find, texts, bar, arguments.keep_freed) for find in [ours, *peers])
     if arguments.record:
         rows = record(rows, arguments.record)
     if arguments.plot:

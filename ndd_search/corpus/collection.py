@@ -19,7 +19,7 @@ from ndd_search.corpus.guards import Guards, check_kept
 from ndd_search.corpus.hosts import Hosts, check_hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.reading import Fields
-from ndd_search.corpus.search import BUDGET, Found, Progress, Search, frequency_table
+from ndd_search.corpus.search import BUDGET, Found, Progress, Search, frequency_table, shingles_of
 from ndd_search.corpus.sources import Pieces, Report, Sayings, id_of, why_left_out
 from ndd_search.corpus.store import Rows
 from ndd_search.errors import RecipeMismatch
@@ -28,7 +28,6 @@ from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.rows import Ranks
 from ndd_search.paging.keep import order_of_preference
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.estimates import estimated_shingles
 from ndd_search.sketching.sketches import Sketches
 
 log = logging.getLogger("ndd_search")
@@ -248,9 +247,7 @@ class Corpus:
         if any(callable(wish) for wish in options.keep):
             raise ValueError("keep of a collection names wishes such as newest:FIELD; callables are for searches")
         check_kept(options, self.columns)
-        lengths = np.diff(self.sketches.offsets)
-        last = self.sketches.values[self.sketches.offsets[1:] - 1] if len(self.sketches.values) else lengths
-        shingles = estimated_shingles(lengths, np.where(lengths, last, -1), self.recipe.k)
+        shingles = shingles_of(self.sketches, self.recipe.k)
         order = order_of_preference(
             range(len(self)), range(len(self)), lambda at: float(shingles[at]), lambda at, name: self.columns[name][at],
             options.preferences,

@@ -25,6 +25,7 @@ from ndd_search.matching.measures import bits_of, cosine_of, near_prints, simila
 from ndd_search.matching.pairs import Pairs, overlaps
 from ndd_search.matching.rows import Ranks, Rows, rows_of
 from ndd_search.recipe import Recipe
+from ndd_search.sketching.estimates import estimated_shingles
 from ndd_search.sketching.sketches import Sketches
 
 BUDGET = 10_000  # see Effort.cut
@@ -252,6 +253,13 @@ def sample_of(count: int) -> Ranks:
     if count <= SAMPLE:
         return np.arange(count)
     return np.sort(np.random.default_rng(_SEED).choice(count, SAMPLE, replace=False))
+
+
+def shingles_of(sketches: Sketches, k: int) -> Shares:
+    """About how many shingles each document has, float64, shape (n,). k: values of a sketch at most."""
+    lengths = np.diff(sketches.offsets)
+    last = sketches.values[sketches.offsets[1:] - 1] if len(sketches.values) else lengths
+    return estimated_shingles(lengths, np.where(lengths, last, -1), k)
 
 
 def _meetings(rows: Rows, wanted: npt.NDArray[np.bool_], floor: float) -> Iterator[tuple[Ranks, Ranks]]:

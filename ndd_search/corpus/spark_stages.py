@@ -19,7 +19,7 @@ from ndd_search.corpus.guards import Guards, lasting_code
 from ndd_search.corpus.lists import Holders, entries_of, pairs_of, sublists
 from ndd_search.corpus.outputs import line_of
 from ndd_search.corpus.reading import Fields
-from ndd_search.corpus.search import Search
+from ndd_search.corpus.search import Search, shingles_of
 from ndd_search.corpus.sources import Document, Pieces, id_of
 from ndd_search.errors import importing
 from ndd_search.matching.groups import choose_leaders
@@ -27,7 +27,6 @@ from ndd_search.matching.pairs import Pairs
 from ndd_search.matching.rows import Ranks
 from ndd_search.paging.keep import sort_key
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.estimates import estimated_shingles
 from ndd_search.sketching.sketches import Sketch, Sketches
 
 if TYPE_CHECKING:
@@ -126,9 +125,7 @@ class Preparing:
             guards = Guards.of(
                 self.options, {name: [row.get(name) for row in rows] for name in self.names}, lasting_code
             )
-            sketches = sketches_of(batch.column("sketch"))
-            last = [int(one[-1]) if len(one) else -1 for one in sketches]
-            shingles = estimated_shingles(np.diff(sketches.offsets), np.array(last, np.int64), self.recipe.k)
+            shingles = shingles_of(sketches_of(batch.column("sketch")), self.recipe.k)
             keys = [
                 sort_key(row, self.options.preferences, float(size), lambda hit, name: hit.get(name))
                 for row, size in zip(rows, shingles, strict=True)
