@@ -9,7 +9,8 @@ without labels, and grouped by connected components. Each runs in a process of i
 
 pairs F1: of pairs called one thing, against all true pairs. groups F1: of pairs in one group. labelled F1: over the
 labelled pairs of a collection alone. compared: candidate pairs; of splink only those with a probability of 0.01 or
-more. Seconds are processor seconds of this process: other programs do not count.
+more. Seconds are processor seconds of this process from records to groups: other programs do not count, nor does what
+reads pairs and members out of the result for the comparison.
 """
 
 from __future__ import annotations
@@ -42,14 +43,19 @@ PEOPLE_SCHEMA = ndd.Items(
     occupation=ndd.Category(),
     postcode=ndd.Name(),
 )
-Method = Callable[[str, Records], tuple[Pairs, list[set[str]], int]]
+Result = tuple[Pairs, list[set[str]], int]  # pairs called one thing, groups, and how many pairs were compared
+Method = Callable[[str, Records], Callable[[], Result]]  # groups records, and returns what reads the result
 
 
-def ours(kind: str, records: Records) -> tuple[Pairs, list[set[str]], int]:
+def ours(kind: str, records: Records) -> Callable[[], Result]:
     """Items with learnt evidence: of people with the fields named, of the collections with fields guessed."""
     groups = ndd.Items.learn(records, PEOPLE_SCHEMA if kind == "people" else None).groups(records)
-    members = [{groups.ids[i] for i in every} for every in groups.members.values()]
-    return _every_pair(groups), members, len(groups.candidates)
+
+    def read() -> Result:
+        members = [{groups.ids[i] for i in every} for every in groups.members.values()]
+        return _every_pair(groups), members, len(groups.candidates)
+
+    return read
 
 
 def _every_pair(groups: ItemGroups) -> Pairs:
@@ -68,7 +74,7 @@ def _pair(a: str, b: str) -> tuple[str, str]:
     return (a, b) if a < b else (b, a)
 
 
-def splink(kind: str, records: Records) -> tuple[Pairs, list[set[str]], int]:
+def splink(kind: str, records: Records) -> Callable[[], Result]:
     """splink 5 on DuckDB, term frequencies on, by the recipe of its demonstration of historical persons."""
     import pandas as pd
     import splink.comparison_library as cl
@@ -130,13 +136,17 @@ def splink(kind: str, records: Records) -> tuple[Pairs, list[set[str]], int]:
         linker.training.estimate_parameters_using_expectation_maximisation(rule)
     predicted = linker.inference.predict(threshold_match_probability=0.01)
     clusters = linker.clustering.cluster_pairwise_predictions_at_threshold(predicted, 0.5).as_pandas_dataframe()
-    frame = predicted.as_pandas_dataframe()
-    yes = frame[frame["match_probability"] >= 0.5]
-    pairs = {_pair(a, b) for a, b in zip(yes["unique_id_l"], yes["unique_id_r"], strict=True)}
-    return pairs, [set(group) for _, group in clusters.groupby("cluster_id")["unique_id"]], len(frame)
+
+    def read() -> Result:
+        frame = predicted.as_pandas_dataframe()
+        yes = frame[frame["match_probability"] >= 0.5]
+        pairs = {_pair(a, b) for a, b in zip(yes["unique_id_l"], yes["unique_id_r"], strict=True)}
+        return pairs, [set(group) for _, group in clusters.groupby("cluster_id")["unique_id"]], len(frame)
+
+    return read
 
 
-def recordlinkage(kind: str, records: Records) -> tuple[Pairs, list[set[str]], int]:
+def recordlinkage(kind: str, records: Records) -> Callable[[], Result]:
     """recordlinkage 0.16: blocks on several fields, Jaro-Winkler, and the expectation maximisation classifier."""
     import networkx as nx
     import pandas as pd
@@ -162,11 +172,11 @@ def recordlinkage(kind: str, records: Records) -> tuple[Pairs, list[set[str]], i
         compare.geo("lat", "lon", "lat", "lon", method="step", offset=2.0, label="place")
     features = compare.compute(candidates, frame.astype({"lat": float, "lon": float}) if kind == "airports" else frame)
     links = rl.ECMClassifier(binarize=0.5).fit_predict(features)
-    pairs = {_pair(a, b) for a, b in links}
     graph = nx.Graph()
     graph.add_nodes_from(frame.index)
-    graph.add_edges_from(pairs)
-    return pairs, [set(group) for group in nx.connected_components(graph)], len(candidates)
+    graph.add_edges_from(links)
+    groups = [set(group) for group in nx.connected_components(graph)]
+    return lambda: ({_pair(a, b) for a, b in links}, groups, len(candidates))
 
 
 METHODS: dict[str, Method] = {"ndd_search": ours, "splink": splink, "recordlinkage": recordlinkage}
@@ -189,12 +199,13 @@ def pairs_of(groups: Iterable[Iterable[str]]) -> Pairs:
 def _measured(name: str, kind: str, records: Records, queue: Any) -> None:
     began, wall = time.process_time(), time.perf_counter()
     try:
-        pairs, groups, compared = METHODS[name](kind, records)
+        read = METHODS[name](kind, records)
     except ImportError as error:
         queue.put(f"{name} was skipped: {error}")
         return
+    processor, elapsed = time.process_time() - began, time.perf_counter() - wall
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    queue.put((pairs, groups, compared, time.process_time() - began, time.perf_counter() - wall, memory))
+    queue.put((*read(), processor, elapsed, memory))
 
 
 def measure(
