@@ -217,7 +217,7 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     if pipeline:  # an `_msearch` has no pipeline for each search
         limits = replace(limits, bounded=limits.bounded or pipeline == "reorders")
         limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
-    # An object of its own in any case: the caller may change the body, and a proxy passes on the caller's object unread.
+    # Always another object: the caller may change the body meanwhile, and a proxy passes on the caller's object unread.
     own = {key: value for key, value in body.items() if key != "ndd"}
     plain = request.asking(own if body else request.body, request.params)
     return Search(plain, start, size, changes, limits, ranks(body, request.params), names)
