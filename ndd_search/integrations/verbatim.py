@@ -55,7 +55,7 @@ def stands_between_spaces(short: str, long: str) -> bool:
     Then `lies_inside` holds for both texts when they are normalised. This check is several times as fast.
     """
     short = short.strip()
-    at = _find(short, long) if short else -1
+    at = _find(short, long) if short.rstrip(_CLOSING) else -1
     if at < 0:
         return False
     before, after = long[max(at - 2, 0) : at], long[at + len(short) : at + len(short) + 2]

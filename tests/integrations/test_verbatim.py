@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
@@ -82,6 +82,7 @@ def test_the_core_finds_the_same_longer_texts_as_python(texts: list[tuple[list[i
 
 
 @given(st.text("ab .,\n%", max_size=6), st.text("ab .,\n%1", max_size=14))
+@example(".", ". 1")
 def test_what_stands_between_spaces_lies_inside(short: str, long: str) -> None:
     assert not stands_between_spaces(short, long) or lies_inside(normalised(short), normalised(long))
 
