@@ -272,8 +272,9 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
             hint = f" (did you mean {near[0]}?)" if near else ""
             raise TypeError(f"unknown option {name!r}{hint}: the options are {', '.join(known)}")
     base = base or CollapseOptions()
-    hashable = {str, bool, int, float}.issuperset(map(type, changes.values())) and not any(map(callable, base.keep))
-    if hashable:  # searches repeat a few combinations
+    plain = {str, bool, int, float}.issuperset(map(type, changes.values()))
+    # Searches repeat a few combinations. Callers could change what a callable or a dict of these options holds.
+    if plain and not base.max_per and not any(map(callable, base.keep)):
         return _changed(base, tuple((name, type(value), value) for name, value in changes.items()))
     return replace(base, **changes)
 
