@@ -20,11 +20,13 @@ from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.settings import settings_of
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
+from tests.conftest import LONG
 from tests.engines.find import Engine
 from tests.prove.answers import BODIES, OWN_ERRORS, STATUSES, changed
 from tests.wrapping.conftest import bulk
 
-CASES = 2000 if os.environ.get("NDD_TEST_EXAMPLES") == "large" else 10  # for each changed answer
+# For each changed answer.
+CASES = 2000 if LONG else 100 if os.environ.get("NDD_TEST_EXAMPLES") == "large" else 10
 GROUPS, COPIES = 30, 3
 SEARCH: dict[str, Any] = {
     "query": {"function_score": {"field_value_factor": {"field": "weight"}, "boost_mode": "replace"}},
