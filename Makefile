@@ -16,9 +16,11 @@ SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fr
 SANITIZED_BUILD = rm -rf build && CFLAGS="-g -O1 $(SANITIZERS)" $(BUILD) build/sanitized . && rm -rf build/lib* build/temp*
 SANITIZED = NDD_TEST_EXAMPLES=large ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized \
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)"
-# uv installs several times faster than pip. Without --reinstall-package it would not build the core again; without
-# --link-mode copy it makes hard links to its cache, which nltk (a dependency of LlamaIndex) refuses to read.
-INSTALL = $(@D)/bin/uv pip install --quiet --link-mode copy --reinstall-package ndd-search --python $(@D)/bin/python
+# uv installs several times faster than pip. Without --reinstall-package it would not build the core again.
+UV = .venv-uv/bin/uv
+INSTALL = $(UV) pip install --quiet --reinstall-package ndd-search --python $(@D)/bin/python
+# uv makes hard links to its cache, which nltk (a dependency of LlamaIndex) refuses to read.
+COPY = --link-mode copy
 
 .PHONY: demo test test-older-clients test-third-parties build-without-core test-without-core test-minimum test-bare sanitize fuzz fuzz-guided fuzz-proxy prove soak saturate bench bench-check picture reference docs dist test-dist lint clean
 
@@ -43,7 +45,7 @@ test-minimum: $(MINIMUM)/installed  ## the tests without servers, on the oldest 
 	$(MINIMUM)/bin/python -m pytest $(PARALLEL) -m "not engine and not browser" $(ARGS)
 
 test-bare: | $(BARE)/bin/python  ## an installation without extras: every module imports or names its extra, a list is collapsed
-	$(BARE)/bin/uv pip install --quiet --reinstall-package ndd-search --python $(BARE)/bin/python .
+	$(UV) pip install --quiet --reinstall-package ndd-search --python $(BARE)/bin/python .
 	$(BARE)/bin/python -P -W error tests/bare.py
 
 saturate: $(VENV)/dev-installed  ## a proxy at saturation for ten minutes, its engine and Redis killed: ARGS="--seconds 60"
@@ -66,7 +68,7 @@ fuzz: $(VENV)/dev-installed  ## the sanitized core against numpy on random texts
 	$(SANITIZED) $(VENV)/bin/python -P -c "import sys; sys.path.append('.'); from tests.fuzz import main; main()" $(ARGS)
 
 fuzz-guided: $(VENV)/dev-installed  ## the core under libFuzzer, which keeps inputs that reach new code: ARGS="-max_total_time=60"
-	$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python atheris
+	$(UV) pip install --quiet --python $(VENV)/bin/python atheris
 	$(VENV)/bin/python -m tests.guided_fuzz $(ARGS)
 
 prove: $(VENV)/dev-installed  ## generated cases against an oracle of sets; a stopped run continues: ARGS="pages --cases 1000000"
@@ -96,13 +98,13 @@ docs: $(VENV)/docs-installed  ## the documentation site in build/site, without t
 
 dist: $(VENV)/dev-installed  ## the source distribution, and the wheel built from it
 	rm -rf dist
-	$(VENV)/bin/uv build --quiet
+	$(UV) build --python $(VENV)/bin/python --quiet
 
 test-dist: dist | $(WHEEL)/bin/python  ## the wheel alone, installed without building anything, runs the README's examples
-	$(WHEEL)/bin/uv pip install --quiet --only-binary :all: --reinstall-package ndd-search --python $(WHEEL)/bin/python \
+	$(UV) pip install --quiet --only-binary :all: --reinstall-package ndd-search --python $(WHEEL)/bin/python \
 		"$$(echo dist/*.whl)[embedded,cli]"
 	$(WHEEL)/bin/python -P -W error tests/wheel.py
-	$(WHEEL)/bin/uv tool run --quiet abi3audit --strict dist/*.whl
+	$(UV) tool run --quiet abi3audit --strict dist/*.whl
 
 lint: $(VENV)/dev-installed
 	$(VENV)/bin/ruff check .
@@ -110,7 +112,7 @@ lint: $(VENV)/dev-installed
 	$(VENV)/bin/mypy --strict ndd_search tests benchmarks
 
 clean:
-	rm -rf $(VENV) $(OLDER) $(THIRD) $(MINIMUM) $(BARE)* $(WHEEL) build dist .prove .fuzz
+	rm -rf .venv-uv $(VENV) $(OLDER) $(THIRD) $(MINIMUM) $(BARE)* $(WHEEL) build dist .prove .fuzz
 
 # A stamp file newer than pyproject.toml means that its dependencies are installed and the native core is built.
 $(VENV)/demo-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
@@ -126,7 +128,7 @@ $(VENV)/bench-installed: pyproject.toml $(CORE) | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/docs-installed: $(VENV)/dev-installed
-	$(@D)/bin/uv pip install --quiet --python $(@D)/bin/python --requirements pyproject.toml --extra docs
+	$(UV) pip install --quiet --python $(@D)/bin/python --requirements pyproject.toml --extra docs
 	@touch $@
 
 $(OLDER)/dev-installed: pyproject.toml $(CORE) | $(OLDER)/bin/python
@@ -138,14 +140,17 @@ $(MINIMUM)/installed: pyproject.toml $(CORE) | $(MINIMUM)/bin/python
 	@touch $@
 
 $(THIRD)/spark-installed: pyproject.toml | $(THIRD)/bin/python  # apart from the rest: building its 490 MB takes a minute
-	$(@D)/bin/uv pip install --quiet --link-mode copy --python $(@D)/bin/python --requirements pyproject.toml --extra spark
+	$(UV) pip install --quiet $(COPY) --python $(@D)/bin/python --requirements pyproject.toml --extra spark
 	@touch $@
 
 $(THIRD)/dev-installed: pyproject.toml $(THIRD)/spark-installed
-	$(INSTALL) --editable ".[test,langchain,llamaindex,haystack,spark]" "elasticsearch[async]<9" \
+	$(INSTALL) $(COPY) --editable ".[test,langchain,llamaindex,haystack,spark]" "elasticsearch[async]<9" \
 		langchain-classic langchain-elasticsearch llama-index-vector-stores-elasticsearch \
 		elasticsearch-haystack opensearch-haystack django fastapi flask httpx2 pandas polars
 	@touch $@
 
-%/bin/python:
-	{ $(PYTHON) -m venv $* && $@ -m pip install --quiet --disable-pip-version-check uv; } || { rm -rf $*; exit 1; }
+%/bin/python: | $(UV)
+	$(UV) venv --quiet --seed --no-python-downloads --python $(PYTHON) $*
+
+$(UV):
+	{ $(PYTHON) -m venv .venv-uv && .venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv; } || { rm -rf .venv-uv; exit 1; }

@@ -19,7 +19,7 @@ import hypothesis
 import pytest
 
 from ndd_search import native
-from tests.engines.find import Engine, Engines
+from tests.engines.find import Engine, Engines, variable
 from tests.engines.jars import RELEASES, Unavailable
 from tests.redis_server import ADDRESS, Link, given_address, server
 
@@ -67,13 +67,18 @@ def _is_for_long_runs(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `-n`: run all tests of one server in the same process, the others in any process."""
+    """With `-n`: run a test in any process, but all tests of a server that has to be started in the same one.
+
+    The tests of one file on one server share indexes, so they stay together.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class ByServer(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         def _split_scope(self, nodeid: str) -> str:
             server = re.search("|".join(RELEASES), nodeid)
-            return server[0] if server else nodeid
+            if not server:
+                return nodeid
+            return f"{server[0]} {nodeid.partition('::')[0]}" if os.environ.get(variable(server[0])) else server[0]
 
     return ByServer(config, log)
 
