@@ -11,7 +11,7 @@ from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
     from ndd_search.clients.pages import pages
-    from ndd_search.clients.where import explain
+    from ndd_search.clients.explain import explain
     from ndd_search.clients.wrap import unwrap, wrap
     from ndd_search.corpus.collection import Corpus
     from ndd_search.corpus.columns import mark_duplicates
@@ -56,7 +56,7 @@ _LATER = {
     "Text": "items.fields",
     "Url": "items.fields",
     "collapse": "paging.collapse",
-    "explain": "clients.where",
+    "explain": "clients.explain",
     "find_duplicates": "indexing.candidates",
     "leaders": "matching.groups",
     "mapping_properties": "indexing.templates",

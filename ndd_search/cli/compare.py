@@ -40,7 +40,7 @@ from ndd_search.paging.collapse import collapse
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimate_containment
 from ndd_search.sketching.sketches import sketch_many
-from ndd_search.sources.files import read_text
+from ndd_search.sources.text_files import read_text
 from ndd_search.text.shingles import shingle_texts
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from ndd_search.matching.frequency_table import SAMPLE
 from ndd_search.paging.collapse import collapse, evenly
 from ndd_search.paging.page import Info
 from ndd_search.sketching.sketches import sketch_many
-from ndd_search.sources.rows import input_lines, json_lines
+from ndd_search.sources.csv_and_json import input_lines, json_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -28,7 +28,7 @@ from ndd_search.indexing.indexes import look_up
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch, sketch
-from ndd_search.sources.files import read_text
+from ndd_search.sources.text_files import read_text
 from ndd_search.text.printable import safe
 
 Pairs = Iterator[tuple[str, Candidate]]

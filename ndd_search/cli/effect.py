@@ -18,7 +18,7 @@ from pathlib import Path
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.output import add_json, print_json, warn
 from ndd_search.evaluation.effect import ArmEffect, Effect, measure_effect
-from ndd_search.sources.rows import open_text
+from ndd_search.sources.csv_and_json import open_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

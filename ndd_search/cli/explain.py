@@ -22,9 +22,9 @@ from typing import Any
 from ndd_search.cli import DONE, NO
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_json, add_page, add_recipe, page_settings, print_json, say, stored_options
-from ndd_search.clients.where import explain
+from ndd_search.clients.explain import explain
 from ndd_search.clients.wrap import wrap
-from ndd_search.sources.files import read_text
+from ndd_search.sources.text_files import read_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

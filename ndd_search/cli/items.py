@@ -35,7 +35,7 @@ from ndd_search.items.groups import METHODS, ItemGroups, check_lines, read_recor
 from ndd_search.items.merging import check_rule
 from ndd_search.items.questions import Question
 from ndd_search.items.schema import Items
-from ndd_search.sources.rows import read_rows
+from ndd_search.sources.csv_and_json import read_rows
 
 _SUMMARIES = {
     "learn": "learn a schema from records",

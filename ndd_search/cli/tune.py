@@ -42,7 +42,7 @@ from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
 from ndd_search.reports.side_by_side import Piece, side_by_side
 from ndd_search.settings_file import read_settings, write_settings
 from ndd_search.sketching.field import SketchField
-from ndd_search.sources.rows import open_text
+from ndd_search.sources.csv_and_json import open_text
 from ndd_search.text.printable import safe
 from ndd_search.tuning.answers import AnswerFile, read_answers
 from ndd_search.tuning.belief import Tuning

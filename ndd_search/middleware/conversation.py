@@ -32,7 +32,7 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import with_table_of_stream
 from ndd_search.middleware.unsketched import peeked
-from ndd_search.middleware.whereabouts import explained_ids, with_explanations
+from ndd_search.middleware.explain import explained_ids, with_explanations
 from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of

@@ -103,7 +103,7 @@ def test_a_huge_line_is_no_reason_to_fail(tmp_path: Path) -> None:
 def test_a_line_longer_than_any_document_is_named_and_the_rest_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ndd_search.sources.rows.LONGEST", 1_000)
+    monkeypatch.setattr("ndd_search.sources.csv_and_json.LONGEST", 1_000)
     source = write_lines(tmp_path / "docs.jsonl", [DOCUMENTS[0], {"id": "huge", "body": "word " * 500}, *DOCUMENTS[1:]])
     told: list[str] = []
     corpus = ndd.Corpus.read(source, text="body", report=told.append)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ndd_search.clients.wrap import settings_in
 from ndd_search.errors import IndexUnusable
-from ndd_search.middleware.whereabouts import explained_ids
+from ndd_search.middleware.explain import explained_ids
 
 
 def explain(
