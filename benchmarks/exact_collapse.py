@@ -17,7 +17,7 @@ from typing import Any
 
 import ndd_search as ndd
 from benchmarks.wrapped_search import QUERIES, WORDS, connect, documents, milliseconds
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 
 INDEX = "ndd-benchmark-collapse"
 WORDS_EACH = 400

@@ -29,7 +29,7 @@ import ndd_search as ndd
 from ndd_search.cli.cluster import Address
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.rows import rows_of

@@ -19,7 +19,7 @@ from typing import Any
 import ndd_search as ndd
 from benchmarks.paging import medians
 from benchmarks.wrapped_search import about, connect, table
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 
 WORDS = [f"word{number}" for number in range(5000)]
 CHANGED = (0.0, 0.02, 0.05)  # share of the words that are changed in each copy

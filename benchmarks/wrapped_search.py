@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 import ndd_search as ndd
 from benchmarks.stopwatch import Stopwatch
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.middleware import conversation, driver, fetch_hits
 from ndd_search.middleware.plan import Plan
 from ndd_search.paging.stream import Stream

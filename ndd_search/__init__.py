@@ -10,15 +10,15 @@ from ndd_search.errors import NDDError
 from ndd_search.recipe import Recipe
 
 if TYPE_CHECKING:
-    from ndd_search.clients.pages import pages
     from ndd_search.clients.explain import explain
+    from ndd_search.clients.pages import pages
     from ndd_search.clients.wrap import unwrap, wrap
     from ndd_search.corpus.collection import Corpus
     from ndd_search.corpus.columns import mark_duplicates
     from ndd_search.embedded.index import Index
     from ndd_search.indexing.candidates import find_duplicates
     from ndd_search.indexing.ingest import with_sketches
-    from ndd_search.indexing.templates import mapping_properties
+    from ndd_search.indexing.mapping import mapping_properties
     from ndd_search.integrations.passages import passages
     from ndd_search.items.fields import Category, Date, Exact, Name, Number, Place, Text, Url
     from ndd_search.items.schema import Items
@@ -59,7 +59,7 @@ _LATER = {
     "explain": "clients.explain",
     "find_duplicates": "indexing.candidates",
     "leaders": "matching.groups",
-    "mapping_properties": "indexing.templates",
+    "mapping_properties": "indexing.mapping",
     "mark_duplicates": "corpus.columns",
     "merge": "rest.merge",
     "options": "middleware.scope",

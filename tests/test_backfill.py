@@ -18,8 +18,8 @@ import ndd_search as ndd
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill, BackfillReport
 from ndd_search.indexing.ingest import sketch_fields
+from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.indexing.retry import Retry, Stopped
-from ndd_search.indexing.templates import mapping_properties
 from tests.collections import read
 from tests.command_line import command, run
 from tests.engines.find import Engine

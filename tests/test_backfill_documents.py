@@ -15,7 +15,7 @@ import ndd_search as ndd
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.exact import INEXACT, exact_reader
 from ndd_search.indexing.ingest import sketch_fields
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.sketching.field import SketchField
 from ndd_search.text.numbers import number_signature
 from tests.command_line import command, run

@@ -15,7 +15,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.cli import main
-from ndd_search.sources import rows
+from ndd_search.sources import csv_and_json
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
 pytest.importorskip("rich", reason="tables need rich")
@@ -240,7 +240,7 @@ def test_marks_and_encodings_are_no_part_of_a_text(run: Command) -> None:
 def test_a_line_that_is_longer_than_fits_is_told_and_the_others_are_indexed(
     run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "LONGEST", 2**20)
+    monkeypatch.setattr(csv_and_json, "LONGEST", 2**20)
     long = b'{"id": 2, "body": "' + b"x" * 5_000_000 + b'"}\n'
     run.write("a.jsonl.gz", gzip.compress(b'{"id": 1, "body": "a"}\n' + long + b'{"id": 3, "body": "b"}\n'))
     code, _, err = run("index", "a.jsonl.gz", "idx")

@@ -14,7 +14,7 @@ from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version, in_a_template
 from ndd_search.indexing.ingest import sketch_fields
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from tests.collections import read
 from tests.command_line import run
 from tests.engines.find import Engine

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import estimate, judged_pairs, similar_pairs, similarities
 from ndd_search.matching.rows import rows_of

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import ndd_search as ndd
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.ingest import sketch_fields
-from ndd_search.indexing.templates import check_mapping, mapping_properties
+from ndd_search.indexing.mapping import check_mapping, mapping_properties
 from ndd_search.sketching.field import SketchField
 from ndd_search.text.numbers import number_signature, numbers_of
 from tests.engines.find import Engine

@@ -9,7 +9,7 @@ from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.doctor import Doctor
 from ndd_search.indexing.ingest import sketch_fields
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.sketching.field import STORAGES, SketchField, Storage
 from tests.engines.find import Engine
 from tests.indexed import check, stored

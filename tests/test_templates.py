@@ -12,14 +12,8 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.indexing.ingest import sketch_fields
-from ndd_search.indexing.templates import (
-    check_mapping,
-    component_template,
-    composed,
-    files,
-    index_template,
-    mapping_properties,
-)
+from ndd_search.indexing.mapping import check_mapping, mapping_properties
+from ndd_search.indexing.templates import component_template, composed, files, index_template
 from ndd_search.sketching.field import SketchField
 from tests.engines.find import Engine
 

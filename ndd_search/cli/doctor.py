@@ -23,8 +23,8 @@ from ndd_search.cli.count import sentence
 from ndd_search.cli.output import add_json, add_recipe, comma_list, console, print_json, styled, table
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.doctor import Diagnosis, Doctor, Figures
+from ndd_search.indexing.mapping import Finding
 from ndd_search.indexing.tables import TableCount
-from ndd_search.indexing.templates import Finding
 from ndd_search.middleware.stored_table import TABLES
 from ndd_search.native import in_use
 from ndd_search.recipe import Recipe

@@ -38,8 +38,8 @@ from ndd_search.embedded.folder import read_meta
 from ndd_search.embedded.stored import id_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.presets import preset
-from ndd_search.sources.documents import PEEK, SourceOptions, read_documents, text_fields, with_text
 from ndd_search.sources.csv_and_json import STDIN, Document
+from ndd_search.sources.documents import PEEK, SourceOptions, read_documents, text_fields, with_text
 
 if TYPE_CHECKING:
     from ndd_search.embedded.index import Index

@@ -14,8 +14,8 @@ from ndd_search.cli import DONE
 from ndd_search.cli.output import add_json, add_recipe, print_json, say
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
-from ndd_search.sources.text_files import read_text
 from ndd_search.sources.csv_and_json import input_lines
+from ndd_search.sources.text_files import read_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,8 @@ from ndd_search.cli import DONE
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.indexes import look_up
-from ndd_search.indexing.templates import ENGINES, check_mapping, component_template, composed, mapping_properties
+from ndd_search.indexing.mapping import check_mapping, mapping_properties
+from ndd_search.indexing.templates import ENGINES, component_template, composed
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ndd_search.documents import value_of
 from ndd_search.errors import InvalidDocument, importing
-from ndd_search.sources.documents import SourceOptions, read_documents
 from ndd_search.sources.csv_and_json import read_rows
+from ndd_search.sources.documents import SourceOptions, read_documents
 
 BATCH = 4_096  # documents read at a time
 TOLD = 20  # sentences about one source, before the others are only counted

@@ -22,16 +22,10 @@ from ndd_search.documents import text_of
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.jobs import RemoveSketches, SketchDocuments, own_field
+from ndd_search.indexing.mapping import check_mapping, holds_sketches, is_mapped, kept_out_of_source, mapping_properties
 from ndd_search.indexing.retry import Retry, status_of
 from ndd_search.indexing.rewrite import Rewriter, Tally
 from ndd_search.indexing.scan import snapshot
-from ndd_search.indexing.templates import (
-    check_mapping,
-    holds_sketches,
-    is_mapped,
-    kept_out_of_source,
-    mapping_properties,
-)
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
 from ndd_search.rest.request import stored_sketch

@@ -13,7 +13,7 @@ import numpy as np
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.documents import text_of, value_of
 from ndd_search.indexing.indexes import IndexFacts, look_up
-from ndd_search.indexing.templates import Finding, check_mapping
+from ndd_search.indexing.mapping import Finding, check_mapping
 from ndd_search.matching.decision import Decision, Setting
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import FrequencyTable

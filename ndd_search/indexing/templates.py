@@ -1,62 +1,18 @@
-"""The mapping and templates of the stored fields, and checks of existing mappings.
+"""Templates with the mapping of the stored fields.
 
 The files in index_templates/ hold these templates; a test keeps them equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from ndd_search.sketching.field import SketchField
+from ndd_search.indexing.mapping import VERSION, mapping_properties
 
 Engine = Literal["elasticsearch", "opensearch"]
-Level = Literal["ok", "note", "warning", "error"]
 ENGINES: tuple[Engine, ...] = ("elasticsearch", "opensearch")
-VERSION = 3  # of the mapping below
 _PRIORITY = 501  # above the 100 and 200 of the templates that Elasticsearch and Fleet install
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The result of one check of an index.
-
-    level:  "error" if sketches or documents are lost or unusable. about: the subject of the check, in a word or two.
-    what:   what was found. remedy: what to do, "" if nothing.
-    """
-
-    level: Level
-    about: str
-    what: str
-    remedy: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.what}; {self.remedy}" if self.remedy else self.what
-
-
-def mapping_properties(field: str = "ndd", keys: bool = False) -> dict[str, Any]:
-    """Return the mapping of the stored sketches, for "properties" of an index or a template.
-
-    field: the object that holds the sketch. keys: also map the keys, by which a whole index is searched for duplicates.
-    """
-    where = SketchField(field)
-    stored: dict[str, Any] = {
-        where.name: {
-            "dynamic": False,  # other values that a pipeline writes into the object add no fields
-            "properties": {
-                "sketch": {"type": "integer", "index": False},  # doc values only: never searched, half the space
-                "packed": {"type": "binary", "doc_values": True},  # the same values in half the space of a response
-                "numbers": {"type": "integer", "index": False},  # compared by the guard numbers_must_match
-                "recipe": {"type": "keyword"},  # queried by backfill, counted by doctor
-                "duplicate_of": {"type": "keyword"},  # for reports and counts, not for filters: see docs/indexing.md
-                "group": {"type": "keyword"},  # for the collapse of the engine
-            },
-        }
-    }
-    if keys:
-        stored[where.keys] = {"type": "keyword", "doc_values": False}  # queried, never read
-    return stored
 
 
 def component_template(field: str = "ndd", keys: bool = False) -> dict[str, Any]:
@@ -103,106 +59,3 @@ def files() -> dict[str, dict[str, Any]]:
             "example-data-stream": index_template(data_stream=True),
         }.items()
     }
-
-
-def check_mapping(mapping: Mapping[str, Any], field: str = "ndd") -> Iterator[Finding]:
-    """Yield the problems of a mapping ("mappings" of GET index) that concern sketches."""
-    yield from _check_object(mapping, field)
-    yield from _check_source(mapping, field)
-
-
-def _check_object(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
-    where, fields = SketchField(field), mapping.get("properties", {})
-    found = fields.get(field)
-    if found is None:
-        yield Finding(
-            "error", "mapping", f"there is no field {field}", "run ndd-search backfill, or install the template"
-        )
-        return
-    if "properties" not in found:
-        kind = found.get("type", "object")
-        yield Finding(
-            "error",
-            "mapping",
-            f"{field} is a field of type {kind}, not an object with sketches",
-            "choose another name: --field",
-        )
-        return
-    yield from _check_sketch(where, found["properties"].get("sketch"))
-    packed = found["properties"].get("packed")
-    if packed is not None and not is_packed(packed):
-        kind = packed.get("type", "object")
-        what = f"{where.packed} is {kind}, not binary with doc values: no search can read packed sketches"
-        yield Finding("error", "mapping", what, 'choose another name (--field), or use storage="integers"')
-    recipe = found["properties"].get("recipe", {}).get("type")
-    if recipe != "keyword":
-        what = f"{where.recipe} is {recipe or 'not mapped'}, not keyword (dynamic mapping makes it text)"
-        remedy = "use another name (--field ndd_2) and run backfill; for new indexes install the template first"
-        yield Finding("error", "mapping", what, remedy)
-    if (numbers := found["properties"].get("numbers")) and numbers.get("type") not in ("integer", "long"):
-        what = f"{where.numbers} is {numbers.get('type')}, not integer: numbers_must_match cannot read it"
-        yield Finding("warning", "mapping", what, "use another name (--field) and run backfill")
-    if (keys := fields.get(where.keys)) and keys.get("type") != "keyword":
-        yield Finding("error", "mapping", f"{where.keys} is {keys.get('type')}, not keyword", "reindex with keys")
-
-
-def _check_sketch(where: SketchField, found: Mapping[str, Any] | None) -> Iterator[Finding]:
-    new_index = "install the template for new indexes; reindex this one if its space matters"
-    if found is None:
-        remedy = "run ndd-search backfill, or install the template"
-        yield Finding("error", "mapping", f"{where.sketch} is not mapped", remedy)
-    elif found.get("type") not in ("integer", "long"):
-        remedy = "choose another name: --field"
-        yield Finding("error", "mapping", f"{where.sketch} is {found.get('type')}, not integer", remedy)
-    elif found.get("doc_values") is False:
-        remedy = "use another name (--field) and run backfill"
-        yield Finding("error", "mapping", f"{where.sketch} has no doc values, so no search can read it", remedy)
-    elif found.get("index") is not False:
-        what = f"{where.sketch} is an indexed {found['type']} (dynamic mapping makes these): about twice the space"
-        yield Finding("warning", "mapping", what, new_index)
-    elif found.get("type") == "long":
-        yield Finding("note", "mapping", f"{where.sketch} is long, although integer is enough; this costs no space")
-
-
-def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
-    source = mapping.get("_source", {})
-    excluded = source.get("excludes", [])
-    if source.get("enabled") is False:
-        remedy = "sketch documents before they are indexed: ndd.with_sketches"
-        yield Finding("error", "_source", "_source is disabled, so backfill has no text to sketch", remedy)
-    elif any(name in (field, f"{field}.*", f"{field}.sketch", f"{field}.packed", f"{field}*") for name in excluded):
-        what = f"_source excludes {field}: every partial update, update by query and reindex drops the sketch"
-        yield Finding("warning", "_source", what, "never update documents, or run backfill after updates")
-    if others := kept_out_of_source(mapping, field):
-        what = f"_source excludes {', '.join(others)}: every update of a document loses them, and so would backfill"
-        yield Finding(
-            "warning", "_source", what, "use ndd.with_sketches, and index the documents again from their source"
-        )
-
-
-def is_packed(found: Mapping[str, Any]) -> bool:
-    """Whether a field is mapped as packed sketches are."""
-    return found.get("type") == "binary" and found.get("doc_values") is True
-
-
-def holds_sketches(mapping: Mapping[str, Any], field: str) -> bool:
-    """Whether a field is mapped as sketches are, by a template or by dynamic mapping."""
-    fields = mapping.get("properties", {}).get(field, {}).get("properties", {})
-    kinds = [fields.get(name, {}).get("type") for name in ("sketch", "recipe")]
-    return kinds[0] in ("integer", "long") and kinds[1] in ("keyword", "text")
-
-
-def is_mapped(mapping: Mapping[str, Any], path: str) -> bool:
-    """Whether a mapping has a field or an object of this name."""
-    head, _, rest = path.partition(".")
-    found = mapping.get("properties", {}).get(head)
-    return found is not None and (not rest or is_mapped(found, rest))
-
-
-def kept_out_of_source(mapping: Mapping[str, Any], field: str = "ndd") -> list[str]:
-    """Return the fields that the mapping excludes from _source, except our own."""
-    source = mapping.get("_source", {})
-    included = [f"all but {', '.join(source['includes'])}"] if source.get("includes") else []
-    ours = SketchField(field)
-    mine = {field, f"{field}.*", *ours.paths, f"{field}*"}
-    return [*included, *(name for name in source.get("excludes", []) if name not in mine)]

@@ -17,6 +17,7 @@ from typing import Any
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorUnusable
 from ndd_search.middleware.add_answers import reader_of
+from ndd_search.middleware.explain import explained_ids, with_explanations
 from ndd_search.middleware.extras import Extras
 from ndd_search.middleware.facet_count import with_facets
 from ndd_search.middleware.fallbacks import NO_DOCUMENTS, own_request
@@ -32,7 +33,6 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import with_table_of_stream
 from ndd_search.middleware.unsketched import peeked
-from ndd_search.middleware.explain import explained_ids, with_explanations
 from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
 from ndd_search.paging.keep import fields_of

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ndd_search.middleware.experiment import Experiment
+from ndd_search.middleware.explain import explained_ids
 from ndd_search.middleware.seen_items import SeenItems
 from ndd_search.middleware.settings import Settings
-from ndd_search.middleware.explain import explained_ids
 from ndd_search.paging.records import SEEN_WITH_ITEMS
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.sketching.estimates import standard_error
 from ndd_search.sketching.field import SketchField
 from ndd_search.text.shingles import shingle_texts

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.learned import Counted, Learned, LearnedOfCaller, LearnedOfTarget, View
 from ndd_search.paging.cache import cache_key

@@ -15,7 +15,7 @@ import pytest
 import urllib3
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.settings import settings_of
 from ndd_search.rest.answers import Answer

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ndd_search.errors import CursorUnusable
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, bulk
 from tests.wrapping.test_cursors import TEXTS, document, leaders, shown, written

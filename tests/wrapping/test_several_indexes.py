@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Library, bulk
 from tests.wrapping.library import BAR, RECIPE, actions, documents, expected

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndd_search as ndd
-from ndd_search.indexing.templates import mapping_properties
+from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.rest.request import Request
 from ndd_search.writing.writes import SketchedWrites
 from tests.engines.find import MODULES, Engine
