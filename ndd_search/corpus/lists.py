@@ -149,7 +149,7 @@ def partners(begin: Ranks, count: Ranks) -> Iterator[tuple[Ranks, Ranks]]:
 
 
 def _slots(keys: npt.NDArray[np.int32], count: int) -> npt.NDArray[np.uint64]:
-    """The slot of each key in a table of `count` slots, as slot_of in core/corpus.h."""
+    """The slot of each key in a table of `count` slots, as slot_of in core/corpus_documents.h."""
     slots: npt.NDArray[np.uint64] = (keys.view(np.uint32).astype(np.uint64) * _MULTIPLIER) >> np.uint64(
         65 - count.bit_length()
     )

@@ -1,0 +1,194 @@
+/* The documents that meet a document in these lists and pass the filters, and the comparison of two: see corpus.h. */
+#pragma once
+#include "corpus_lists.h"
+
+typedef struct {
+    int64_t document, met, budget; /* documents met so far, and at most */
+    int64_t missed;                /* lists that were not read to their end */
+    int64_t from;                  /* documents before this one are not met */
+    uint8_t zone, needs[NEAR];     /* of the document */
+} Reading;
+
+/* Whether a pair is possible whose first shared value is that of an entry of a list. shared: values that the two can share
+ * from there on. */
+static int reaches(const Corpus *corpus, const Reading *reading, int64_t at, int shared)
+{
+    int lower = (int)corpus->zones[at] - (int)reading->zone;
+    if (corpus->zones[at] == OPEN || reading->zone == OPEN || lower >= NEAR)
+        return 1;
+    if (lower > 0)
+        return shared >= reading->needs[lower];
+    return -lower >= corpus->apart[at] || (!lower && shared >= reading->needs[0]);
+}
+
+enum { AHEAD = 8, FAR_AHEAD = 32, LINE = 64 / sizeof(int32_t) };
+
+/* Meet the documents of a list, in which the reader has `after` values behind this one. */
+static void read_list(Corpus *corpus, Reading *reading, int64_t list, int hot, uint8_t after, Effort *effort)
+{
+    int64_t count = corpus->filled[list], first = 0;
+    const int32_t *held = corpus->held + corpus->start[list];
+    const uint8_t *behind = corpus->behind + corpus->start[list];
+    int filtered = hot || !corpus->weights; /* the other values are counted */
+    if (reading->from)
+        for (first = count; first && held[first - 1] >= reading->from; first--)
+            ;
+    int64_t i = first;
+    for (; i < count; i++) {
+        int rest = after < behind[i] ? after : behind[i];
+        if (filtered && !reaches(corpus, reading, corpus->start[list] + i, rest + 1))
+            continue;
+        Meeting *meeting = corpus->meetings + held[i];
+#ifdef __GNUC__
+        if (!filtered && i + FAR_AHEAD < count)
+            __builtin_prefetch(corpus->meetings + held[i + FAR_AHEAD], 1);
+#endif
+        if (meeting->with != (int32_t)reading->document) {
+            if (reading->met == reading->budget)
+                break;
+            meeting->with = (int32_t)reading->document;
+            meeting->seen = meeting->rare = 0;
+            corpus->met[reading->met++] = held[i];
+        }
+        meeting->seen++;
+        meeting->rare += !hot;
+        meeting->most = (uint8_t)(meeting->seen + rest);
+    }
+    effort->met += i - first;
+    effort->cut += count - i;
+    reading->missed += i < count;
+}
+
+/* Ask memory for what is_pair reads of a document, which takes longer than to compare it. */
+static void fetch_offsets(const Corpus *corpus, int64_t document)
+{
+#ifdef __GNUC__
+    __builtin_prefetch(corpus->page->offsets + document);
+#endif
+}
+
+static void fetch_values(const Corpus *corpus, int64_t document)
+{
+#ifdef __GNUC__
+    const Page *page = corpus->page;
+    int64_t length = length_of(page, document);
+    for (int64_t i = 0; i < length; i += LINE) {
+        __builtin_prefetch(values_of(page, document) + i);
+        if (corpus->weights)
+            __builtin_prefetch(corpus->weights->weights + page->offsets[document] + i);
+    }
+#endif
+}
+
+/* Before the documents met are compared from `at` on: of the first ones, and then of one more each time. */
+static void fetch_ahead(const Corpus *corpus, int64_t met, int64_t at)
+{
+    for (int64_t i = at ? at + AHEAD : 0; i < met && i <= at + AHEAD; i++)
+        fetch_values(corpus, corpus->met[i]);
+}
+
+static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Drop those of `met` documents whose bitmap shows that they share too few values with a document. Returns how many are
+ * left. */
+static int64_t drop_by_bitmap(Corpus *corpus, int64_t document, int64_t met)
+{
+    const Page *page = corpus->page;
+    const Bitmap own = corpus->bitmaps[document];
+    int64_t length = length_of(page, document), least = corpus->meetings[document].least, left = 0;
+    for (int64_t i = 0; i < met; i++) {
+        int32_t other = corpus->met[i];
+#ifdef __GNUC__
+        if (i + AHEAD < met) {
+            __builtin_prefetch(corpus->bitmaps + corpus->met[i + AHEAD]);
+            __builtin_prefetch(page->offsets + corpus->met[i + AHEAD]);
+        }
+#endif
+        int64_t most = (length + length_of(page, other) - differing_bits(&own, corpus->bitmaps + other)) / 2;
+        corpus->met[left] = other;
+        left += most >= larger_of(corpus->meetings[other].least, least);
+    }
+    return left;
+}
+
+/* The documents enlisted, `from` or later ones, that may share enough values with a document, into corpus->met, ascending.
+ * Returns how many. */
+static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t from, int64_t budget, Effort *effort)
+{
+    const Meeting own = corpus->meetings[document];
+    Reading reading = {.document = document, .budget = budget, .from = from, .zone = own.zone};
+    set_needs(corpus, document, reading.needs);
+    double bar = least_bar(corpus->page, corpus->rule, document) - 2 * ROUNDING;
+    int64_t left = 0;
+    int profiles = profiles_of(&own);
+    for (int64_t entry = corpus->first[document]; entry < corpus->first[document + 1]; entry++) {
+        int32_t list = corpus->list[entry];
+        if (list >= 0)
+            read_list(corpus, &reading, list, 0, corpus->after[entry], effort);
+        for (int i = 0; list < 0 && i < SUBLISTS; i++)
+            if (!(i & profiles))
+                read_list(corpus, &reading, ~list + i, 1, corpus->after[entry], effort);
+    }
+    for (int64_t i = 0; i < reading.met; i++) {
+        int32_t other = corpus->met[i];
+        Meeting *meeting = corpus->meetings + other;
+        int64_t most = meeting->most + reading.missed;
+        meeting->most = (uint8_t)(most < MOST_VALUES ? most : MOST_VALUES);
+        int refused = 0;
+        for (int profile = 0; profile < PROFILES; profile++)
+            refused |= meeting->rare <= own.levels[profile] && meeting->rare <= meeting->levels[profile];
+        corpus->met[left] = other;
+        refused &= corpus->weights && !reading.missed;
+        if (meeting->most < larger_of(meeting->least, own.least) || refused)
+            continue;
+        left += (double)meeting->most * (1 + bar) >= bar * (double)least_counted(&own, meeting, corpus->page->k);
+    }
+    if (corpus->bitmaps)
+        left = drop_by_bitmap(corpus, document, left);
+    for (int64_t i = 0; i < left; i++)
+        fetch_offsets(corpus, corpus->met[i]);
+    if (left > 1)
+        qsort(corpus->met, (size_t)left, sizeof *corpus->met, ascending);
+    return left;
+}
+
+/* Whether two documents count as a pair, the first before the second. */
+static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Effort *effort)
+{
+    const Page *page = corpus->page;
+    const Rule *rule = corpus->rule;
+    if (!guards_allow(corpus->guards, first, second))
+        return NO;
+    int32_t limit_first = limit_of(page, first), limit_second = limit_of(page, second);
+    int second_ends_first = limit_second <= limit_first;
+    int64_t narrow = second_ends_first ? second : first, wide = second_ends_first ? first : second;
+    int32_t limit = second_ends_first ? limit_second : limit_first;
+    int64_t all = length_of(page, narrow), most = corpus->meetings[first].most;
+    Sizes sizes = sizes_of(shingles_of(page, first), shingles_of(page, second));
+    double bar = bar_of(rule, rule->asked > 0 ? sizes.shorter : rule->known) - ROUNDING;
+    if ((double)most < bar * (double)all) /* all values count of the one that ends first */
+        return NO;
+    int64_t some = rank_in(values_of(page, wide), length_of(page, wide), limit);
+    if ((double)most * (1 + bar) < bar * (double)(all + some))
+        return NO;
+    const int32_t *a = values_of(page, first), *b = values_of(page, second);
+    effort->compared++;
+    int64_t common = count_common((Merge){a, a + length_of(page, first), b, b + length_of(page, second)});
+    *pair = (Pair){{(int32_t)first, (int32_t)second}, {(int32_t)(second_ends_first ? some : all),
+                   (int32_t)(second_ends_first ? all : some)}, (int32_t)common, {0}};
+    if ((double)common < bar * (double)(all + some - common))
+        return NO;
+    if ((length_of(page, first) < rule->shortest || length_of(page, second) < rule->shortest)
+        && resemblance_of(pair) < 1)
+        return NO;
+    Weights *weights = corpus->weights;
+    if (!weights)
+        return rule->content == 0 || counts_unweighed(rule, pair, &sizes);
+    pair->weights[0] = sum_of(weights_of(weights, page, first), pair->within[0]);
+    if (surely_counts(rule, pair, &sizes, pair->weights[0]))
+        return YES;
+    pair->weights[1] = sum_of(weights_of(weights, page, second), pair->within[1]);
+    if (pair->weights[0] && pair->weights[1])
+        pair->weights[2] = weigh_common(weights, page, first, second);
+    return counts(rule, pair, &sizes) != NO; /* closer to the bar than any power function errs: it counts */
+}
