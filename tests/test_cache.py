@@ -2,6 +2,8 @@ import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -76,6 +78,18 @@ def test_a_key_holds_every_number_of_a_long_vector() -> None:
     other[700] = 1.0
     assert cache_key({"query_vector": vector}) == cache_key({"query_vector": vector.tolist()})
     assert cache_key({"query_vector": vector}) != cache_key({"query_vector": other})
+
+
+def test_objects_that_only_look_equal_have_keys_of_their_own() -> None:
+    """The objects of both DSLs abbreviate what they hold."""
+
+    class Abbreviated:
+        def __repr__(self) -> str:
+            return "{...}"
+
+    one, other = Abbreviated(), Abbreviated()
+    assert cache_key(one) != cache_key(other)
+    assert cache_key(date(2024, 5, 1), Decimal(3)) == cache_key(date(2024, 5, 1), Decimal(3))
 
 
 def test_threads_that_want_one_key_compute_it_once() -> None:

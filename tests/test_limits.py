@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ndd_search.rest.candidate_limits import Limits, limits_of, raised
@@ -171,3 +174,39 @@ def test_a_body_that_contains_itself_twice_is_found_too_deep_at_once() -> None:
     assert names_in(body) == {"query", "match", "body"}
     body["a"] = body["b"] = [body, body]
     assert names_in(body) is None
+    assert read_search(Request("POST", "/news/_search", {}, {}, body)) is None
+
+
+class Opaque:
+    """A value of a caller's own serializer."""
+
+
+class Clause(Opaque):
+    """A query as an object, as in the DSL of both clients."""
+
+    def __init__(self, query: dict[str, Any]) -> None:
+        self._query = query
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._query
+
+
+def test_queries_that_are_objects_are_read_and_objects_that_cannot_be_read_leave_a_search_alone() -> None:
+    """Otherwise documents that such a query names by id would be hidden, and an export would be collapsed."""
+    match = {"match": {"body": Clause({"query": "emissions", "boost": np.float32(2)})}}
+    found = read_search(
+        Request("POST", "/news/_search", {}, {}, {"query": Clause({"bool": {"must": [Clause(match)]}})})
+    )
+    assert found is not None
+    assert found.body["query"]["bool"]["must"][0]["match"]["body"]["query"] == "emissions"
+    assert found.ranks
+    everything = read_search(Request("POST", "/news/_search", {}, {}, {"query": Clause({"match_all": {}})}))
+    assert everything is not None
+    assert not everything.ranks
+    for query in (Clause({"ids": {"values": ["7"]}}), {"bool": {"must": [Opaque(), match]}}, Opaque()):
+        assert read_search(Request("POST", "/news/_search", {}, {}, {"query": query})) is None
+    times = {"range": {"day": {"gte": datetime(2024, 5, 1), "lt": Decimal(3)}}}
+    options = {"keep": [Opaque.__init__], "min_similarity": 0.5}  # are for us, and are not read as a query
+    own = read_search(Request("POST", "/news/_search", {}, {}, {"query": times, "ndd": options}))
+    assert own is not None
+    assert own.body == {"query": times}

@@ -341,6 +341,21 @@ def test_an_msearch_as_text_is_read_though_a_query_holds_what_python_takes_for_t
     assert multi_conversation(Request("POST", "/_msearch", {}, {}, b"\xff"), settings_of(), {}) is None
 
 
+def test_an_msearch_that_engines_read_otherwise_or_refuse_is_left_alone() -> None:
+    """An empty line is a header without keys. It must not be skipped, for then a query would be read as a header."""
+    query = json.dumps({"query": MATCH})
+    for text in (
+        f"{{}}\n{query}\n\n{query}\n",
+        f"{{}}\n{query}\n\n{{}}\n\n{query}\n",
+        f"\n{query}\n",
+        f'{{}}\n{{"size": 1, "size": 2, "query": {json.dumps(MATCH)}}}\n',
+    ):
+        assert multi_conversation(Request("POST", "/news/_msearch", {}, {}, text), settings_of(), {}) is None
+    ends = multi_conversation(Request("POST", "/news/_msearch", {}, {}, f"{{}}\n{query}\n\n"), settings_of(), {})
+    assert ends is not None
+    assert len(ends.searches) == 1
+
+
 def test_answers_to_several_searches_are_told_apart_or_all_wrong() -> None:
     hits: dict[str, Any] = {"hits": {"hits": []}}
     good = Answer({"responses": [{**hits, "status": 200}, {"error": "x", "status": 404}]})

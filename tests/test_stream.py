@@ -131,6 +131,12 @@ def test_a_hit_that_comes_twice_is_shown_once() -> None:
     assert [hit["id"] for hit in page.hits] == list(range(10))
 
 
+def test_as_many_hits_of_a_group_as_there_are_may_be_shown() -> None:
+    """A number beyond 64 bits is as good as "all"."""
+    engine = Engine([{"id": i, "sketch": list(range(12))} for i in range(5)])
+    assert len(engine.page(0, 9, CollapseOptions(window=2, max_per_group=10**30)).hits) == 5
+
+
 @given(engines(), option_sets(), st.integers(1, 9))
 def test_hits_are_compared_piece_by_piece_with_the_same_result(
     engine: Engine, options: CollapseOptions, piece: int

@@ -202,7 +202,7 @@ def _texts(body: Any) -> list[Text | None] | None:
     text = body.decode() if isinstance(body, bytes) else body
     if not isinstance(text, str):
         return None
-    lines = [line for line in text.split("\n") if line != ""]
+    lines = _split(text)
     return list(zip(lines[::2], lines[1::2], strict=True))
 
 
@@ -210,13 +210,31 @@ def _lines(body: Any) -> list[Line] | None:
     """Return the JSON objects of an NDJSON body, None if it holds anything else."""
     try:
         text = body.decode() if isinstance(body, bytes) else body
-        parts = text.split("\n") if isinstance(text, str) else text  # splitlines would split at U+2028 in a query
+        parts = _split(text) if isinstance(text, str) else text
         if not isinstance(parts, list):
             return None
-        lines = [json.loads(part) if isinstance(part, str | bytes) else part for part in parts if part != ""]
+        lines = [_parsed(part) if isinstance(part, str | bytes) else part for part in parts]
     except ValueError:
         return None
     return lines if all(isinstance(line, dict) for line in lines) else None
+
+
+def _split(text: str) -> list[str]:
+    """Return the lines of NDJSON. An empty line between others is a header without keys, as engines read it."""
+    return text.removesuffix("\n").removesuffix("\n").split("\n")  # splitlines would split at U+2028 in a query
+
+
+def _parsed(line: str | bytes) -> Any:
+    """Parse a line. Raises ValueError for an empty one, and for one that names a key twice: engines refuse that."""
+    return json.loads(line, object_pairs_hook=unique)
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of a JSON object. Raises ValueError if a key is named twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key is named twice")
+    return members
 
 
 def _unchanged(search: Request) -> Generator[Request, Answer, Answer]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from time import monotonic, time
 from typing import Any
 
+from ndd_search.checks import check_seconds
 from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
 from ndd_search.index_rules import IndexRule, IndexRules
 from ndd_search.matching.frequency_table import FrequencyTable
@@ -75,6 +76,7 @@ class Settings:
     items: RecordSchema | None = None
 
     def __post_init__(self) -> None:
+        self._check()
         check_schema(self.items)
         if self.items is not None:
             check_fits_records(self.options)
@@ -83,6 +85,23 @@ class Settings:
         self.memory = Memory(self.cache)
         self.pipelines = Definitions()
         self.family: Family = "elasticsearch"
+
+    def _check(self) -> None:
+        check_seconds("bypass_seconds", self.bypass_seconds)
+        if self.time_budget is not None:
+            check_seconds("time_budget", self.time_budget)
+            if self.time_budget == 0:
+                raise ValueError("time_budget must be above 0 seconds, or None for no limit, got 0")
+        table, cache = self.frequency_table, self.cache
+        if not isinstance(table, bool | FrequencyTable):
+            raise TypeError(f"frequency_table must be true, false or a FrequencyTable, got {table!r}")
+        if not isinstance(self.tables, str) or not isinstance(self.write_tables, bool):
+            given = f"{self.tables!r} and {self.write_tables!r}"
+            raise TypeError(f"tables must be the name of an index and write_tables true or false, got {given}")
+        if isinstance(cache, str | bytes | int | float):
+            raise TypeError(f'cache must be true, false or a cache, as RedisCache("redis://..."), got {cache!r}')
+        if wrong := [one for one in self.observers if not hasattr(one, "observe")]:
+            raise TypeError(f"observers must have a method observe, got {wrong[0]!r}")
 
     def serve(self, transport: Any, family: Family) -> None:
         """Use the identity of the client that has this transport. family: of the engine that it talks to."""
@@ -180,15 +199,17 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     **changes: Any,
 ) -> Settings:
     """Return the settings of `ndd_search.wrap`, as described there. Raises TypeError or ValueError for invalid ones."""
-    if time_budget is not None and not time_budget > 0:
-        raise ValueError(f"time_budget must be above 0 seconds, got {time_budget}")
-    if not bypass_seconds >= 0:
-        raise ValueError(f"bypass_seconds must be at least 0 seconds, got {bypass_seconds}")
-    if not re.fullmatch(r"[1-9]\d*(ms|s|m|h|d)", cursor_keep_alive):
+    if not isinstance(observers, Sequence) or isinstance(observers, str | bytes):
+        raise TypeError(f"observers must be a list, got {observers!r}")
+    if not isinstance(cursor_keep_alive, str) or not re.fullmatch(r"[1-9]\d*(ms|s|m|h|d)", cursor_keep_alive):
         raise ValueError(f'cursor_keep_alive must be a time like "5m", got {cursor_keep_alive!r}')
     if cursor_key is not None and (not isinstance(cursor_key, str | bytes) or not cursor_key):
         raise ValueError("cursor_key must be a secret of at least one character or byte, or None")
+    if options is not None and not isinstance(options, CollapseOptions):
+        raise TypeError(f"options must be CollapseOptions, got {options!r}")
     recipe = None if recipe is None else Recipe.of(recipe)
+    if settings is not None and not isinstance(settings, str | os.PathLike):
+        raise TypeError(f"settings must be the path of a file, got {settings!r}")
     stored = StoredSettings() if settings is None else read_settings(settings, recipe)
     recipe = recipe or Recipe.of(stored.recipe)
     chosen = collapse_options(options or stored.options, **changes)
@@ -197,7 +218,7 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
         options=chosen,
         recipe=recipe,
         sketch_field=SketchField(field),
-        cache=MemoryCache() if cache is True else cache or None,
+        cache=MemoryCache() if cache is True else None if cache is False else cache,
         time_budget=time_budget,
         bypass_seconds=bypass_seconds,
         frequency_table=frequency_table,

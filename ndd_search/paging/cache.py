@@ -13,14 +13,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, timedelta
+from datetime import time as datetime_time
 from hashlib import blake2b
+from numbers import Number
 from threading import Lock
 from typing import Any, Protocol, TypeGuard
+from uuid import UUID
 
 from cachetools import TLRUCache
 
 log = logging.getLogger("ndd_search")
 
+_VALUES = (date, datetime_time, timedelta, Number, UUID, bytes)
 _OVERHEAD = 200  # bytes of an entry beside its value: two objects, a link, a time
 
 
@@ -215,9 +220,19 @@ def cache_key(*parts: Any) -> bytes:
     return blake2b(_to_json(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def is_value(given: Any) -> bool:
+    """Return whether an object is a time, a number, an array and the like, which a client's serializer knows."""
+    return isinstance(given, _VALUES) or hasattr(given, "tolist")
+
+
 def _json_value(value: Any) -> Any:
-    """Convert a value that JSON cannot encode. Arrays become lists, because repr abbreviates long arrays."""
-    return value.tolist() if hasattr(value, "tolist") else repr(value)
+    """Convert a value that JSON cannot encode. Arrays become lists, because repr abbreviates long arrays.
+
+    The repr of other objects may be abbreviated, too, so each of them differs from all others.
+    """
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return repr(value) if is_value(value) else f"{value!r} {id(value)}"
 
 
 _to_json = json.JSONEncoder(ensure_ascii=False, default=_json_value, separators=(",", ":")).encode

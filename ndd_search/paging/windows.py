@@ -85,6 +85,6 @@ def count_places(stream: Stream, window: int, options: CollapseOptions) -> int:
         return len(leader) - len(seen)
     if options.max_per_group == 1 and not seen:  # the leaders
         return int(np.count_nonzero(leader == np.arange(len(leader))))
-    places = np.minimum(np.bincount(leader), options.max_per_group)
+    places = np.minimum(np.bincount(leader), min(options.max_per_group, len(leader)))
     places[seen] = 0
     return int(places.sum())

@@ -8,6 +8,7 @@ import secrets
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite
+from numbers import Number
 from typing import Any
 
 from ndd_search.errors import importing
@@ -28,6 +29,9 @@ class ExactNumber:
 
     def __str__(self) -> str:
         return self.text
+
+
+Number.register(ExactNumber)
 
 
 def loads(text: bytes | str, **hooks: Any) -> Any:

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote_plus
 
+from ndd_search.middleware.msearch import unique
 from ndd_search.proxy.exact_json import dumps, encoded, loads
 from ndd_search.proxy.exchange import Exchange, Header, end_to_end
 from ndd_search.rest.request import INDEX, Request
@@ -218,14 +219,7 @@ def _lines(text: bytes) -> bytes | None:
 def _json(text: bytes) -> Any:
     """Parse a JSON object, None for anything else, and for an object that names a key twice: the engine refuses it."""
     try:
-        parsed = loads(text, object_pairs_hook=_unique)
+        parsed = loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError):
         return None
     return parsed if isinstance(parsed, dict) else None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError("a key is named twice")
-    return made

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
+from ndd_search.paging.cache import is_value
+
 Body = Mapping[str, Any]
 _SCALARS = (str, int, float, type(None))
 _OBJECTS = (dict, Mapping)  # dict first: isinstance(x, Mapping) takes ten times as long
@@ -23,8 +25,25 @@ _UNORDERED = {"_doc", "_shard_doc"}
 _DEEPEST = 100  # levels; engines refuse queries nested deeper than 30
 
 
+def resolved(node: Any, depth: int = 0) -> Any:
+    """Return a copy of a body in which the objects of a client's DSL are replaced by the JSON that they stand for.
+
+    Such objects have `to_dict`, or hold a list in `_l_`. Raises ValueError if the body nests too deep (see `names_in`).
+    """
+    if depth > _DEEPEST:
+        raise ValueError("the body of a search nests too deep")
+    if hasattr(node, "to_dict") and not is_value(node):
+        return resolved(node.to_dict(), depth + 1)
+    if isinstance(node, _OBJECTS):
+        return {name: resolved(inner, depth + 1) for name, inner in node.items()}
+    items = getattr(node, "_l_", node)
+    return [resolved(item, depth + 1) for item in items] if isinstance(items, list | tuple) else node
+
+
 def names_in(body: Any) -> set[str] | None:
-    """Return every name in a body, at any depth; None if it nests deeper than any engine accepts, or contains itself.
+    """Return every name in a body, at any depth.
+
+    None if it nests deeper than any engine accepts, contains itself, or holds an object whose names cannot be read.
 
     One walk through a body answers for all parts that most searches lack: nearest neighbours, inner hits, scripts, ...
     """
@@ -36,17 +55,30 @@ def names_in(body: Any) -> set[str] | None:
             return None
         if isinstance(node, _OBJECTS):
             names.update(node)
-        left.extend((child, depth + 1) for child in inside(node))
+        for child in _no_scalars(node):
+            if isinstance(child, _CONTAINERS):
+                left.append((child, depth + 1))
+            elif not is_value(child):
+                return None
     return names
 
 
 def inside(node: Any) -> Iterable[Any]:
     """Return the objects and lists directly inside an object or a list. A list of numbers is skipped."""
-    if isinstance(node, list | tuple):
-        within: Iterable[Any] = node if node and not isinstance(node[0], int | float) else ()
-    else:
-        within = node.values() if isinstance(node, _OBJECTS) else ()
-    return [child for child in within if not isinstance(child, _SCALARS) and isinstance(child, _CONTAINERS)]
+    return [child for child in _no_scalars(node) if isinstance(child, _CONTAINERS)]
+
+
+def named_inner_hits(node: Any) -> Iterator[tuple[str, Body]]:
+    """Yield the inner hits in a part of a search: the name that they have in each hit, and their definition."""
+    left = [node]
+    while left:
+        one = left.pop()
+        left.extend(inside(one))
+        if isinstance(one, _OBJECTS):
+            default = one.get("type", one.get("parent_type", one.get("path")))
+            for inner in _several(one.get("inner_hits")):
+                if isinstance(inner, _OBJECTS):
+                    yield str(inner.get("name", default)), inner
 
 
 def asks_for_ids(body: Body, params: Mapping[str, str], names: Set[str]) -> bool:
@@ -128,6 +160,14 @@ def _names(node: Any) -> Iterator[tuple[str, Any]]:
                         left.append(inner)
         else:
             left.extend(inside(node))
+
+
+def _no_scalars(node: Any) -> list[Any]:
+    if isinstance(node, list | tuple):
+        within: Iterable[Any] = node if node and not isinstance(node[0], int | float) else ()
+    else:
+        within = node.values() if isinstance(node, _OBJECTS) else ()
+    return [child for child in within if not isinstance(child, _SCALARS)]
 
 
 def _several(given: Any) -> list[Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -16,12 +17,14 @@ from ndd_search.collapse_options import CollapseOptions
 from ndd_search.paging.cache import cache_key
 from ndd_search.recipe import Recipe
 from ndd_search.rest.candidate_limits import LIMITED, Limits, limits_of, raised
-from ndd_search.rest.intent import asks_for_ids, names_in, ranks
+from ndd_search.rest.intent import asks_for_ids, named_inner_hits, names_in, ranks, resolved
+from ndd_search.rest.response import INNER
 from ndd_search.rest.source_filter import exclude_sketch, is_named, listed, names_of
 from ndd_search.sketching.field import SketchField
 
 INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path; no name of an index starts with an underscore
 _PATH = re.compile(f"(?:{INDEX})?/_search")
+_NUMBER = re.compile(r"[+-]?[0-9]+")  # int() also takes spaces, "1_0" and the digits of other scripts
 _READS = {
     *("_search", "_msearch", "_count", "_mget", "_pit", "_field_caps", "_validate", "_explain", "_analyze", "_eql"),
     *("_termvectors", "_mtermvectors", "_search_shards", "_async_search", "_rank_eval", "_terms_enum", "_query"),
@@ -194,22 +197,21 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     body = {} if request.body is None else request.body
     if not isinstance(body, Mapping) or _is_left_alone(request, body, pipeline):
         return None
-    names = names_in(body)
-    if names is None or asks_for_ids(body, request.params, names):
+    # Always another object: the caller may change the body meanwhile, and a proxy passes on the caller's object unread.
+    own: Mapping[str, Any] = {key: value for key, value in body.items() if key != "ndd"}
+    if (names := names_in(own)) is None:
+        with suppress(ValueError):
+            own = resolved(own)
+            names = names_in(own)
+    if names is None or asks_for_ids(own, request.params, names) or _has_copies_of_its_own(own, names):
         return None
-    changes = body.get("ndd")
-    if changes is None or changes is True:
-        changes = {}
-    if not isinstance(changes, Mapping):
-        raise TypeError(f'"ndd" in a search must be an object of options, true or false, got {changes!r}')
-    if body.get("ndd") is not None:
-        changes = {"collapse_unranked": True, **changes}
-    size = _number(request.params.get("size", body.get("size", 10)))
-    start = _number(request.params.get("from", body.get("from", 0)))
-    overridden = [_number(body.get(name, 0)) for name in ("size", "from")]  # the engine checks these, too
+    changes = _changes_in(body)
+    size = _number(request.params.get("size", own.get("size", 10)))
+    start = _number(request.params.get("from", own.get("from", 0)))
+    overridden = [_number(own.get(name, 0)) for name in ("size", "from")]  # the engine checks these, too
     if size is None or start is None or size < 1 or start < 0 or any(one is None or one < 0 for one in overridden):
         return None  # invalid: the engine reports the error
-    limits = Limits(size) if names.isdisjoint(LIMITED) else limits_of(body, start, size)
+    limits = Limits(size) if names.isdisjoint(LIMITED) else limits_of(own, start, size)
     if limits.shown is not None:
         if start >= limits.shown or (size > limits.shown and limits.total is None):
             return None  # the engine's own answer has no hits, or reports that the page is too long
@@ -217,10 +219,26 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     if pipeline:  # an `_msearch` has no pipeline for each search
         limits = replace(limits, bounded=limits.bounded or pipeline == "reorders")
         limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
-    # Always another object: the caller may change the body meanwhile, and a proxy passes on the caller's object unread.
-    own = {key: value for key, value in body.items() if key != "ndd"}
     plain = request.asking(own if body else request.body, request.params)
-    return Search(plain, start, size, changes, limits, ranks(body, request.params), names)
+    return Search(plain, start, size, changes, limits, ranks(own, request.params), names)
+
+
+def _has_copies_of_its_own(body: Mapping[str, Any], names: Set[str]) -> bool:
+    """Return whether the caller's inner hits have the name of ours, which would overwrite them."""
+    return "inner_hits" in names and any(name == INNER for name, _ in named_inner_hits(body))
+
+
+def _changes_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options in the "ndd" of a search. Raises TypeError if it is neither options by name nor true."""
+    given = body.get("ndd")
+    if given is None:
+        return {}
+    changes = {} if given is True else given
+    if not isinstance(changes, Mapping):
+        raise TypeError(f'"ndd" in a search must be an object of options, true or false, got {given!r}')
+    if wrong := [name for name in changes if not isinstance(name, str)]:
+        raise TypeError(f'the options in "ndd" of a search are named by texts, got {wrong[0]!r}')
+    return {"collapse_unranked": True, **changes}
 
 
 def stripped(request: Request) -> Request:
@@ -336,8 +354,10 @@ def asked_for(search: Search, field: SketchField, path: str) -> bool:
 
 def _number(given: Any) -> int | None:
     """Return a number, also from a text, as engines accept it; None for anything else."""
+    if isinstance(given, bool) or (isinstance(given, str) and not _NUMBER.fullmatch(given)):
+        return None
     try:
-        return None if isinstance(given, bool) else int(given)
+        return int(given)
     except (TypeError, ValueError, OverflowError):
         return None
 

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from ndd_search.rest.answers import drop_fields
-from ndd_search.rest.intent import inside
+from ndd_search.rest.intent import inside, named_inner_hits
 from ndd_search.sketching.field import MARKS, STALE, SketchField
 
 _IN_URL = ("_source", "_source_includes", "_source_excludes", "_source_exclude_vectors")
@@ -105,7 +105,7 @@ def names_of(given: Any) -> list[str]:
 
 def is_named(pattern: str, field: SketchField) -> bool:
     """Return whether a pattern names a field of ours, rather than matching everything."""
-    return pattern in (field.name, field.keys) or pattern.startswith(f"{field.name}.")
+    return pattern in (field.name, f"{field.name}*", field.keys) or pattern.startswith(f"{field.name}.")
 
 
 def listed(given: Any) -> list[Any]:
@@ -203,16 +203,12 @@ def _aggregation(node: Any, field: SketchField) -> Any:
 
 def _showing(node: Any, field: SketchField) -> list[str]:
     """Return the names of `top_hits` and inner hits, in a part of a search, whose `_source` requests the sketch."""
-    names: list[str] = []
+    names = [name for name, inner in named_inner_hits(node) if _is_named_by(inner.get("_source"), field)]
     left = [node]
     while left:
         one = left.pop()
         left.extend(inside(one))
         if isinstance(one, Mapping):
-            for inner in listed(one.get("inner_hits")):
-                if isinstance(inner, Mapping) and _is_named_by(inner.get("_source"), field):
-                    default = one.get("type", one.get("parent_type", one.get("path")))
-                    names.append(str(inner.get("name", default)))
             for name, inner in one.items():
                 top = inner.get("top_hits") if isinstance(inner, Mapping) else None
                 if isinstance(top, Mapping) and _is_named_by(top.get("_source"), field):

@@ -67,7 +67,9 @@ class EngineSearcher:
         )
 
     async def documents(self, names: Sequence[tuple[str, str]], headers: Headers) -> list[Document]:
-        """Search for documents by id, in the indexes of the page only."""
+        """Search for documents by id, in the indexes of the page only. Raises ValueError if a name lacks its index."""
+        if not all(index for index, _ in names):
+            raise ValueError("the URL of a document needs its index: open the document from a page of results")
         field, recipe = self._driver.settings.sketch_field, self._driver.settings.recipe
         indexes, ids = ([*{name[part] for name in names}] for part in (0, 1))
         body = {
@@ -110,8 +112,8 @@ def _body(asked: Asked, source: str, moment: str) -> dict[str, Any]:
     if asked.source:
         filters.append({"term": {source: asked.source}})
     if asked.period:
-        first, after = bounds(asked.period)
-        limits = {"gte": first, "lt": after, "format": "yyyy-MM-dd"}
+        first, last = bounds(asked.period)
+        limits = {"gte": first, "lte": last, "format": "yyyy-MM-dd"}  # engines take the end of the last day
         filters.append({"range": {moment: limits}})
     aggregations: dict[str, Any] = {}
     if asked.facets and source:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
 from typing import Any
 
 from ndd_search.collapse_options import collapse_options
@@ -55,8 +54,8 @@ class FolderSearcher:
             words = asked.source.replace("\\", " ").replace('"', " ")
             parts.append(f'+{self._source}:"{words}"')
         if asked.period:
-            first, after = bounds(asked.period)
-            parts.append(f"+{self._date}:[{first} TO {date.fromisoformat(after) - timedelta(days=1)}]")
+            first, last = bounds(asked.period)
+            parts.append(f"+{self._date}:[{first} TO {last}]")
         return " ".join(parts) or None
 
     def _facets(self, q: str, where: str | None) -> tuple[list[tuple[str, int]], dict[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -106,9 +107,8 @@ def check_filters(asked: Asked, source: str, date: str) -> None:
 
 
 def bounds(period: str) -> tuple[str, str]:
-    """Return the first day of a year or month, and the first day after it: "2024-03" gives 2024-03-01, 2024-04-01."""
+    """Return the first and the last day of a year or month: "2024-03" gives 2024-03-01 and 2024-03-31."""
     year, _, month = period.partition("-")
-    if not month:
-        return f"{year}-01-01", f"{int(year) + 1:04d}-01-01"
-    after = (int(year) + 1, 1) if month == "12" else (int(year), int(month) + 1)
-    return f"{year}-{month}-01", f"{after[0]:04d}-{after[1]:02d}-01"
+    last_month = month or "12"
+    days = monthrange(int(year), int(last_month))[1]
+    return f"{year}-{month or '01'}-01", f"{year}-{last_month}-{days}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from ndd_search.checks import check_whole
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.recipe import Recipe
@@ -60,8 +61,7 @@ class Sketcher:
         numbers: bool,
         storage: Storage = "integers",
     ) -> None:
-        if not 0 <= keys <= 64:
-            raise ValueError(f"keys must be 0..64, got {keys}")
+        check_whole("keys", keys, 0, 64)
         self.fields, self.recipe, self.keys, self.numbers = (
             chosen_fields(fields, field),
             Recipe.of(recipe),
@@ -188,6 +188,8 @@ class Sketcher:
 def chosen_fields(fields: Fields, field: str) -> dict[str, tuple[str, ...]]:
     """Return the source fields of each sketch, by the name of its field. Raises ValueError for invalid names."""
     named = fields if isinstance(fields, Mapping) else {field: fields}
+    if wrong := [of for of in named.values() if not isinstance(of, Iterable)]:
+        raise TypeError(f"fields must name text fields, got {wrong[0]!r}")
     chosen = {name: (of,) if isinstance(of, str) else tuple(of) for name, of in named.items()}
     if not chosen or not all(chosen.values()):
         raise ValueError(f"fields must name at least one text field for each sketch, got {fields!r}")

@@ -154,7 +154,9 @@ def _sketcher(fields: Any, field: str, recipe: Recipe) -> Sketcher:
     if not isinstance(fields, Mapping):
         return Sketcher(fields, field, recipe, 0, False)
     if unknown := fields.keys() - {"fields", "keys", "numbers", "storage"}:
-        raise TypeError(f"sketch has no setting {min(unknown)!r}; it has fields, keys, numbers and storage")
+        raise TypeError(f"sketch has no setting {min(unknown, key=str)!r}; it has fields, keys, numbers and storage")
+    if "fields" not in fields:
+        raise TypeError(f'sketch needs the text fields of an index, as in {{"fields": ["body"]}}, got {fields!r}')
     keys, numbers, storage = fields.get("keys", 0), fields.get("numbers", False), fields.get("storage", "integers")
     return Sketcher(fields["fields"], field, recipe, keys, numbers, storage)
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.middleware import settings as middleware_settings
 from ndd_search.paging.cache import MemoryCache
 from tests.engines.find import CLASSES, MODULES, Engine
 from tests.wrapping.conftest import Connect, Library, body_of, bulk, settings_of
@@ -312,6 +313,29 @@ def test_wrap_refuses_settings_that_cannot_be(engine: Engine) -> None:
                 ndd.wrap(client, **wrong)
         assert type(client).__name__ == CLASSES[engine.family]
         assert type(client).__module__.startswith(MODULES[engine.family])
+
+
+WRONG: list[tuple[str, Any]] = [
+    ("bypass_seconds", "60"),
+    ("time_budget", "2s"),
+    ("frequency_table", "table.json"),
+    ("frequency_table", None),
+    ("tables", None),
+    ("cache", "redis://localhost"),
+    ("observers", [print]),
+    ("observers", "log"),
+    ("cursor_keep_alive", 300),
+    ("settings", True),
+    ("options", {"window": 50}),
+    ("sketch", {"news*": {"keys": 8}}),
+    ("sketch", {"news*": 8}),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_a_setting_of_a_wrong_type_is_named_before_any_search(name: str, value: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="fields" if value == {"news*": 8} else name):
+        middleware_settings.settings_of(**{name: value})
 
 
 def test_an_index_without_sketches_is_asked_again_after_a_while(

@@ -60,6 +60,8 @@ UNRANKED: dict[str, Any] = {
     "by _doc, descending": {"query": MATCH, "sort": [{"_doc": {"order": "desc"}}]},
 }
 
+OWN_COPIES = {"field": "site", "inner_hits": {"name": "near_duplicates", "size": 2}}
+
 # Name: method, path ("{news}" is the index), body, parameters.
 CALLS: dict[str, Any] = {
     "size 0": ("POST", "/{news}/_search", {"query": MATCH, "size": 0}, {}),
@@ -83,6 +85,8 @@ CALLS: dict[str, Any] = {
     "size that is no number": ("POST", "/{news}/_search", {"query": MATCH, "size": "many"}, {}),
     "size below zero that the URL overrides": ("POST", "/{news}/_search", {"query": MATCH, "size": -1}, {"size": "5"}),
     "size that is true": ("POST", "/{news}/_search", {"query": MATCH, "size": True}, {}),
+    "size that Python alone takes for a number": ("POST", "/{news}/_search", {"query": MATCH, "size": "1_0"}, {}),
+    "inner hits with the name of ours": ("POST", "/{news}/_search", {"query": MATCH, "collapse": OWN_COPIES}, {}),
     "size without end": ("POST", "/{news}/_search", {"query": MATCH, "size": float("inf")}, {}),
     "count": ("POST", "/{news}/_count", {"query": MATCH}, {}),
     "get": ("GET", "/{news}/_doc/7-0", None, {}),

@@ -355,6 +355,21 @@ def test_dsl_objects_show_it_all(library: Library, connect: Connect) -> None:
     assert "ndd" not in caller.run(wanted.extra(ndd=False).execute())
 
 
+def test_objects_of_the_dsl_inside_a_body_are_read(library: Library, connect: Connect) -> None:
+    """Clients of `connections.create_connection` send them: ids stay ids, and no two searches share a page."""
+    family = library.engine.family
+    dsl = pytest.importorskip("elasticsearch.dsl" if family == "elasticsearch" else "opensearchpy")
+    module = "elasticsearch.dsl.serializer" if family == "elasticsearch" else "opensearchpy.serializer"
+    caller = connect(client={"serializer": importlib.import_module(module).AttrJSONSerializer()})
+    by_id = caller.search(index=library.news, body={"query": dsl.Q("ids", values=["7-0", "7-1"])})
+    assert {hit["_id"] for hit in by_id["hits"]["hits"]} == {"7-0", "7-1"}
+    for language in ("en", "de"):  # an AttrDict shows its first 60 characters
+        query = dsl.AttrDict({"bool": {"must": [MATCH], "filter": [{"term": {"language": language}}]}})
+        found = caller.search(index=library.news, body={"query": query})
+        assert found["ndd"]["hidden"] > 0
+        assert {hit["_source"]["language"] for hit in found["hits"]["hits"]} == {language}
+
+
 def test_the_answer_of_elasticsearch_stays_the_clients_own_object(library: Library, connect: Connect) -> None:
     if library.engine.family != "elasticsearch":
         pytest.skip("opensearch-py answers with dicts")
