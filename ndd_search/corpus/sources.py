@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -69,7 +70,11 @@ class Pieces:
 
     @property
     def stamps(self) -> list[list[Any]]:
-        """What tells that a file has changed: for each piece its path, size and time of change, as JSON values."""
+        """What tells one reading from another, as JSON values.
+
+        That is the paths, sizes and times of change of files, the name and the query of an index, and the length of a
+        table or list. Iterables of equal length are taken to hold the same documents.
+        """
         return [_stamp(piece) for piece in self.pieces]
 
     def read(
@@ -79,11 +84,12 @@ class Pieces:
 
         report:  told a sentence for every line or file that cannot be read; all others are read.
         columns: the fields to read, where a piece can leave the others out; None for all.
-        start:   a position that an earlier reading has given: a piece, and a number of its documents.
+        start:   a position that an earlier reading has given: a piece, and a number of its documents. An index is read
+                 again from its first document, because the order of its documents changes.
         """
         for number in range(start[0], len(self.pieces)):
             sayings = Sayings(report, str(self.pieces[number]) if isinstance(self.pieces[number], Path) else "a source")
-            left = start[1] if number == start[0] else 0
+            left = start[1] if number == start[0] and not isinstance(self.pieces[number], IndexSource) else 0
             done = left
             for batch in _batches(self.pieces[number], sayings, columns):
                 rest = batch[left:] if left else batch
@@ -156,10 +162,13 @@ def _paths(source: str | Path) -> list[Path]:
 
 
 def _stamp(piece: object) -> list[Any]:
+    if isinstance(piece, IndexSource):
+        return [type(piece).__name__, piece.index, json.loads(json.dumps(piece.query, default=str))]
     if not isinstance(piece, Path):
-        return [type(piece).__name__]
-    about = piece.stat()
-    return [str(piece.absolute()), about.st_size if piece.is_file() else -1, about.st_mtime_ns]
+        return [type(piece).__name__, len(piece) if isinstance(piece, Sized) else None]
+    files = [path.stat() for path in piece.rglob("*") if path.is_file()] if piece.is_dir() else [piece.stat()]
+    changed = max((about.st_mtime_ns for about in files), default=0)
+    return [str(piece.absolute()), len(files), sum(about.st_size for about in files), changed]
 
 
 def _batches(piece: object, report: Report, columns: Sequence[str] | None) -> Iterator[list[Document]]:
