@@ -20,7 +20,7 @@ from ndd_search.corpus.hosts import Hosts, check_hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.reading import Fields
 from ndd_search.corpus.search import BUDGET, Found, Progress, Search, frequency_table, shingles_of
-from ndd_search.corpus.sources import IndexSource, Pieces, Report, Sayings, id_of, why_left_out
+from ndd_search.corpus.sources import IndexSource, Pieces, Report, Sayings, id_of, is_text, why_left_out
 from ndd_search.corpus.store import Rows
 from ndd_search.errors import RecipeMismatch
 from ndd_search.matching.decision import Decision, Setting
@@ -313,7 +313,7 @@ class _Reading:
                 place += 1
                 if name in stored:  # read from the index before the interruption
                     stored.discard(name)
-                elif name is None or name in seen:
+                elif name is None or name in seen or not is_text(name):
                     told(why_left_out(place, name, self.id))
                 else:
                     seen.add(name)

@@ -140,7 +140,18 @@ def why_left_out(number: int, name: str | None, field: str | None) -> str:
     """
     if name is None:
         return f"document {number} is left out, it has nothing in {field!r}, which is to hold its id"
+    if not is_text(name):
+        return f"document {number} is left out, its id {name!r} has a lone surrogate, which UTF-8 cannot hold"
     return f"document {number} is left out, an earlier one has its id, {name!r}"
+
+
+def is_text(name: str) -> bool:
+    """Whether UTF-8 can hold a text: it cannot hold a lone surrogate."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_other_source(source: object) -> bool:

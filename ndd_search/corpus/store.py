@@ -103,12 +103,21 @@ class Store:
 
 
 def write_rows(path: Path, rows: Rows, recipe: Recipe, more: Mapping[bytes, bytes] | None = None) -> None:
-    """Write documents as Parquet; a file that is there is replaced when the new one is whole."""
+    """Write documents as Parquet; a file that is there is replaced when the new one is whole.
+
+    Raises InvalidDocument if a column cannot hold the values of a field.
+    """
     with importing("pyarrow", "storing sketches", "pyarrow", "corpus"):
         import pyarrow as pa
     offsets = pa.array(rows.sketches.offsets, pa.int64())
     sketches = pa.LargeListArray.from_arrays(offsets, pa.array(rows.sketches.values))
-    columns = {"id": pa.array(rows.ids, pa.string()), "sketch": sketches, **rows.columns}
+    columns = {"id": pa.array(rows.ids, pa.string()), "sketch": sketches}
+    for name, values in rows.columns.items():
+        try:
+            columns[name] = pa.array(values)
+        except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
+            what = f"a column cannot hold all values of the field {name!r}: {str(error).splitlines()[0]}"
+            raise InvalidDocument(str(path), what, "make them of one type, or leave the field out") from None
     write_table(path, pa.table(columns).replace_schema_metadata({_RECIPE: recipe.id.encode(), **(more or {})}))
 
 

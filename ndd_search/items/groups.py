@@ -106,7 +106,7 @@ class ItemGroups:
         """Write a report as one HTML file: see ndd_search.items.report."""
         from ndd_search.items.report import report_of
 
-        Path(path).write_text(report_of(self), encoding="utf-8")
+        Path(path).write_text(report_of(self), "utf-8", errors="replace")
 
 
 def check_lines(path: str | Path) -> None:

@@ -133,6 +133,12 @@ def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:
         ndd.Corpus.read(DOCUMENTS[:2], text="body", store=tmp_path / "of-list")
 
 
+def test_a_field_that_no_column_can_hold_is_named(tmp_path: Path) -> None:
+    documents = [{**one, "x": value} for one, value in zip(DOCUMENTS, (1, "a"), strict=False)]
+    with pytest.raises(InvalidDocument, match="a column cannot hold all values of the field 'x'"):
+        ndd.Corpus.read(documents, text="body", fields=["x"]).save(tmp_path / "all.parquet")
+
+
 def test_the_package_tells_which_extra_brings_pyarrow(tmp_path: Path) -> None:
     code = f"""
 import sys
