@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ndd_search.documents import splits
+
 
 @dataclass(frozen=True)
 class Action:
@@ -48,11 +50,12 @@ def touches(document: Mapping[str, Any], source: str) -> str:
     """Return how a partial document changes a field: "whole" sets or clears it, "part" changes a part, "" nothing."""
     if source in document:
         return "part" if isinstance(document[source], Mapping) else "whole"
-    head, dot, rest = source.partition(".")
-    if not dot or head not in document:
-        return ""
-    inner = document[head]
-    return touches(inner, rest) if isinstance(inner, Mapping) else "whole"
+    for head, rest in splits(source):
+        if head in document:
+            inner = document[head]
+            if found := touches(inner, rest) if isinstance(inner, Mapping) else "whole":
+                return found
+    return ""
 
 
 def _copied(holder: dict[str, Any], name: str) -> dict[str, Any] | None:
