@@ -116,6 +116,9 @@ class Corpus:
         pieces, recipe = Pieces.of(sources), Recipe.of(recipe)
         chosen = Fields((text,) if isinstance(text, str) else tuple(text), recipe, tuple(fields), numbers)
         rows = _Reading(pieces, chosen, id).run(store, report or log.warning, progress or _ignore)
+        for name in chosen.fields:
+            if rows.ids and all(value is None for value in rows.columns[name]):
+                log.warning("no document has a value in the field %r, so it decides nothing", name)
         return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, chosen.text, id)
 
     @classmethod

@@ -29,6 +29,9 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
     try:
         count = {"parquet": _parquet, "jsonl": _lines, "csv": _csv}[kind](partial, path.suffix == ".gz", iter(rows))
         partial.replace(path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # an error of writing names no file
+        raise
     finally:
         partial.unlink(missing_ok=True)
     return count

@@ -77,6 +77,15 @@ class Pieces:
         """
         return [_stamp(piece) for piece in self.pieces]
 
+    def check_outputs(self, *outputs: str | None) -> None:
+        """Raise ValueError for a file to write that is one of these sources, or is in a folder that does not exist."""
+        read = {piece.resolve() for piece in self.pieces if isinstance(piece, Path)}
+        for name in filter(None, outputs):
+            if Path(name).resolve() in read:
+                raise ValueError(f"{name} is one of the sources, and would be overwritten: write to another file")
+            if not Path(name).parent.is_dir():
+                raise ValueError(f"{name} cannot be written: there is no folder {Path(name).parent}")
+
     def read(
         self, report: Report, columns: Sequence[str] | None = None, start: tuple[int, int] = (0, 0)
     ) -> Iterator[tuple[tuple[int, int], list[Document]]]:
@@ -163,7 +172,9 @@ def _is_other_source(source: object) -> bool:
 def _paths(source: str | Path) -> list[Path]:
     path = Path(source)
     if path.suffix == ".parquet" and path.is_dir():  # as Spark writes it
-        return sorted(path.glob("*.parquet"))
+        if not (parts := sorted(path.glob("*.parquet"))):
+            raise InvalidDocument(str(source), "it is a folder without .parquet files", "check the path")
+        return parts
     if path.exists():
         return [path]
     found = sorted(map(Path, glob.glob(str(source), recursive=True)))
@@ -202,9 +213,12 @@ def _file(path: Path, report: Report) -> Iterator[list[Document]]:
         except (InvalidDocument, OSError) as error:
             report(f"{path} is left out from here on: {error}")
 
-    rest = documents()
+    rest, is_empty = documents(), True
     while batch := list(islice(rest, BATCH)):
+        is_empty = False
         yield batch
+    if is_empty and path.is_dir():
+        report(f"{path} holds no file of text or HTML; name other files by a pattern, such as {path / '*.jsonl'}")
 
 
 def _parquet(path: Path, report: Report, columns: Sequence[str] | None) -> Iterator[list[Document]]:

@@ -69,7 +69,7 @@ class Store:
         if _READING not in there:
             if there:
                 raise IndexUnusable(str(folder), "it holds other files", "name a new or an empty folder")
-            _replace(manifest, json.dumps(told, ensure_ascii=False, indent=1).encode())
+            _replace(manifest, json.dumps(told, indent=1).encode())
             return
         try:
             before = json.loads(manifest.read_text("utf-8"))
@@ -126,8 +126,12 @@ def write_table(path: Path, table: pa.Table) -> None:
     from pyarrow import parquet
 
     partial = path.with_name(path.name + ".new")
-    parquet.write_table(table, partial, compression="zstd")
-    _settle(partial, path)
+    try:
+        parquet.write_table(table, partial, compression="zstd")
+        _settle(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise IndexUnusable(str(path), f"it cannot be written: {error}", "check free space and permissions") from error
 
 
 def read_rows(path: Path) -> tuple[Rows, Recipe, Mapping[bytes, bytes]]:
@@ -135,6 +139,8 @@ def read_rows(path: Path) -> tuple[Rows, Recipe, Mapping[bytes, bytes]]:
     with importing("pyarrow", "reading stored sketches", "pyarrow", "corpus"):
         import pyarrow as pa
         from pyarrow import parquet
+    if not path.exists():
+        raise InvalidDocument(str(path), "there is no such file", "check its name")
     try:
         table = parquet.read_table(path)
     except pa.ArrowException as error:

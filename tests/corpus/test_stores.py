@@ -128,6 +128,8 @@ def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:
     (texts / "2.txt").write_text(OTHER)
     with pytest.raises(IndexUnusable, match="sources were others"):
         ndd.Corpus.read(texts.parent, text="body", store=tmp_path / "of-texts")
+    odd = write_lines(tmp_path / "no\udcffname.jsonl", DOCUMENTS)
+    assert len(ndd.Corpus.read(odd, text="body", store=tmp_path / "of-odd")) == 4
     ndd.Corpus.read(DOCUMENTS, text="body", store=tmp_path / "of-list")
     with pytest.raises(IndexUnusable, match="sources were others"):
         ndd.Corpus.read(DOCUMENTS[:2], text="body", store=tmp_path / "of-list")
