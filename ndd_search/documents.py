@@ -18,18 +18,27 @@ def value_of(document: Any, path: str) -> Any:
     """Return the value of a field of a document, None if it has none.
 
     document: a mapping, or any object with attributes. path: a name, or names joined by dots ("author.name"). A key
-    that itself contains dots takes precedence. For a list on the path, the values of its members are listed.
+    that is the whole path takes precedence, then keys of few names. For a list on the path, the values of its members
+    are listed.
     """
     value = _member(document, path)
     if value is not _ABSENT:
         return value
-    head, dot, rest = path.partition(".")
-    inner = _member(document, head)
-    if not dot or inner is _ABSENT:
-        return None
-    if isinstance(inner, list | tuple):
-        return [value for value in (value_of(member, rest) for member in inner) if value is not None]
-    return value_of(inner, rest)
+    for head, rest in splits(path):
+        inner = _member(document, head)
+        if isinstance(inner, list | tuple):
+            return [value for value in (value_of(member, rest) for member in inner) if value is not None]
+        if inner is not _ABSENT and (value := value_of(inner, rest)) is not None:
+            return value
+    return None
+
+
+def splits(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a path before and after each of its dots: keys may contain dots, too."""
+    end = path.find(".")
+    while end >= 0:
+        yield path[:end], path[end + 1 :]
+        end = path.find(".", end + 1)
 
 
 def text_of(document: Any, paths: Sequence[str]) -> str | None:

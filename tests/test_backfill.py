@@ -257,19 +257,21 @@ def test_what_a_search_of_a_pattern_does_not_see_is_not_written(engine: Engine, 
 
 
 @pytest.mark.newest_servers
-def test_closed_and_read_only_indexes_are_told_and_the_others_done(engine: Engine, index: str) -> None:
+def test_closed_read_only_and_full_indexes_are_told_and_the_others_done(engine: Engine, index: str) -> None:
     with engine.client() as client:
-        names = [f"{index}-{kind}" for kind in ("closed", "open", "readonly")]
+        names = [f"{index}-{kind}" for kind in ("closed", "open", "readonly", "full")]
         try:
             for name in names:
                 fill(client, name, [{"id": "1", "text": TEXT}])
             client.indices.close(index=names[0])
             client.indices.put_settings(index=names[2], body={"index.blocks.write": True})
+            client.indices.put_settings(index=names[3], body={"index.mapping.total_fields.limit": 5})
             planned = run("backfill", engine.url, f"{index}-*", "--fields", "text", "--dry-run", "--json").stdout
-            assert [one["waiting"] for one in json.loads(planned)] == [0, 1, 0]
+            assert [one["waiting"] for one in json.loads(planned)] == [0, 1, 1, 0]
             done = run("backfill", engine.url, f"{index}-*", "--fields", "text", code=3)
             assert f"{names[0]} was skipped: it is closed" in done.stderr
             assert f"{names[2]} was skipped: it has the block index.blocks.write" in done.stderr
+            assert f"{names[3]} was skipped: the server refuses the fields of the sketch" in done.stderr
             assert "1 documents written" in done.stdout
             refused = run("backfill", engine.url, names[2], "--fields", "text", code=2)
             assert "index.blocks.write" in refused.stderr
@@ -305,6 +307,7 @@ def test_an_index_blocked_in_the_middle_ends_the_run_with_what_the_server_says(e
             "ndd.recipe is text, not keyword",
         ),
         ({"_source": {"enabled": False}}, "_source is disabled"),
+        ({"enabled": False}, "its mapping is switched off"),
         ({"_source": {"excludes": ["vector"]}}, "which every update of a document would lose"),
     ],
 )

@@ -71,6 +71,10 @@ class Memory:
                 old = self.documents[key]["_source"]
                 new = {**old, **action["doc"], "ndd": {**old["ndd"], **action["doc"].get("ndd", {})}}
                 self._put(key, new)
+            elif "upsert" in action or action.get("doc_as_upsert"):
+                self._put(
+                    key, {"ndd": {"sketch": [], "recipe": ""}, "ndd_keys": [], **action.get("upsert", action["doc"])}
+                )
             return
         source = {name: value for name, value in action.items() if not name.startswith("_")}
         if not source.get("refused") and not (kind == "create" and key in self.documents):
@@ -114,7 +118,8 @@ changed = st.fixed_dictionaries(
         "_index": places,
         "_id": ids,
         "doc": st.one_of(bodies.map(lambda body: {"body": body}), st.just({"price": 3})),
-    }
+    },
+    optional={"upsert": bodies.map(lambda body: {"body": body}), "doc_as_upsert": st.just(True)},
 )
 textless = st.fixed_dictionaries({"_index": places, "_id": ids, "body": st.just("")})
 streams = st.lists(st.one_of(documents, documents, made, unnamed, deleted, changed, textless, kept, lost), max_size=16)
@@ -190,6 +195,22 @@ def test_a_document_is_rewritten_though_one_with_its_id_was_deleted_from_another
     stream = [{"_op_type": "delete", "_index": "other", "_id": "3"}, {**old, "price": 7}]
     store(index, sketched(stream, duplicates=DuplicatePolicy("skip", client=index)), False)
     assert index.documents[NEWS, "3"]["_source"]["price"] == 7
+
+
+@pytest.mark.parametrize("upsert", [{"doc_as_upsert": True}, {"upsert": {"body": FAMILIES["b"], "price": 3}}])
+@pytest.mark.parametrize("action", ["skip", "mark"])
+def test_a_document_that_an_update_may_have_created_counts_as_there(action: Any, upsert: dict[str, Any]) -> None:
+    """So a copy with its id is written, and one that would create it, which the engine refuses, is not sent again."""
+    index = Memory()
+    original = {"_index": NEWS, "_id": "1", "body": FAMILIES["a"]}
+    store(index, sketched([original]), False)
+    index.refresh()
+    copy = {**original, "_id": "2", "price": 7}
+    update = {"_op_type": "update", "_index": NEWS, "_id": "2", "doc": {"price": 3}, **upsert}
+    create = {**copy, "_op_type": "create"}
+    stream = [update, copy] if action == "skip" else [update, create, {**original, "body": FAMILIES["c"]}]
+    store(index, sketched(stream, duplicates=DuplicatePolicy(action, client=index)), False)
+    assert index.documents[NEWS, "2"]["_source"]["price"] == (7 if action == "skip" else 3)
 
 
 def test_no_copy_waits_for_another_that_may_be_refused_in_its_turn() -> None:

@@ -89,10 +89,12 @@ def test_a_partial_update_recomputes_marks_stale_or_leaves_alone(
         ({"page": None}, {"sketch": [], "recipe": ndd.Recipe().id}),
         ({"page": [{"body": TEXT}]}, stored(TEXT)),
         ({"page": {"url": "x"}}, None),
+        ({"page.text": {"body": TEXT}}, stored(TEXT)),
     ],
 )
 def test_a_partial_update_of_a_field_inside_an_object(doc: dict[str, Any], expected: dict[str, Any] | None) -> None:
-    (done,) = through({"_op_type": "update", "_id": "1", "doc": doc}, fields="page.body")
+    fields = "page.text.body" if "page.text" in doc else "page.body"
+    (done,) = through({"_op_type": "update", "_id": "1", "doc": doc}, fields=fields)
     assert done["doc"].get("ndd") == (expected and {**expected, **OF_THE_OLD_TEXT})
 
 

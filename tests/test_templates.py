@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ndd_search as ndd
+from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.mapping import check_mapping, mapping_properties
 from ndd_search.indexing.templates import component_template, composed, files, index_template
@@ -141,6 +143,10 @@ def test_a_source_rebuilt_from_doc_values_still_holds_the_sketch(engine: Engine,
         assert sketch == SKETCHED["ndd"]["sketch"]
         assert source["ndd"] == SKETCHED["ndd"]
         assert source["body"] == BODY
+        to_packed = Backfill(index=index, fields=["body"], keys=8, storage="packed")
+        for backfill, written in ((to_packed, 1), (to_packed, 0), (replace(to_packed, storage="integers"), 1)):
+            report = backfill.run(client)
+            assert (report.tally.written, report.remaining) == (written, 0)
 
 
 def test_two_recipes_live_side_by_side_under_two_names(engine: Engine, index: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ndd_search.errors import IndexUnusable, importing
+from ndd_search.indexing.retry import server_reason
 from ndd_search.indexing.templates import ENGINES
 
 API_KEY = "NDD_SEARCH_API_KEY"
@@ -154,15 +155,3 @@ def connected(arguments: argparse.Namespace, url: str) -> Iterator[Any]:
             if (reason := server_reason(error)) is None:
                 raise
             raise IndexUnusable(address.url, reason, "nothing is lost: run the same command again") from error
-
-
-def server_reason(error: Exception) -> str | None:
-    """The reason that the server gave for an error; None if the error is not of a client library."""
-    if type(error).__module__.partition(".")[0] not in ("elasticsearch", "elastic_transport", "opensearchpy"):
-        return None
-    body = getattr(error, "body", None) or getattr(error, "info", None)
-    try:
-        cause = body["error"]["root_cause"][0]  # type: ignore[index]
-        return f"{cause['type']}: {cause['reason']}"
-    except (TypeError, KeyError, IndexError):
-        return str(error)

@@ -57,6 +57,7 @@ _SUMMARIES = {
     "new": "the documents that are new since an earlier run",
 }
 
+_ADDRESSES = ("http://", "https://")
 _SETTINGS = ("must_match", "numbers_must_match", "time_field", "max_seconds_apart", "budget")
 
 
@@ -112,6 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
     if getattr(arguments, "spark", None):
         code: int = import_module("ndd_search.cli.corpus_spark").run(arguments)
         return code
+    files = Pieces.of(name for name in arguments.sources if not name.startswith(_ADDRESSES))
+    files.check_outputs(arguments.out, arguments.save, getattr(arguments, "report", None))
     against = Corpus.load(arguments.against) if arguments.action == "new" else None
     left_out: list[str] = []
 
@@ -319,7 +322,7 @@ def _moving(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], obje
 
 
 def _source(arguments: argparse.Namespace, name: str, stack: ExitStack) -> object:
-    if not name.startswith(("http://", "https://")):
+    if not name.startswith(_ADDRESSES):
         return name
     parts = urlsplit(name)
     prefix, _, index = parts.path.rstrip("/").rpartition("/")

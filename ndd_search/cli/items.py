@@ -30,6 +30,7 @@ from typing import Any
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.output import add_json, many, print_json, say, warn
 from ndd_search.corpus.outputs import check_kind
+from ndd_search.corpus.sources import Pieces
 from ndd_search.errors import InvalidDocument
 from ndd_search.items.groups import METHODS, ItemGroups, check_lines, read_records
 from ndd_search.items.merging import check_rule
@@ -70,6 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "compare":
         return _compare(arguments)
+    Pieces.of(arguments.sources).check_outputs(arguments.out, arguments.report)
     if arguments.action == "learn":
         return _learn(arguments)
     if arguments.out:

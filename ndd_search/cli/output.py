@@ -126,7 +126,14 @@ def print_line(line: str) -> None:
 
 def console(**settings: Any) -> Console:
     """Return a console that prints tables and takes brackets in texts literally. Raises MissingExtra without rich."""
-    return _rich("console").Console(**{"markup": False, "emoji": False, **settings})  # type: ignore[no-any-return]
+    made: Console = _rich("console").Console(**{"markup": False, "emoji": False, **settings})
+    made.on_broken_pipe = _raise_again  # type: ignore[method-assign] # instead of ending the program with exit code 1
+    return made
+
+
+def _raise_again() -> None:
+    """Raise the exception that is being handled."""
+    raise  # noqa: PLE0704
 
 
 def styled(*pieces: tuple[str, str] | str) -> Text:

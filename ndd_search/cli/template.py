@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             _refuse_conflict(client, arguments.add_to, arguments.field)
         indexes = look_up(client, arguments.index) if arguments.index else []
         for facts in indexes:
-            _refuse(facts.name, facts.mapping, arguments.field)
+            _refuse(facts.name, facts.mapping, arguments.field, facts.settings)
         client.cluster.put_component_template(name=arguments.name, body=template)
         print(f"component template {arguments.name} is installed")
         if arguments.add_to:
@@ -68,11 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _refuse_conflict(client: Any, template: str, field: str) -> None:
     """Raise IndexUnusable, before anything is changed, if an index template has another field of that name."""
     simulated = client.indices.simulate_template(name=template)["template"]
-    _refuse(f"index template {template}", simulated.get("mappings", {}), field)
+    settings = simulated.get("settings", {}).get("index", {})
+    _refuse(f"index template {template}", simulated.get("mappings", {}), field, settings)
 
 
-def _refuse(what: str, mapping: Mapping[str, Any], field: str) -> None:
+def _refuse(what: str, mapping: Mapping[str, Any], field: str, settings: Mapping[str, Any]) -> None:
     if field in mapping.get("properties", {}):
-        for finding in check_mapping(mapping, field):
+        for finding in check_mapping(mapping, field, settings):
             if finding.level == "error":
                 raise IndexUnusable(what, finding.what, finding.remedy)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ndd_search.cli import DONE, NO, PARTLY
-from ndd_search.cli.cluster import Address, add_cluster, connected, server_reason
+from ndd_search.cli.cluster import Address, add_cluster, connected
 from ndd_search.cli.output import (
     add_json,
     add_recipe,
@@ -39,6 +39,7 @@ from ndd_search.cli.output import (
 from ndd_search.cli.search import open_index, options_for
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
+from ndd_search.indexing.retry import server_reason
 from ndd_search.reports.side_by_side import Piece, side_by_side
 from ndd_search.settings_file import read_settings, write_settings
 from ndd_search.sketching.field import SketchField

@@ -20,7 +20,7 @@ from ndd_search.corpus.hosts import Hosts, check_hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.reading import Fields
 from ndd_search.corpus.search import BUDGET, Found, Progress, Search, frequency_table, shingles_of
-from ndd_search.corpus.sources import Pieces, Report, Sayings, id_of, why_left_out
+from ndd_search.corpus.sources import IndexSource, Pieces, Report, Sayings, id_of, is_text, why_left_out
 from ndd_search.corpus.store import Rows
 from ndd_search.errors import RecipeMismatch
 from ndd_search.matching.decision import Decision, Setting
@@ -116,6 +116,9 @@ class Corpus:
         pieces, recipe = Pieces.of(sources), Recipe.of(recipe)
         chosen = Fields((text,) if isinstance(text, str) else tuple(text), recipe, tuple(fields), numbers)
         rows = _Reading(pieces, chosen, id).run(store, report or log.warning, progress or _ignore)
+        for name in chosen.fields:
+            if rows.ids and all(value is None for value in rows.columns[name]):
+                log.warning("no document has a value in the field %r, so it decides nothing", name)
         return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, chosen.text, id)
 
     @classmethod
@@ -301,6 +304,8 @@ class _Reading:
         seen = {name for rows in parts for name in rows.ids}
         progress(len(seen))
         *start, place = before[-1][1] if before else (0, 0, 0)
+        resumed = self.pieces.pieces[start[0] : start[0] + 1]
+        stored = set(seen) if before and isinstance(next(iter(resumed), None), IndexSource) else set()
         waiting: list[Rows] = []
         any_text = any(len(rows.sketches.values) for rows in parts)
         told = Sayings(report, "the collection")
@@ -309,7 +314,9 @@ class _Reading:
             for document in batch:
                 name = id_of(document, self.id, place)
                 place += 1
-                if name is None or name in seen:
+                if name in stored:  # read from the index before the interruption
+                    stored.discard(name)
+                elif name is None or name in seen or not is_text(name):
                     told(why_left_out(place, name, self.id))
                 else:
                     seen.add(name)

@@ -120,7 +120,7 @@ class Groups:
         """Write a report as one HTML file: see ndd_search.corpus.report."""
         from ndd_search.corpus.report import report_of
 
-        Path(path).write_text(report_of(self), encoding="utf-8")
+        Path(path).write_text(report_of(self), "utf-8", errors="replace")
 
 
 def sources_of(corpus: Corpus) -> Pieces:

@@ -29,6 +29,9 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
     try:
         count = {"parquet": _parquet, "jsonl": _lines, "csv": _csv}[kind](partial, path.suffix == ".gz", iter(rows))
         partial.replace(path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # an error of writing names no file
+        raise
     finally:
         partial.unlink(missing_ok=True)
     return count
@@ -51,42 +54,59 @@ def _parquet(path: Path, _: bool, rows: Iterator[Mapping[str, Any]]) -> int:
         from pyarrow import parquet
     first = list(islice(rows, _ROWS))
     names = list(dict.fromkeys(name for row in first for name in row))
-    table = pa.Table.from_pylist([{name: row.get(name) for name in names} for row in first])
     count = 0
-    with parquet.ParquetWriter(path, table.schema, compression="zstd") as file:
-        while table.num_rows:
-            file.write_table(table)
-            count += table.num_rows
-            following = list(islice(rows, _ROWS))
-            try:
+    try:
+        table = pa.Table.from_pylist([{name: row.get(name) for name in names} for row in first])
+        with parquet.ParquetWriter(path, table.schema, compression="zstd") as file:
+            while table.num_rows:
+                file.write_table(table)
+                count += table.num_rows
+                following = list(islice(rows, _ROWS))
                 table = pa.Table.from_pylist(following, schema=table.schema)
-            except pa.ArrowException as error:
-                what = f"it does not fit the columns of the first {_ROWS:,} rows: {str(error).splitlines()[0]}"
-                raise InvalidDocument(f"a row after row {count:,}", what, "write .jsonl") from None
-            if more := {name for row in following for name in row} - set(names):
-                what = f"it has the field {min(more)!r}, which the first {_ROWS:,} rows have not"
-                raise InvalidDocument(f"a row after row {count:,}", what, "write .jsonl")
+                row_type = pa.struct(table.schema)
+                if more := next((name for row in following for name in _unknown(row, row_type)), None):
+                    what = f"it has the field {more!r}, which the first {_ROWS:,} rows have not"
+                    raise InvalidDocument(f"a row after row {count:,}", what, "write .jsonl")
+    except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
+        what = f"Parquet cannot hold it in the columns of the first {_ROWS:,} rows: {str(error).splitlines()[0]}"
+        raise InvalidDocument(f"a row after row {count:,}", what, "write .jsonl") from None
     return count
 
 
+def _unknown(value: Any, kind: Any) -> Iterator[str]:
+    """Yield the keys of objects, at any depth of a value, that a type of pyarrow lacks: it would leave them out."""
+    import pyarrow as pa
+
+    if isinstance(value, Mapping) and pa.types.is_struct(kind):
+        for name, inner in value.items():
+            if (place := kind.get_field_index(name)) < 0:
+                yield name
+            elif pa.types.is_nested(kind.field(place).type):
+                yield from _unknown(inner, kind.field(place).type)
+    elif isinstance(value, list | tuple) and pa.types.is_list(kind):
+        for inner in value:
+            yield from _unknown(inner, kind.value_type)
+
+
 @contextmanager
-def _text(path: Path, packed: bool) -> Iterator[IO[str]]:
-    with gzip.open(path, "wt", encoding="utf-8") if packed else path.open("w", encoding="utf-8", newline="") as file:
+def _text(path: Path, packed: bool, errors: str = "strict") -> Iterator[IO[str]]:
+    opened = gzip.open if packed else open
+    with opened(path, "wt", encoding="utf-8", errors=errors, newline="") as file:
         yield file
 
 
 def _lines(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
     count = 0
-    with _text(path, packed) as file:
+    with _text(path, packed, "backslashreplace") as file:  # a lone surrogate becomes its escape in JSON
         for row in rows:
             count += 1
             file.write(line_of(row) + "\n")
     return count
 
 
-def line_of(row: Mapping[str, Any]) -> str:
-    """A row as a line of JSON."""
-    return json.dumps(row, ensure_ascii=False, default=str)
+def line_of(value: Any) -> str:
+    """A row or another value as a line of JSON."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _csv(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
@@ -100,5 +120,14 @@ def _csv(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
             if more := row.keys() - set(names):
                 what = f"it has the field {min(more)!r}, which the first {_ROWS:,} rows have not"
                 raise InvalidDocument(f"row {count:,}", what, "write .jsonl")
-            writer.writerow(row)
+            try:
+                writer.writerow({name: _cell(value) for name, value in row.items()})
+            except UnicodeEncodeError:
+                what = "it has a lone surrogate, which CSV in UTF-8 cannot hold"
+                raise InvalidDocument(f"row {count:,}", what, "write .jsonl") from None
     return count
+
+
+def _cell(value: Any) -> Any:
+    """A value of a CSV file: objects, lists and booleans as JSON."""
+    return line_of(value) if isinstance(value, Mapping | list | tuple | bool) else value

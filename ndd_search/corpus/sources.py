@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -69,8 +70,21 @@ class Pieces:
 
     @property
     def stamps(self) -> list[list[Any]]:
-        """What tells that a file has changed: for each piece its path, size and time of change, as JSON values."""
+        """What tells one reading from another, as JSON values.
+
+        That is the paths, sizes and times of change of files, the name and the query of an index, and the length of a
+        table or list. Iterables of equal length are taken to hold the same documents.
+        """
         return [_stamp(piece) for piece in self.pieces]
+
+    def check_outputs(self, *outputs: str | None) -> None:
+        """Raise ValueError for a file to write that is one of these sources, or is in a folder that does not exist."""
+        read = {piece.resolve() for piece in self.pieces if isinstance(piece, Path)}
+        for name in filter(None, outputs):
+            if Path(name).resolve() in read:
+                raise ValueError(f"{name} is one of the sources, and would be overwritten: write to another file")
+            if not Path(name).parent.is_dir():
+                raise ValueError(f"{name} cannot be written: there is no folder {Path(name).parent}")
 
     def read(
         self, report: Report, columns: Sequence[str] | None = None, start: tuple[int, int] = (0, 0)
@@ -79,11 +93,12 @@ class Pieces:
 
         report:  told a sentence for every line or file that cannot be read; all others are read.
         columns: the fields to read, where a piece can leave the others out; None for all.
-        start:   a position that an earlier reading has given: a piece, and a number of its documents.
+        start:   a position that an earlier reading has given: a piece, and a number of its documents. An index is read
+                 again from its first document, because the order of its documents changes.
         """
         for number in range(start[0], len(self.pieces)):
             sayings = Sayings(report, str(self.pieces[number]) if isinstance(self.pieces[number], Path) else "a source")
-            left = start[1] if number == start[0] else 0
+            left = start[1] if number == start[0] and not isinstance(self.pieces[number], IndexSource) else 0
             done = left
             for batch in _batches(self.pieces[number], sayings, columns):
                 rest = batch[left:] if left else batch
@@ -134,7 +149,18 @@ def why_left_out(number: int, name: str | None, field: str | None) -> str:
     """
     if name is None:
         return f"document {number} is left out, it has nothing in {field!r}, which is to hold its id"
+    if not is_text(name):
+        return f"document {number} is left out, its id {name!r} has a lone surrogate, which UTF-8 cannot hold"
     return f"document {number} is left out, an earlier one has its id, {name!r}"
+
+
+def is_text(name: str) -> bool:
+    """Whether UTF-8 can hold a text: it cannot hold a lone surrogate."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_other_source(source: object) -> bool:
@@ -146,7 +172,9 @@ def _is_other_source(source: object) -> bool:
 def _paths(source: str | Path) -> list[Path]:
     path = Path(source)
     if path.suffix == ".parquet" and path.is_dir():  # as Spark writes it
-        return sorted(path.glob("*.parquet"))
+        if not (parts := sorted(path.glob("*.parquet"))):
+            raise InvalidDocument(str(source), "it is a folder without .parquet files", "check the path")
+        return parts
     if path.exists():
         return [path]
     found = sorted(map(Path, glob.glob(str(source), recursive=True)))
@@ -156,10 +184,13 @@ def _paths(source: str | Path) -> list[Path]:
 
 
 def _stamp(piece: object) -> list[Any]:
+    if isinstance(piece, IndexSource):
+        return [type(piece).__name__, piece.index, json.loads(json.dumps(piece.query, default=str))]
     if not isinstance(piece, Path):
-        return [type(piece).__name__]
-    about = piece.stat()
-    return [str(piece.absolute()), about.st_size if piece.is_file() else -1, about.st_mtime_ns]
+        return [type(piece).__name__, len(piece) if isinstance(piece, Sized) else None]
+    files = [path.stat() for path in piece.rglob("*") if path.is_file()] if piece.is_dir() else [piece.stat()]
+    changed = max((about.st_mtime_ns for about in files), default=0)
+    return [str(piece.absolute()), len(files), sum(about.st_size for about in files), changed]
 
 
 def _batches(piece: object, report: Report, columns: Sequence[str] | None) -> Iterator[list[Document]]:
@@ -182,9 +213,12 @@ def _file(path: Path, report: Report) -> Iterator[list[Document]]:
         except (InvalidDocument, OSError) as error:
             report(f"{path} is left out from here on: {error}")
 
-    rest = documents()
+    rest, is_empty = documents(), True
     while batch := list(islice(rest, BATCH)):
+        is_empty = False
         yield batch
+    if is_empty and path.is_dir():
+        report(f"{path} holds no file of text or HTML; name other files by a pattern, such as {path / '*.jsonl'}")
 
 
 def _parquet(path: Path, report: Report, columns: Sequence[str] | None) -> Iterator[list[Document]]:

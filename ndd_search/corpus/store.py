@@ -69,7 +69,7 @@ class Store:
         if _READING not in there:
             if there:
                 raise IndexUnusable(str(folder), "it holds other files", "name a new or an empty folder")
-            _replace(manifest, json.dumps(told, ensure_ascii=False, indent=1).encode())
+            _replace(manifest, json.dumps(told, indent=1).encode())
             return
         try:
             before = json.loads(manifest.read_text("utf-8"))
@@ -103,12 +103,21 @@ class Store:
 
 
 def write_rows(path: Path, rows: Rows, recipe: Recipe, more: Mapping[bytes, bytes] | None = None) -> None:
-    """Write documents as Parquet; a file that is there is replaced when the new one is whole."""
+    """Write documents as Parquet; a file that is there is replaced when the new one is whole.
+
+    Raises InvalidDocument if a column cannot hold the values of a field.
+    """
     with importing("pyarrow", "storing sketches", "pyarrow", "corpus"):
         import pyarrow as pa
     offsets = pa.array(rows.sketches.offsets, pa.int64())
     sketches = pa.LargeListArray.from_arrays(offsets, pa.array(rows.sketches.values))
-    columns = {"id": pa.array(rows.ids, pa.string()), "sketch": sketches, **rows.columns}
+    columns = {"id": pa.array(rows.ids, pa.string()), "sketch": sketches}
+    for name, values in rows.columns.items():
+        try:
+            columns[name] = pa.array(values)
+        except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
+            what = f"a column cannot hold all values of the field {name!r}: {str(error).splitlines()[0]}"
+            raise InvalidDocument(str(path), what, "make them of one type, or leave the field out") from None
     write_table(path, pa.table(columns).replace_schema_metadata({_RECIPE: recipe.id.encode(), **(more or {})}))
 
 
@@ -117,8 +126,12 @@ def write_table(path: Path, table: pa.Table) -> None:
     from pyarrow import parquet
 
     partial = path.with_name(path.name + ".new")
-    parquet.write_table(table, partial, compression="zstd")
-    _settle(partial, path)
+    try:
+        parquet.write_table(table, partial, compression="zstd")
+        _settle(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise IndexUnusable(str(path), f"it cannot be written: {error}", "check free space and permissions") from error
 
 
 def read_rows(path: Path) -> tuple[Rows, Recipe, Mapping[bytes, bytes]]:
@@ -126,6 +139,8 @@ def read_rows(path: Path) -> tuple[Rows, Recipe, Mapping[bytes, bytes]]:
     with importing("pyarrow", "reading stored sketches", "pyarrow", "corpus"):
         import pyarrow as pa
         from pyarrow import parquet
+    if not path.exists():
+        raise InvalidDocument(str(path), "there is no such file", "check its name")
     try:
         table = parquet.read_table(path)
     except pa.ArrowException as error:

@@ -23,7 +23,7 @@ from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.jobs import RemoveSketches, SketchDocuments, own_field
 from ndd_search.indexing.mapping import check_mapping, holds_sketches, is_mapped, kept_out_of_source, mapping_properties
-from ndd_search.indexing.retry import Retry, status_of
+from ndd_search.indexing.retry import Retry, server_reason, status_of
 from ndd_search.indexing.rewrite import Rewriter, Tally
 from ndd_search.indexing.scan import snapshot
 from ndd_search.middleware.scope import options
@@ -122,7 +122,7 @@ class Backfill:
         Raises IndexUnusable if every index has a problem, or the server refuses to write. The errors of the client pass
         through. If the run ends early, what was written stays, and the next run continues.
         """
-        work = self.plan(client)
+        work = [item if item.problem else self._with_fields(client, item) for item in self.plan(client)]
         possible = [item for item in work if not item.problem]
         if not possible:
             first = work[0]
@@ -189,7 +189,8 @@ class Backfill:
             )
             return f"{self.field} is not mapped as sketches are, so it is not ours" if foreign else ""
         mapping = {**facts.mapping, "properties": {**self._missing(facts), **facts.mapping.get("properties", {})}}
-        return next((str(one) for one in check_mapping(mapping, self.field) if one.level == "error"), "")
+        found = check_mapping(mapping, self.field, facts.settings)
+        return next((str(one) for one in found if one.level == "error"), "")
 
     def _problem_with_fields(self, client: Any, facts: IndexFacts) -> str:
         """The problem that no document has text in the fields: all would get an empty sketch and count as done."""
@@ -226,6 +227,18 @@ class Backfill:
                     if name := own_field(hit.get("_source", {}), where, with_keys=self.keys > 0):
                         return f"document {hit['_id']} has a field {name} that is not a sketch; {other}"
         return ""
+
+    def _with_fields(self, client: Any, item: Work) -> Work:
+        """Add the fields of the sketch to the mapping; returns the work, with a problem if the server refuses them."""
+        if not self.remove and (missing := self._missing(item.facts)):
+            try:
+                client.indices.put_mapping(index=item.index, body={"properties": missing})
+            except Exception as error:
+                if status_of(error) not in (400, 500):
+                    raise
+                what = f"the server refuses the fields of the sketch ({server_reason(error)})"
+                return dataclasses.replace(item, problem=f"{what}; index_templates/README.md explains them")
+        return item
 
     def _missing(self, facts: IndexFacts) -> dict[str, Any]:
         """The part of our mapping that the index lacks."""
@@ -287,8 +300,6 @@ class _IndexBackfill:
             where, waiting = SketchField(self.settings.field), self.settings.waiting(self.facts)
             tally.add(self._rewriter.repeat(RemoveSketches(where, waiting, self.facts, self._scripts())))
             return 0
-        if missing := self.settings._missing(self.facts):
-            self.client.indices.put_mapping(index=self.facts.name, body={"properties": missing})
         since = self._position()
         sketched, checked = self._sketch(), Tally()
         corrected = self._recheck(None, checked) if self.settings.recheck else 0

@@ -114,7 +114,7 @@ class Doctor:
         return Diagnosis(figures, tuple(sorted(unique, key=lambda finding: order.index(finding.level))))
 
     def _index(self, facts: IndexFacts) -> Iterator[Finding]:
-        for finding in check_mapping(facts.mapping, self.field):
+        for finding in check_mapping(facts.mapping, self.field, facts.settings):
             yield Finding(finding.level, f"{facts.name}: {finding.about}", finding.what, finding.remedy)
         about = f"{facts.name}: settings"
         if facts.not_writable:

@@ -111,6 +111,7 @@ class DuplicateFilter:
         )
         self._recent, self._copies = Recent(self._search, policy.remembered), Copies(policy.remembered)
         self._written = Written(_TRACKED)
+        self._upserted = Written(_TRACKED)  # by updates that change no text, so an original stays one
         self._unconfirmed: deque[Original] = deque()  # originals of copies that may not be stored
         self._handed_on = 0
         self._failed = False
@@ -243,7 +244,8 @@ class DuplicateFilter:
         """
         if write.id is None:
             return True
-        return not self._written.is_there(write.id) and lookup.is_absent(self._index(write), write.id)
+        is_there = self._written.is_there(write.id) or self._upserted.is_there(write.id)
+        return not is_there and lookup.is_absent(self._index(write), write.id)
 
     def _take(self, write: Write, found: Sequence[_Found], new: bool) -> None:
         """Decide on one action. new: whether no document has its id."""
@@ -289,6 +291,8 @@ class DuplicateFilter:
         self.ready.append(write.action.content if marked_as is None else write.marked(self._field, marked_as))
         self._handed_on += 1
         if not write.changes_text:
+            if write.id is not None and write.action.upserts:
+                self._upserted.note(write.id, True)
             return
         if write.id is not None:
             self._written.note(write.id, write.action.kind != "delete")

@@ -53,13 +53,22 @@ def mapping_properties(field: str = "ndd", keys: bool = False) -> dict[str, Any]
     return stored
 
 
-def check_mapping(mapping: Mapping[str, Any], field: str = "ndd") -> Iterator[Finding]:
-    """Yield the problems of a mapping ("mappings" of GET index) that concern sketches."""
-    yield from _check_object(mapping, field)
+def check_mapping(
+    mapping: Mapping[str, Any], field: str = "ndd", settings: Mapping[str, Any] | None = None
+) -> Iterator[Finding]:
+    """Yield the problems of a mapping that concern sketches.
+
+    mapping, settings: as under "mappings", and under "index" of "settings", of GET index.
+    """
+    if str(mapping.get("enabled", True)).lower() == "false":
+        what = "its mapping is switched off (enabled: false), so no search can read a sketch"
+        yield Finding("error", "mapping", what, "reindex into an index whose mapping is switched on")
+        return
+    yield from _check_object(mapping, field, settings or {})
     yield from _check_source(mapping, field)
 
 
-def _check_object(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
+def _check_object(mapping: Mapping[str, Any], field: str, settings: Mapping[str, Any]) -> Iterator[Finding]:
     where, fields = SketchField(field), mapping.get("properties", {})
     found = fields.get(field)
     if found is None:
@@ -78,7 +87,7 @@ def _check_object(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
         return
     yield from _check_sketch(where, found["properties"].get("sketch"))
     packed = found["properties"].get("packed")
-    if packed is not None and not is_packed(packed):
+    if packed is not None and not _is_packed(packed, settings):
         kind = packed.get("type", "object")
         what = f"{where.packed} is {kind}, not binary with doc values: no search can read packed sketches"
         yield Finding("error", "mapping", what, 'choose another name (--field), or use storage="integers"')
@@ -128,9 +137,15 @@ def _check_source(mapping: Mapping[str, Any], field: str) -> Iterator[Finding]:
         )
 
 
-def is_packed(found: Mapping[str, Any]) -> bool:
-    """Whether a field is mapped as packed sketches are."""
-    return found.get("type") == "binary" and found.get("doc_values") is True
+def _is_packed(found: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether a field is mapped as packed sketches are.
+
+    Doc values are the default of binary fields where Elasticsearch rebuilds `_source` from them, and the engine omits
+    defaults from a mapping.
+    """
+    source = settings.get("mapping", {}).get("source", {}).get("mode")
+    is_rebuilt = source == "synthetic" or (source is None and settings.get("mode") in ("logsdb", "time_series"))
+    return found.get("type") == "binary" and found.get("doc_values", is_rebuilt) is True
 
 
 def holds_sketches(mapping: Mapping[str, Any], field: str) -> bool:

@@ -1,4 +1,4 @@
-"""Rate limit and retries with exponential back-off for requests to a server, and the HTTP status of its errors."""
+"""Rate limit and retries with exponential back-off for requests to a server; the status and reason of its errors."""
 
 from __future__ import annotations
 
@@ -79,3 +79,15 @@ def status_of(error: BaseException) -> int | None:
     """The HTTP status of an error of either client, None without one, as when the connection failed."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
+
+
+def server_reason(error: Exception) -> str | None:
+    """The reason that the server gave for an error; None if the error is not of a client library."""
+    if type(error).__module__.partition(".")[0] not in ("elasticsearch", "elastic_transport", "opensearchpy"):
+        return None
+    body = getattr(error, "body", None) or getattr(error, "info", None)
+    try:
+        cause = body["error"]["root_cause"][0]  # type: ignore[index]
+        return f"{cause['type']}: {cause['reason']}"
+    except (TypeError, KeyError, IndexError):
+        return str(error)

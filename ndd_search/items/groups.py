@@ -15,6 +15,7 @@ from ndd_search.checks import check_one_of
 from ndd_search.corpus.communities import communities, connected
 from ndd_search.corpus.outputs import check_kind, write
 from ndd_search.corpus.sources import Document, Pieces, Report, Sayings, id_of
+from ndd_search.documents import value_of
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
 from ndd_search.items.clusters import correlation
 from ndd_search.items.grades import Comparison
@@ -92,6 +93,9 @@ class ItemGroups:
 
     def merged_records(self, rules: Rules | None = None) -> Iterator[dict[str, Any]]:
         """Yield one record for each group: see ndd_search.items.merging."""
+        for name in (rules or {}).keys() - self.schema.fields.keys():
+            if self.records and all(value_of(record, name) is None for record in self.records):
+                log.warning("the rule for %s has no effect: no record has this field", name)
         for members in self.members.values():
             yield merge_group(
                 self.schema.fields, [self.records[i] for i in members], [self.ids[i] for i in members], rules or {}
@@ -106,7 +110,7 @@ class ItemGroups:
         """Write a report as one HTML file: see ndd_search.items.report."""
         from ndd_search.items.report import report_of
 
-        Path(path).write_text(report_of(self), encoding="utf-8")
+        Path(path).write_text(report_of(self), "utf-8", errors="replace")
 
 
 def check_lines(path: str | Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from math import inf, isnan
 from typing import Any
 
@@ -91,11 +91,19 @@ def check_rule(name: str, rule: str) -> None:
 def _fields(fields: Mapping[str, Field], records: Sequence[Any]) -> list[tuple[str, tuple[str, ...], Field | None]]:
     """Return (name, paths, field) of the schema's fields, then of all other fields of the records."""
     known = [(name, field.paths(name), field) for name, field in fields.items()]
-    read = {path.partition(".")[0] for _, paths, _ in known for path in paths} | {
-        path for _, paths, _ in known for path in paths
-    }
-    others = dict.fromkeys(name for record in records if isinstance(record, Mapping) for name in record)
-    return [*known, *((name, (name,), None) for name in others if name not in read and name != _ABOUT)]
+    read = {path for _, paths, _ in known for path in paths}
+    others = dict.fromkeys(path for record in records if isinstance(record, Mapping) for path in _others(record, read))
+    return [*known, *((path, (path,), None) for path in others if path != _ABOUT)]
+
+
+def _others(record: Mapping[str, Any], read: Set[str], start: str = "") -> Iterator[str]:
+    """Yield the paths of a record that are not in `read`; of an object with a path that is, those of its members."""
+    for name, value in record.items():
+        path = f"{start}{name}"
+        if isinstance(value, Mapping) and any(one.startswith(f"{path}.") for one in read):
+            yield from _others(value, read, f"{path}.")
+        elif path not in read:
+            yield path
 
 
 def _held(name: str, paths: tuple[str, ...], field: Field | None, records: Sequence[Any]) -> list[_Held]:

@@ -148,6 +148,9 @@ class Items:
             chosen = np.sort(np.random.default_rng(_SEED).choice(len(found), SAMPLE, replace=False))
         graded = comparison.graded(found.first[chosen], found.second[chosen])
         answers = list(labels)
+        for a, b, _ in answers:
+            if isinstance(a, str | int) or isinstance(b, str | int):
+                raise TypeError(f"a label is two records and whether they are one thing, got {a!r} and {b!r}")
         same = [bool(label) for *_, label in answers]
         counted = schema._with(learnt=Learnt(default_odds(schema._kinds), common, 0, 0))
         labelled = counted._compared((a, b) for a, b, _ in answers)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ndd_search.documents import splits
+
 
 @dataclass(frozen=True)
 class Action:
@@ -15,12 +17,14 @@ class Action:
     kind:      its operation, "" for anything but a mapping.
     documents: in the copy, each with whether it is a partial document. Their values are not copied.
     reason:    why there are no documents, in a word.
+    upserts:   whether it is an update that creates its document if there is none.
     """
 
     content: Any
     kind: str = ""
     documents: tuple[tuple[dict[str, Any], bool], ...] = ()
     reason: str = ""
+    upserts: bool = False
 
 
 def open_action(action: Any) -> Action:
@@ -39,18 +43,19 @@ def open_action(action: Any) -> Action:
     body = _copied(content, "_source") or content  # a _source that is no mapping filters the response
     found = [(part, name == "doc") for name in ("doc", "upsert") if (part := _copied(body, name)) is not None]
     reason = "" if found else "script" if "script" in body else "not a document"
-    return Action(content, kind, tuple(found), reason)
+    return Action(content, kind, tuple(found), reason, "upsert" in body or bool(body.get("doc_as_upsert")))
 
 
 def touches(document: Mapping[str, Any], source: str) -> str:
     """Return how a partial document changes a field: "whole" sets or clears it, "part" changes a part, "" nothing."""
     if source in document:
         return "part" if isinstance(document[source], Mapping) else "whole"
-    head, dot, rest = source.partition(".")
-    if not dot or head not in document:
-        return ""
-    inner = document[head]
-    return touches(inner, rest) if isinstance(inner, Mapping) else "whole"
+    for head, rest in splits(source):
+        if head in document:
+            inner = document[head]
+            if found := touches(inner, rest) if isinstance(inner, Mapping) else "whole":
+                return found
+    return ""
 
 
 def _copied(holder: dict[str, Any], name: str) -> dict[str, Any] | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,54 @@ def test_an_output_of_an_unknown_kind_is_refused_before_anything_is_read(
 ) -> None:
     assert run("groups", source, "--text", "body", "--out", "groups.xlsx") == 2
     assert "expected a name that ends in .parquet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--out", "--save", "--report"])
+def test_no_source_is_overwritten(option: str, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = source.read_bytes()
+    assert run("groups", f"{source.parent}/*.jsonl", "--text", "body", option, source) == 2
+    assert f"{source} is one of the sources, and would be overwritten" in capsys.readouterr().err
+    assert main(["items", "learn", str(source), "--out", str(source)]) == 2
+    assert source.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--out", "nowhere/groups.csv"], "there is no folder nowhere"),
+        (["--keep", "newest:publisched"], "no document has a value in the field 'publisched'"),
+        (["--must-match", "lnguage"], "no document has a value in the field 'lnguage'"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_told(
+    words: list[str], sentence: str, source: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    run("groups", source, "--text", "body", *words)
+    assert sentence in capsys.readouterr().err + caplog.text
+
+
+def test_a_folder_that_holds_no_documents_and_a_missing_collection_are_told(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("groups", tmp_path, "--text", "body") == 3
+    assert "holds no file of text or HTML" in capsys.readouterr().err
+    (tmp_path / "empty.parquet").mkdir()
+    assert run("groups", tmp_path / "empty.parquet", "--text", "body") == 2
+    assert "it is a folder without .parquet files" in capsys.readouterr().err
+    assert run("new", source, "--text", "body", "--against", "none.parquet") == 2
+    assert "none.parquet: there is no such file" in capsys.readouterr().err
+
+
+def test_an_error_of_the_disk_names_the_file(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        assert run("groups", source, "--text", "body", "--out", source.with_name("o.csv")) == 2
+        assert "o.csv: File too large" in capsys.readouterr().err
+        assert run("groups", source, "--text", "body", "--save", source.with_name("s.parquet")) == 2
+        assert "s.parquet: it cannot be written" in capsys.readouterr().err
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert [path.name for path in source.parent.iterdir()] == [source.name]

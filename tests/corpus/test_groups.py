@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ndd_search as ndd
+from ndd_search.corpus import outputs
 from ndd_search.errors import InvalidDocument
 from tests.corpus.made import DOCUMENTS, STORY, write_lines
 
@@ -85,6 +88,39 @@ def test_unique_documents_keep_all_their_fields(name: str, tmp_path: Path) -> No
     again = ndd.Corpus.read(tmp_path / name, text="body", fields=["site"])
     assert again.ids == ["a", "c", "d"]
     assert again.columns["site"] == ["one", "one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "problem"),
+    [
+        ("a.jsonl", [{"x": "\ud800"}, {"x": {"a": 1}}], None),
+        ("a.csv", [{"x": "\ud800"}], "row 1: it has a lone surrogate"),
+        ("a.parquet", [{"x": "\ud800"}], "surrogates not allowed; write .jsonl"),
+        ("a.parquet", [{"x": {}}], "struct type 'x' with no child field"),
+        ("a.parquet", [{"x": 2**70}], "too large"),
+        ("a.parquet", [{"x": 1}, {"x": "one"}], "Could not convert 'one'"),
+        ("a.parquet", [{"x": [{"a": 1}]}, {"x": [{"a": 1, "b": 2}]}], "it has the field 'b'"),
+    ],
+)
+def test_documents_that_a_file_cannot_hold_as_they_are_are_told(
+    name: str, more: list[Any], problem: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outputs, "_ROWS", 1)
+    documents = [{**given, **one} for given, one in zip(DOCUMENTS[1:], more, strict=False)]
+    groups = ndd.Corpus.read(documents, text="body").groups(0.5)
+    if problem is None:
+        groups.unique(tmp_path / name)
+        assert [json.loads(line) for line in (tmp_path / name).read_text().splitlines()] == documents
+    else:
+        with pytest.raises(InvalidDocument, match=problem):
+            groups.unique(tmp_path / name)
+
+
+def test_values_of_a_table_are_those_of_json(tmp_path: Path) -> None:
+    document = {**DOCUMENTS[0], "x": {"a": [None, True]}, "y": [1, "z"], "z": False}
+    ndd.Corpus.read([document], text="body").groups().unique(tmp_path / "unique.csv")
+    (row,) = csv.DictReader((tmp_path / "unique.csv").read_text().splitlines())
+    assert {name: json.loads(row[name]) for name in "xyz"} == {name: document[name] for name in "xyz"}
 
 
 def test_what_cannot_be_read_again_says_so() -> None:

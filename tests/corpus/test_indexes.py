@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.corpus import store
 from ndd_search.corpus.marks import unmark
 from ndd_search.corpus.sources import IndexSource
+from ndd_search.errors import IndexUnusable
 from tests.corpus import made
-from tests.corpus.made import DOCUMENTS
+from tests.corpus.made import DOCUMENTS, OTHER
 from tests.corpus.test_commands import run
 
 
@@ -29,6 +31,23 @@ def test_an_index_is_a_collection(engine: Any, index: str, capsys: pytest.Captur
         assert few.ids == ["c"]
     assert run("groups", f"{engine.url}/{index}", "--text", "body", "--min-similarity", "0.5") == 0
     assert "4 documents in 3 groups" in capsys.readouterr().out
+
+
+def test_a_reading_of_an_index_goes_on_though_its_documents_changed_meanwhile(
+    engine: Any, index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "PART", 1)  # what is read first is stored as if the reading had been killed after it
+    with engine.client() as client:
+        for one in DOCUMENTS:
+            client.index(index=index, id=one["id"], body={"body": one["body"]}, refresh=True)
+        ndd.Corpus.read(IndexSource(client, index), text="body", store=tmp_path / "store")
+        client.delete(index=index, id="a")
+        for name in ("e", "f"):
+            client.index(index=index, id=name, body={"body": OTHER}, refresh=True)
+        corpus = ndd.Corpus.read(IndexSource(client, index), text="body", store=tmp_path / "store")
+        assert sorted(corpus.ids) == ["a", "b", "c", "d", "e", "f"]
+        with pytest.raises(IndexUnusable, match="sources were others"):
+            ndd.Corpus.read(IndexSource(client, index, {"match_all": {}}), text="body", store=tmp_path / "store")
 
 
 def test_groups_are_those_of_paging_through_an_index_in_the_same_order(engine: Any, index: str) -> None:

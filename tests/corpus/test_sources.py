@@ -65,11 +65,12 @@ def test_a_folder_of_texts_is_a_collection(tmp_path: Path) -> None:
 
 def test_missing_and_repeated_ids_are_named_and_the_rest_is_done() -> None:
     told: list[str] = []
-    documents = [*DOCUMENTS, {"id": "a", "body": OTHER}, {"id": None, "body": STORY}]
+    documents = [*DOCUMENTS, {"id": "a", "body": OTHER}, {"id": None, "body": STORY}, {"id": "\ud800", "body": STORY}]
     corpus = ndd.Corpus.read(documents, text="body", id="id", report=told.append)
     assert corpus.ids == ["a", "b", "c", "d"]
     assert "document 5 is left out, an earlier one has its id, 'a'" in told[0]
     assert "document 6 is left out, it has nothing in 'id'" in told[1]
+    assert "document 7 is left out, its id '\\ud800' has a lone surrogate" in told[2]
 
 
 def test_many_mistakes_are_counted_and_not_listed() -> None:

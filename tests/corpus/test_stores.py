@@ -122,6 +122,23 @@ def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:
         ndd.Corpus.read(source, text="body", store=tmp_path / "store")
     with pytest.raises(IndexUnusable, match="it holds other files"):
         ndd.Corpus.read(source, text="body", store=tmp_path)
+    (texts := tmp_path / "texts" / "inner").mkdir(parents=True)
+    (texts / "1.txt").write_text(STORY)
+    ndd.Corpus.read(texts.parent, text="body", store=tmp_path / "of-texts")
+    (texts / "2.txt").write_text(OTHER)
+    with pytest.raises(IndexUnusable, match="sources were others"):
+        ndd.Corpus.read(texts.parent, text="body", store=tmp_path / "of-texts")
+    odd = write_lines(tmp_path / "no\udcffname.jsonl", DOCUMENTS)
+    assert len(ndd.Corpus.read(odd, text="body", store=tmp_path / "of-odd")) == 4
+    ndd.Corpus.read(DOCUMENTS, text="body", store=tmp_path / "of-list")
+    with pytest.raises(IndexUnusable, match="sources were others"):
+        ndd.Corpus.read(DOCUMENTS[:2], text="body", store=tmp_path / "of-list")
+
+
+def test_a_field_that_no_column_can_hold_is_named(tmp_path: Path) -> None:
+    documents = [{**one, "x": value} for one, value in zip(DOCUMENTS, (1, "a"), strict=False)]
+    with pytest.raises(InvalidDocument, match="a column cannot hold all values of the field 'x'"):
+        ndd.Corpus.read(documents, text="body", fields=["x"]).save(tmp_path / "all.parquet")
 
 
 def test_the_package_tells_which_extra_brings_pyarrow(tmp_path: Path) -> None:

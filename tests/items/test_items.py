@@ -391,6 +391,27 @@ def test_a_merged_record_says_where_each_value_comes_from() -> None:
         list(groups.merged_records({"name": "best"}))
 
 
+def test_a_merged_record_keeps_what_is_beside_a_field_in_its_object(caplog: pytest.LogCaptureFixture) -> None:
+    schema = ndd.Items(name=ndd.Name(source="author.name"), place=ndd.Place(source=("at.lat", "at.lon")))
+    record = {
+        "id": 1,
+        "author": {"name": "Ann", "born": {"year": 1900}},
+        "at": {"lat": 1, "lon": 2, "height": 5},
+        "c.d": 3,
+    }
+    (merged,) = schema.groups([record]).merged_records({"nmae": "first"})
+    del merged["ndd"]
+    assert merged == {
+        "author.name": "Ann", "author.born": {"year": 1900}, "at.lat": 1, "at.lon": 2, "at.height": 5, "id": 1, "c.d": 3
+    }  # fmt: skip
+    assert "the rule for nmae has no effect" in caplog.text
+
+
+def test_labels_are_pairs_of_records_and_not_of_ids(made: Made) -> None:
+    with pytest.raises(TypeError, match="a label is two records and whether they are one thing, got '1' and '2'"):
+        ndd.Items.learn(made.records[:50], labels=[("1", "2", True)])
+
+
 def test_the_commands_learn_group_merge_and_compare(
     tmp_path: Path, made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
