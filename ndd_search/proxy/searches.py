@@ -13,6 +13,7 @@ from urllib.parse import unquote_plus
 
 from ndd_search.proxy.exact_json import dumps, encoded, loads
 from ndd_search.proxy.exchange import Exchange, Header, end_to_end
+from ndd_search.rest.packing import packed as with_packed
 from ndd_search.rest.request import INDEX, Request
 from ndd_search.rest.target import changed_target, params_of
 
@@ -155,13 +156,17 @@ def sent_body(request: Request) -> bytes | None:
     return dumps(request.body)
 
 
-def read_answer(status: int, headers: list[Header], content: bytes) -> Raw:
-    """Parse an answer. Its body is text if it is not JSON, so that the middleware does not take it for hits."""
+def read_answer(status: int, headers: list[Header], content: bytes, packs: str = "") -> Raw:
+    """Parse an answer. Its body is text if it is not JSON, so that the middleware does not take it for hits.
+
+    packs: as in Request.
+    """
     kept = end_to_end(headers)
     encoding = next((value.decode("latin-1") for name, value in kept if name == b"content-encoding"), "")
     plain = unpacked(content, encoding, most=None)
     try:
-        body = loads(content if plain is None else plain)
+        text = content if plain is None else plain
+        body = loads(with_packed(text, packs) if packs else text)
     except (ValueError, RecursionError):
         body = content.decode("latin-1")
     return Raw(status, kept, body, content)
