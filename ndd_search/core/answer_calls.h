@@ -5,7 +5,7 @@
 #pragma once
 #include "stored_calls.h"
 
-enum { ROOT_TO_FIELDS = 5, SEARCH_OF_MANY = 2, DEEPEST = ROOT_TO_FIELDS + SEARCH_OF_MANY, MOST_PACKED = 1 << 10 };
+enum { ROOT_TO_FIELDS = 5, SEARCH_OF_MANY = 2, DEEPEST = ROOT_TO_FIELDS + SEARCH_OF_MANY, MOST_PACKED = 1 << 10, MOST_DIGITS = 11 };
 
 /* A part of the text. */
 typedef struct {
@@ -68,9 +68,10 @@ static const char *parse_integers(const char *at, const char *end, int32_t *valu
 {
     for (*count = 0; *count < MOST_PACKED; ++*count) {
         const char *digit = at = after_spaces(at + 1, end);
-        int64_t value = 0;
-        for (; digit < end && *digit >= '0' && *digit <= '9' && value <= INT32_MAX; digit++)
-            value = 10 * value + *digit - '0';
+        const char *last = end - at < MOST_DIGITS ? end : at + MOST_DIGITS;
+        uint64_t value = 0;
+        for (uint8_t number; digit < last && (number = (uint8_t)(*digit - '0')) < 10; digit++)
+            value = 10 * value + number;
         if (digit == at || value > INT32_MAX || (*at == '0' && digit > at + 1))
             return NULL;
         values[*count] = (int32_t)value;

@@ -24,6 +24,7 @@ _SWITCH = {"off": False, "false": False, "on": True, "true": True, "": True}
 _OF_EVERY_PAGE = (b"content-type", b"x-elastic-product")
 _MOST_KNOWN = 100  # values of `accept` whose headers are kept
 _WORTH_PACKING = 1400  # bytes: less fits in one packet
+_MAYBE_NDD = re.compile(rb"ndd|[\\\0]")  # also with escapes, or as UTF-16
 _VENDOR = re.compile(r"application/vnd\.elasticsearch\+json(?:\s*;\s*compatible-with=\d+)?")
 
 
@@ -202,6 +203,13 @@ class PageHeaders:
         kind = vendor[0].replace(" ", "") if vendor else "application/json"
         product = [(b"x-elastic-product", b"Elasticsearch")] if vendor else []
         return [(b"content-type", kind.encode("latin-1")), *product]
+
+
+def may_want_options(exchange: Exchange, body: bytes, query: str) -> bool:
+    """Return whether a search that was not parsed may hold our key "ndd": in its body or in the parameter `source`."""
+    if exchange.header(b"content-encoding") or "source" in query or "%" in query:
+        return True
+    return _MAYBE_NDD.search(body) is not None
 
 
 def wants_options(body: Any) -> bool:

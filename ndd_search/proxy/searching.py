@@ -20,6 +20,7 @@ from ndd_search.proxy.searches import (
     Raw,
     answer_bytes,
     given_search,
+    may_want_options,
     packed,
     read_answer,
     sent_body,
@@ -56,7 +57,8 @@ class Searching:
         body = await exchange.read(self._most)
         if body is None:
             exchange.note(f"near-duplicates may be shown: the body is longer than {self._most:,} bytes")
-        given = None if body is None else given_search(exchange, body, query, self._most)
+        is_read = body is not None and (switch is not False or may_want_options(exchange, body, query))
+        given = given_search(exchange, body, query, self._most) if body is not None and is_read else None
         if given is None or (switch is False and not wants_options(given.request.body)):
             await self._passing.pass_on(exchange, query)
             return
