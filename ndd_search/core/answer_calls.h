@@ -5,7 +5,7 @@
 #pragma once
 #include "stored_calls.h"
 
-enum { ROOT_TO_FIELDS = 5, SEARCH_OF_MANY = 2, DEEPEST = ROOT_TO_FIELDS + SEARCH_OF_MANY, MOST_PACKED = 1 << 10, MOST_DIGITS = 11 };
+enum { ROOT_TO_FIELDS = 5, SEARCH_OF_MANY = 2, DEEPEST = ROOT_TO_FIELDS + SEARCH_OF_MANY, MOST_PACKED = 1 << 10, MOST_DIGITS = 11, BEYOND = 4 };
 
 /* A part of the text. */
 typedef struct {
@@ -90,12 +90,13 @@ static const char *parse_integers(const char *at, const char *end, int32_t *valu
 static char *write_packed(char *to, const int32_t *values, int64_t count)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    uint8_t bytes[4 * MOST_PACKED + 2] = {0}; /* zeros behind the last one, where base64 takes three at a time */
+    uint8_t bytes[4 * MOST_PACKED + 2];
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < 4; j++)
             bytes[4 * i + j] = (uint8_t)(values[i] >> 8 * j);
+    memset(bytes + 4 * count, 0, 2); /* base64 takes three bytes at a time */
     memcpy(to, "[\"", 2);
-    char *from = to += 2;
+    char *from = to += 2; /* up to two digits are written beyond the last one */
     for (const uint8_t *three = bytes; three < bytes + 4 * count; three += 3) {
         uint32_t bits = (uint32_t)(three[0] << 16 | three[1] << 8 | three[2]);
         for (int shift = 18; shift >= 0; shift -= 6)
@@ -106,11 +107,11 @@ static char *write_packed(char *to, const int32_t *values, int64_t count)
     return to + 2;
 }
 
-/* Copy a text with the lists of a field packed. Returns its length, 0 if nothing was packed. to: as long as the text. */
-static Py_ssize_t pack_lists(const char *text, Py_ssize_t length, Part field, char *to)
+/* Copy a text with the lists of a field packed. Returns the copy, which is to be freed; NULL: nothing was packed. */
+static char *pack_lists(const char *text, Py_ssize_t length, Part field, Py_ssize_t *copied_length)
 {
     const char *at = text, *end = text + length, *copied = text;
-    char *out = to;
+    char *copy = NULL, *out = NULL;
     Nesting nesting = {0};
     while (at < end) {
         char byte = *at;
@@ -121,11 +122,11 @@ static Py_ssize_t pack_lists(const char *text, Py_ssize_t length, Part field, ch
             }
         } else if (byte == '}' || byte == ']') {
             if (--nesting.depth < 0)
-                return 0;
+                break;
         } else if (byte == '"') {
             Part string = {at, after_string(at, end)};
             if (!string.to)
-                return 0;
+                break;
             at = after_spaces(string.to, end);
             if (at == end || *at != ':' || nesting.depth > DEEPEST)
                 continue;
@@ -138,6 +139,8 @@ static Py_ssize_t pack_lists(const char *text, Py_ssize_t length, Part field, ch
             const char *list = at, *behind = parse_integers(at, end, values, &count);
             if (!behind || (32 * count + 5) / 6 + 4 >= behind - list) /* it would not be shorter */
                 continue;
+            if (!copy && !(out = copy = malloc((size_t)length + BEYOND)))
+                return NULL;
             memcpy(out, copied, (size_t)(list - copied));
             out = write_packed(out + (list - copied), values, count);
             copied = at = behind;
@@ -145,10 +148,11 @@ static Py_ssize_t pack_lists(const char *text, Py_ssize_t length, Part field, ch
         }
         at++;
     }
-    if (copied == text)
-        return 0;
-    memcpy(out, copied, (size_t)(end - copied));
-    return out + (end - copied) - to;
+    if (copy) {
+        memcpy(out, copied, (size_t)(end - copied));
+        *copied_length = out + (end - copied) - copy;
+    }
+    return copy;
 }
 
 PyDoc_STRVAR(packed_answer_doc, "packed_answer(text, field) -> the text with the integers of a field packed, or None.\n\n"
@@ -158,15 +162,14 @@ static PyObject *packed_answer(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *given, *result = NULL;
     const char *name;
-    Py_ssize_t size, length = 0;
+    Py_ssize_t size, length = 0, used = 0;
     if (!PyArg_ParseTuple(arguments, "Oy#:packed_answer", &given, &name, &size))
         return NULL;
     const char *text = PyUnicode_Check(given)  ? PyUnicode_AsUTF8AndSize(given, &length)
                        : PyBytes_Check(given) ? (length = PyBytes_Size(given), PyBytes_AsString(given))
                                               : NULL;
-    char *packed = text ? malloc((size_t)length + 1) : NULL;
-    Py_ssize_t used = packed ? pack_lists(text, length, (Part){name, name + size}, packed) : 0;
-    if (used)
+    char *packed = text ? pack_lists(text, length, (Part){name, name + size}, &used) : NULL;
+    if (packed)
         result = PyUnicode_Check(given) ? PyUnicode_DecodeUTF8(packed, used, "strict")
                                         : PyBytes_FromStringAndSize(packed, used);
     free(packed);
