@@ -11,6 +11,7 @@ one_trip:  both in one `_msearch`: the user's own request, a little wider than t
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -107,10 +108,12 @@ class Timings:
         if len(self.reaches) < _ENOUGH:
             return _WIDER
 
-        def cost(width: float) -> float:
-            return width * page + _TRIP * sum(reach > width for reach in self.reaches) / len(self.reaches)
+        ordered = sorted(self.reaches)
 
-        return min((_WIDER, *(reach for reach in self.reaches if reach > _WIDER)), key=cost)
+        def cost(width: float) -> float:
+            return width * page - _TRIP * bisect_right(ordered, width) / len(ordered)
+
+        return min((_WIDER, *(reach for reach in ordered if reach > _WIDER)), key=cost)
 
 
 def strategies_of(search: Search, options: CollapseOptions, reading: Reading, width: float) -> tuple[Strategy, ...]:
