@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 14  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 15  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -216,6 +216,13 @@ class Core(Protocol):
 
         fields: of each hit, a dict of doc values. names: paths of integers, packed values and recipe, and its id.
         A count is 0 for an empty sketch, -1 for a malformed one, -2 for one of another recipe, -3 for none with values.
+        """
+
+    def packed_answer(self, text: str | bytes, field: bytes, /) -> str | bytes | None:
+        """Return the JSON of a response to `_search` or `_msearch`, with lists of integers in hits' `fields` packed.
+
+        field: the name of their field, in quotes. A list of one string, the base64 of little-endian 32-bit integers,
+        replaces each list that it makes shorter. None if there is no such list.
         """
 
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
+from ndd_search.clients.packing import packing
 from ndd_search.errors import importing
 from ndd_search.middleware.driver import Driver, DriverMixin
 from ndd_search.rest.answers import Answer
@@ -20,6 +21,8 @@ with importing("elastic_transport", "wrapping Elasticsearch", "elasticsearch", "
     import elastic_transport
     from elastic_transport import ApiResponseMeta, HttpHeaders, TransportApiResponse
     from elastic_transport.client_utils import DEFAULT
+
+_PARSER = "serializers"  # the attribute of a transport that parses answers
 
 
 class Transport(DriverMixin, elastic_transport.Transport):
@@ -56,7 +59,8 @@ def perform(
 
     def send(request: Request) -> Answer:
         called = request.method, changed_target(request, original, target)
-        return _answer(inner(*called, **_others(request, original, others)))
+        send_to = packing(inner, transport, request, _PARSER)
+        return _answer(send_to(*called, **_others(request, original, others)))
 
     writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
     return _client_response(driver.handle(original, send, writable, timeout), transport)
@@ -76,7 +80,8 @@ async def perform_async(
 
     async def send(request: Request) -> Answer:
         called = request.method, changed_target(request, original, target)
-        return _answer(await inner(*called, **_others(request, original, others)))
+        send_to = packing(inner, transport, request, _PARSER)
+        return _answer(await send_to(*called, **_others(request, original, others)))
 
     writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
     return _client_response(await driver.handle_async(original, send, writable, timeout), transport)

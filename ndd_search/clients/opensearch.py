@@ -11,6 +11,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+from ndd_search.clients.packing import packing
 from ndd_search.errors import importing
 from ndd_search.middleware.driver import Driver, DriverMixin
 from ndd_search.rest.answers import Answer
@@ -21,6 +22,7 @@ with importing("opensearchpy", "wrapping OpenSearch", "opensearch-py", "opensear
 
 _TIMEOUTS = ("request_timeout", "timeout")
 _DEFAULT_TIMEOUT = 10.0  # seconds, of a connection without a timeout of its own
+_PARSER = "deserializer"  # the attribute of a transport that parses answers
 _OF_THE_CLIENT = (*_TIMEOUTS, "ignore")  # parameters that the transport itself uses and does not send
 
 
@@ -56,7 +58,8 @@ def perform(
     original = _request(method, url, named)
 
     def send(request: Request) -> Answer:
-        body = inner(request.method, request.path, **_others(request, original, named, transport))
+        send_to = packing(inner, transport, request, _PARSER)
+        body = send_to(request.method, request.path, **_others(request, original, named, transport))
         return _answer(body)
 
     return driver.handle(original, send, partial(_is_writable, transport), _timeout(named, transport)).body
@@ -77,7 +80,8 @@ async def perform_async(
     original = _request(method, url, named)
 
     async def send(request: Request) -> Answer:
-        body = await inner(request.method, request.path, **_others(request, original, named, transport))
+        send_to = packing(inner, transport, request, _PARSER)
+        body = await send_to(request.method, request.path, **_others(request, original, named, transport))
         return _answer(body)
 
     writable, timeout = partial(_is_writable, transport), _timeout(named, transport)

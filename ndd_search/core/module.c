@@ -11,7 +11,7 @@
  * rule.h, index.h and search.h find near-duplicates on a page; corpus.h finds them in
  * whole collections, with the threads of team.h; containers.h finds texts that may stand in longer ones; meetings.h
  * and super_tokens.h find records that share tokens; names.h and records.h compare names and dates; clean.h and
- * sketch.h sketch texts; stored_calls.h reads stored sketches. Each includes the ones before.
+ * sketch.h sketch texts; stored_calls.h reads stored sketches; answer_calls.h packs those of a response. Each includes the ones before.
  */
 #include "page_calls.h"
 #include "corpus_calls.h"
@@ -22,9 +22,10 @@
 #include "records.h"
 #include "text_calls.h"
 #include "stored_calls.h"
+#include "answer_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native.py. */
-enum { VERSION = 14 };
+enum { VERSION = 15 };
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
@@ -46,6 +47,7 @@ static PyMethodDef methods[] = {
     {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
     {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},
+    {"packed_answer", packed_answer, METH_VARARGS, packed_answer_doc},
     {NULL, NULL, 0, NULL},
 };
 

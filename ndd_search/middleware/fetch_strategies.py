@@ -11,6 +11,7 @@ one_trip:  both in one `_msearch`: the user's own request, a little wider than t
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -107,10 +108,12 @@ class Timings:
         if len(self.reaches) < _ENOUGH:
             return _WIDER
 
-        def cost(width: float) -> float:
-            return width * page + _TRIP * sum(reach > width for reach in self.reaches) / len(self.reaches)
+        ordered = sorted(self.reaches)
 
-        return min((_WIDER, *(reach for reach in self.reaches if reach > _WIDER)), key=cost)
+        def cost(width: float) -> float:
+            return width * page - _TRIP * bisect_right(ordered, width) / len(ordered)
+
+        return min((_WIDER, *(reach for reach in ordered if reach > _WIDER)), key=cost)
 
 
 def strategies_of(search: Search, options: CollapseOptions, reading: Reading, width: float) -> tuple[Strategy, ...]:
@@ -153,7 +156,7 @@ def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Rea
     params = {
         name: value for name, value in search.request.params.items() if name not in ("from", "size", "filter_path")
     }
-    return search.request.asking(body, {"preference": search.preference, **params})
+    return search.request.asking(body, {"preference": search.preference, **params}, field.sketch)
 
 
 def ranges_of(ranks: Iterable[int]) -> list[Fetch]:
@@ -201,7 +204,8 @@ def together(requests: list[Request]) -> Request:
         lines += [{name: value for name, value in request.params.items() if name in FOR_EACH}, request.body]
     params = {name: value for name, value in first.params.items() if name in _FOR_ALL}
     path = first.path.removesuffix("_search") + "_msearch"
-    return replace(first, method="POST", path=path, params=params, body=lines, parts=tuple(requests))
+    packs = first.packs if all(request.packs == first.packs for request in requests) else ""
+    return Request("POST", path, params, first.headers, lines, first.timeout, tuple(requests), packs)
 
 
 def goes_together(request: Request) -> bool:

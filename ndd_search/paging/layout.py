@@ -65,6 +65,8 @@ class Layout:
     def __init__(self, stream: Stream, examined: int, options: CollapseOptions) -> None:
         self.stream, self.options = stream, options
         self.leader: list[int] = stream.leader[:examined].tolist()
+        self.ranks: list[int] = stream.ranks[:examined].tolist()
+        self.similarity: list[float] = stream.similarity[:examined].tolist()
         self.members: dict[int, list[int]] = {}
         for index, leader in enumerate(self.leader):
             self.members.setdefault(leader, []).append(index)
@@ -95,14 +97,14 @@ class Layout:
             return self._single(place)
         members = self.members[leader]
         chosen = self._chosen(members, reader)
-        hidden = sorted(set(members).difference(chosen))
+        hidden = members[1:] if chosen == members[:1] else sorted(set(members).difference(chosen))
         nth = members.index(place)
         if nth:
             return self._single([*chosen, *hidden][nth])
         shown = chosen[0]
         listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode == "group" else ()
         item, similarity = self.seen.get(leader, (None, 1.0))
-        return Group(self.stream.hits[shown], self._rank(shown), listed, similarity=similarity, seen=item)
+        return Group(self.stream.hits[shown], self.ranks[shown], listed, similarity=similarity, seen=item)
 
     def _chosen(self, members: list[int], reader: Reader) -> list[int]:
         """Return the copies to show at the first max_per_group places of a group.
@@ -115,7 +117,7 @@ class Layout:
             return places
         chosen: list[int] = []
         for place in places:
-            known = self.stream.examined(first_window(self._rank(place) + 1, self.options))
+            known = self.stream.examined(first_window(self.ranks[place] + 1, self.options))
             left = [index for index in members if index < known and index not in chosen]
             chosen += self._in_order(left, reader)[:1]
         return chosen
@@ -132,13 +134,11 @@ class Layout:
             if members[-1] >= before:
                 chosen = self._chosen(members, reader)
                 late += [(index, leader) for index in members if index >= before and index not in chosen]
-        return tuple(
-            (self._rank(i), self._rank(leader), float(self.stream.similarity[i])) for i, leader in sorted(late)
-        )
+        return tuple((self.ranks[i], self.ranks[leader], self.similarity[i]) for i, leader in sorted(late))
 
     def seen_since(self, before: int) -> tuple[tuple[int, int, float], ...]:
         """Return the hits beyond the first `before` that resemble what was shown: rank, item, similarity."""
-        return tuple((self._rank(index), *self.seen[index]) for index in sorted(self.seen) if index >= before)
+        return tuple((self.ranks[index], *self.seen[index]) for index in sorted(self.seen) if index >= before)
 
     def short_forms(self, reader: Reader) -> list[str]:
         """Return warnings about groups of short texts that may be entries of one form; "auto" cannot tell."""
@@ -153,24 +153,20 @@ class Layout:
             if different >= _FORM:
                 warnings.append(
                     f"{different} of {len(self.leader)} hits are short texts that differ in a few words and are shown "
-                    f'as one, hit {self._rank(leader)}: if they are entries of one form, set min_similarity="identical"'
+                    f'as one, hit {self.ranks[leader]}: if they are entries of one form, set min_similarity="identical"'
                     f", must_match or numbers_must_match"
                 )
         return warnings
 
     def _single(self, index: int) -> Group:
         leader = self.leader[index]
-        of = None if leader == index else self._rank(leader)
-        item, similarity = self.seen.get(index, (None, float(self.stream.similarity[index])))
-        return Group(self.stream.hits[index], self._rank(index), (), of, similarity, self.shares.get(index, ""), item)
+        of = None if leader == index else self.ranks[leader]
+        item, similarity = self.seen.get(index, (None, self.similarity[index]))
+        return Group(self.stream.hits[index], self.ranks[index], (), of, similarity, self.shares.get(index, ""), item)
 
     def _duplicate(self, index: int, leader: int, shown: int) -> Duplicate:
         to = shown if index == leader else index
-        similarity, shares = float(self.stream.similarity[to]), self.shares.get(to, "")
-        return Duplicate(self.stream.hits[index], self._rank(index), similarity, shares)
-
-    def _rank(self, index: int) -> int:
-        return int(self.stream.ranks[index])
+        return Duplicate(self.stream.hits[index], self.ranks[index], self.similarity[to], self.shares.get(to, ""))
 
     def _shingles(self, index: int, k: int) -> float:
         sketch = self.stream.sketches[index]

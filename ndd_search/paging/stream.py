@@ -123,8 +123,10 @@ class Stream:
         ranks = self._new_ranks(hits, reader)
         fresh = hits if len(ranks) == len(hits) else [hits[rank - self.fetched] for rank in ranks]
         decoded = reader.sketches(fresh, ranks)
-        sketches = [_NONE if isinstance(one, Lack) else one for one in decoded]
         lacking = [str(one) if isinstance(one, Lack) else "" for one in decoded]
+        sketches: Sequence[Any] = decoded
+        if any(lacking):
+            sketches = [_NONE if reason else one for one, reason in zip(decoded, lacking, strict=True)]
         assigned = self._assign_leaders(fresh, sketches, reader, options)
         return Stream(
             hits=(*self.hits, *fresh),

@@ -21,6 +21,7 @@ _HOP_BY_HOP = {
     *(b"te", b"trailer", b"transfer-encoding", b"upgrade", b"http2-settings"),
 }
 _MOST_NOTES = 10
+_UNWATCHED = 0.05  # seconds before the caller of a request is watched: a task for each request costs a tenth of it
 _MOST_COUNTED = 2**26  # bytes of an answer of unknown length that are held for a caller who needs to know its length
 _WITHOUT_BODY = HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED
 
@@ -70,6 +71,7 @@ class Exchange:
         self._ended = not self.has_body
         self._waiting: asyncio.Task[Any] | None = None
         self._watcher: asyncio.Task[None] | None = None
+        self._watches: asyncio.TimerHandle | None = None
 
     @property
     def target(self) -> str:
@@ -136,14 +138,18 @@ class Exchange:
             raise Gone from None
         finally:
             self._waiting = None
-            if self._watcher is not None:
-                self._watcher.cancel()
+            for watching in (self._watches, self._watcher):
+                if watching is not None:
+                    watching.cancel()
 
     def _watch(self) -> None:
-        """Watch whether the caller leaves, once the body has been read."""
-        if self._watcher is None and self._waiting is not None:
-            self._watcher = asyncio.ensure_future(self._until_gone())
-            self._watcher.add_done_callback(self._cancel_work)
+        """Watch whether the caller leaves, once the body has been read. Most requests end before that begins."""
+        if self._watches is None and self._waiting is not None:
+            self._watches = asyncio.get_running_loop().call_later(_UNWATCHED, self._begin_to_watch)
+
+    def _begin_to_watch(self) -> None:
+        self._watcher = asyncio.ensure_future(self._until_gone())
+        self._watcher.add_done_callback(self._cancel_work)
 
     async def _until_gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

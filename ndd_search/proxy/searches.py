@@ -14,6 +14,7 @@ from urllib.parse import unquote_plus
 from ndd_search.middleware.msearch import unique
 from ndd_search.proxy.exact_json import dumps, encoded, loads
 from ndd_search.proxy.exchange import Exchange, Header, end_to_end
+from ndd_search.rest.packing import packed as with_packed
 from ndd_search.rest.request import INDEX, Request
 from ndd_search.rest.target import changed_target, params_of
 
@@ -24,6 +25,7 @@ _SWITCH = {"off": False, "false": False, "on": True, "true": True, "": True}
 _OF_EVERY_PAGE = (b"content-type", b"x-elastic-product")
 _MOST_KNOWN = 100  # values of `accept` whose headers are kept
 _WORTH_PACKING = 1400  # bytes: less fits in one packet
+_MAYBE_NDD = re.compile(rb"ndd|[\\\0]")  # also with escapes, or as UTF-16
 _VENDOR = re.compile(r"application/vnd\.elasticsearch\+json(?:\s*;\s*compatible-with=\d+)?")
 
 
@@ -156,13 +158,17 @@ def sent_body(request: Request) -> bytes | None:
     return dumps(request.body)
 
 
-def read_answer(status: int, headers: list[Header], content: bytes) -> Raw:
-    """Parse an answer. Its body is text if it is not JSON, so that the middleware does not take it for hits."""
+def read_answer(status: int, headers: list[Header], content: bytes, packs: str = "") -> Raw:
+    """Parse an answer. Its body is text if it is not JSON, so that the middleware does not take it for hits.
+
+    packs: as in Request.
+    """
     kept = end_to_end(headers)
     encoding = next((value.decode("latin-1") for name, value in kept if name == b"content-encoding"), "")
     plain = unpacked(content, encoding, most=None)
     try:
-        body = loads(content if plain is None else plain)
+        text = content if plain is None else plain
+        body = loads(with_packed(text, packs) if packs else text)
     except (ValueError, RecursionError):
         body = content.decode("latin-1")
     return Raw(status, kept, body, content)
@@ -198,6 +204,13 @@ class PageHeaders:
         kind = vendor[0].replace(" ", "") if vendor else "application/json"
         product = [(b"x-elastic-product", b"Elasticsearch")] if vendor else []
         return [(b"content-type", kind.encode("latin-1")), *product]
+
+
+def may_want_options(exchange: Exchange, body: bytes, query: str) -> bool:
+    """Return whether a search that was not parsed may hold our key "ndd": in its body or in the parameter `source`."""
+    if exchange.header(b"content-encoding") or "source" in query or "%" in query:
+        return True
+    return _MAYBE_NDD.search(body) is not None
 
 
 def wants_options(body: Any) -> bool:

@@ -20,6 +20,7 @@ from ndd_search.proxy.searches import (
     Raw,
     answer_bytes,
     given_search,
+    may_want_options,
     packed,
     read_answer,
     sent_body,
@@ -56,7 +57,8 @@ class Searching:
         body = await exchange.read(self._most)
         if body is None:
             exchange.note(f"near-duplicates may be shown: the body is longer than {self._most:,} bytes")
-        given = None if body is None else given_search(exchange, body, query, self._most)
+        is_read = body is not None and (switch is not False or may_want_options(exchange, body, query))
+        given = given_search(exchange, body, query, self._most) if body is not None and is_read else None
         if given is None or (switch is False and not wants_options(given.request.body)):
             await self._passing.pass_on(exchange, query)
             return
@@ -77,7 +79,7 @@ class Searching:
                     return Answer(None, response.status)
                 asked = sent_target(given, request), sent_headers(exchange, given, request), sent_body(request)
                 response = await self._ask(exchange, *asked, seconds=request.timeout, method=request.method)
-                raw = read_answer(response.status, list(response.raw_headers), await read_all(response))
+                raw = read_answer(response.status, list(response.raw_headers), await read_all(response), request.packs)
                 return Answer(raw.body, raw.status, raw)
 
             scope = options(enabled=False) if switch is False else options(collapse_unranked=True) if switch else None

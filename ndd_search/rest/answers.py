@@ -114,7 +114,9 @@ class HitReader:
     start: int = 0
     items: RecordSchema | None = None
 
-    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | Lack]:
+    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> Sequence[Sketch | Lack]:
+        if isinstance(ranks, range):  # no hit is left out
+            return self.found[ranks.start - self.start : ranks.stop - self.start]
         return [self.found[rank - self.start] for rank in ranks]
 
     def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[tuple[Any, ...]]:

@@ -55,6 +55,7 @@ class Request:
 
     params: of the URL, as text. body: parsed, None if there is none; a list holds one item per NDJSON line.
     timeout: seconds, None for the client's own. parts: the searches of an `_msearch` of ours.
+    packs: field of the hits whose integers may be packed before the answer is parsed (see `rest.packing`), "" for none.
     """
 
     method: str
@@ -64,10 +65,11 @@ class Request:
     body: Any
     timeout: float | None = None
     parts: tuple[Request, ...] = ()
+    packs: str = ""
 
-    def asking(self, body: Any, params: Mapping[str, str]) -> Request:
+    def asking(self, body: Any, params: Mapping[str, str], packs: str = "") -> Request:
         """Return the same request with another body and other parameters."""
-        return Request(self.method, self.path, params, self.headers, body, self.timeout, self.parts)
+        return Request(self.method, self.path, params, self.headers, body, self.timeout, self.parts, packs)
 
 
 @dataclass(frozen=True)
@@ -280,7 +282,7 @@ def widened(
         body["track_total_hits"] = False
     if "preference" not in params:
         params["preference"] = search.preference
-    return search.request.asking(body, params)
+    return search.request.asking(body, params, "" if asked_for(search, field, field.sketch) else field.sketch)
 
 
 def peek(search: Search, reading: Reading) -> Request:
@@ -298,7 +300,7 @@ def sample(search: Search, field: SketchField, recipe: Recipe, reading: Reading,
     """Return a request for the sketches of a random sample of the target, with a fixed seed."""
     body = sample_body(field, recipe, size)
     of_each = {"docvalue_fields": list(reading.stored), **({"fields": list(reading.fields)} if reading.fields else {})}
-    return _beside(search, {**body, **of_each, "track_total_hits": True})
+    return replace(_beside(search, {**body, **of_each, "track_total_hits": True}), packs=field.sketch)
 
 
 def sample_body(field: SketchField, recipe: Recipe, size: int = SAMPLE) -> dict[str, Any]:

@@ -139,6 +139,16 @@ def test_a_search_is_switched_by_its_body_and_by_its_url(engine: RealEngine, pro
         got = ask(proxy.url, "POST", target, json.dumps({**body, **more}).encode(), JSON)
         assert got.status == 400
         assert "ndd" in json.loads(got.body)["error"]["reason"] or "windw" in json.loads(got.body)["error"]["reason"]
+    switched_off = {"query": MATCH, "size": 5, "ndd": {"mode": "drop"}}
+    text = json.dumps(switched_off).encode()
+    for target, sent, headers in (  # our key is found in each form, and not sent to the engine
+        ("ndd=off", text.replace(b"ndd", b"n\\u0064d"), JSON),
+        ("ndd=off", text.decode().encode("utf-16"), JSON),
+        ("ndd=off", gzip.compress(text), {**JSON, "content-encoding": "gzip"}),
+        (f"ndd=off&source={quote(text)}&source_content_type=application%2Fjson", None, {}),
+    ):
+        got = ask(proxy.url, "GET", f"/{index}/_search?{target}", sent, headers)
+        assert (got.status, "ndd" in json.loads(got.body)) == (200, False), got.body
     assert ask(proxy.url, "GET", f"/{index}/_count?ndd=off").status == 400  # only searches have the parameter
 
 
