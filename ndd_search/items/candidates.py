@@ -116,10 +116,10 @@ def _joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt
 def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -> tuple[_Entries, Places]:
     """Return all tokens of the wanted records, and how many of them hold each token."""
     tokens, records, fields, start = [], [], [], 0
-    for place, (name, comparer) in enumerate(comparison.comparers.items()):
+    for place, name in enumerate(comparison.fields):
         ids: dict[object, int] = {}
         codes = comparison.table.columns[name].codes
-        lists = Ragged.of([[ids.setdefault(one, len(ids)) for one in dict.fromkeys(of)] for of in comparer.tokens()])
+        lists = Ragged.of([[ids.setdefault(one, len(ids)) for one in dict.fromkeys(of)] for of in comparison.comparer(name).tokens()])
         has = np.flatnonzero((codes >= 0) & wanted)
         found, owner = lists.taken(codes[has])
         tokens.append(found + start)

@@ -53,6 +53,7 @@ class Field:
     edges: ClassVar[tuple[float, ...]]
     evidence: ClassVar[tuple[float, ...]]  # log odds of each grade before anything is learnt; one more than edges
     rare: ClassVar[bool] = False  # whether the rareness of values counts
+    compiled: ClassVar[bool] = True  # whether the core compares values
 
     def __post_init__(self) -> None:
         if isinstance(self.source, list):
@@ -145,6 +146,7 @@ class Text(Field):
     recipe: Recipe | str = "w1-k128-v1"
 
     kind: ClassVar[str] = "text"
+    compiled: ClassVar[bool] = False
     edges: ClassVar[tuple[float, ...]] = (0.999, 0.6, 0.35, 0.2, 0.1)
     evidence: ClassVar[tuple[float, ...]] = (5.0, 4.0, 3.0, 1.5, 0.0, -1.0)
 
@@ -278,6 +280,7 @@ class Url(Field):
     """A web address: host and path count."""
 
     kind: ClassVar[str] = "url"
+    compiled: ClassVar[bool] = False
     edges: ClassVar[tuple[float, ...]] = (0.999, 0.69, 0.49)
     evidence: ClassVar[tuple[float, ...]] = (6.0, 2.0, 0.5, -1.0)
     rare: ClassVar[bool] = True

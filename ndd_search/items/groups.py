@@ -175,13 +175,13 @@ def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tu
     Vetoes are kept: they hold for whole groups.
     """
     firsts, seconds, odds = [], [], []
-    names, vetoes = list(schema.fields), any(field.veto for field in schema.fields.values())
+    vetoes = any(field.veto for field in schema.fields.values())
     for start in range(0, len(candidates), _AT_ONCE):
         first, second = candidates.first[start : start + _AT_ONCE], candidates.second[start : start + _AT_ONCE]
         graded = comparison.graded(first, second) if vetoes else None
         if graded is None:
             bar = schema.bar - _MARGIN
-            first, second, graded = screened(schema.model, names, comparison.graded_by, first, second, bar)
+            first, second, graded = screened(schema.model, comparison, first, second, bar)
         above = schema.evidence(graded)
         kept = (above >= -_MARGIN) | np.isneginf(above)
         firsts.append(first[kept])

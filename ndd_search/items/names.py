@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search import native
 from ndd_search.errors import importing
-from ndd_search.items.compare import Compared, Rareness
+from ndd_search.items.compare import Compared, CoreRows, Rareness, compared_by_core
 from ndd_search.items.ragged import Floats, Places, Ragged, distinct
 from ndd_search.items.synonyms import Synonyms
 
@@ -88,24 +87,22 @@ class Names:
         ]
 
     def compare(self, first: Places, second: Places) -> Compared:
-        by_core = native.core and native.core.names((*self._rows, first, second))
-        if by_core:
-            similarity, share = np.frombuffer(by_core, np.float64).reshape(2, -1)
-        else:
-            similarity, share = self._compared(first, second)
+        if by_core := compared_by_core(self.rows, first, second):
+            return by_core
+        similarity, share = self._compared(first, second)
         # The core adds in another order: both are rounded, so that sums that are equal meet the same edges.
         return Compared(np.rint(similarity * _FINE) / _FINE, share)
 
     @cached_property
-    def _rows(self) -> tuple[npt.NDArray[Any], ...]:
-        """What native.Core.names reads."""
+    def rows(self) -> CoreRows:
         one_word = len(self._words.items) == len(self._values)  # no name is compared as one word
         letters, ends = _letters(self._vocabulary)
         joined, joined_ends = _letters([""] * len(self._values) if one_word else self._joined)
         digits = np.zeros(len(self._values), np.int64) if one_word else self._digits
         kinds = self._is_number + 2 * self._has_synonyms.astype(np.int64)
         weights, shares = self._weight.view(np.int64), self._share.view(np.int64)
-        return letters, ends, kinds, weights, shares, *self._words, joined, joined_ends, digits, self._synonymous
+        words = (letters, ends, kinds, weights, shares)
+        return 0, (*words, *self._words, joined, joined_ends, digits, self._synonymous)
 
     def _compared(self, first: Places, second: Places) -> tuple[Floats, Floats]:
         similarity, share = np.zeros(len(first)), np.ones(len(first))
