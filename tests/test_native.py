@@ -382,10 +382,13 @@ def test_no_tokens_handed_over_harm_the_core(
     few = most if most > 0 else 1
     joined = native.core.super_tokens(token, record, information, np.ones(few**2, np.int64), (records, 9, few, few, 3))
     assert joined is None or len(joined[0]) == len(joined[1])
-    steps = native.core.dates(token, record, information)
-    assert steps is None or set(np.frombuffer(steps, np.int64).tolist()) <= set(range(10))
-    left = native.core.left_over(token, record, information, np.zeros(few, np.int64), 1.0)
-    assert left is None or len(left[1]) == few * len(left[0])
+    for kind, rows in ((1, (token,)), (2, (token, record, information)), (3, (token, record)), (4, (token, record))):
+        compared = native.core.alike(kind, rows, record, information)
+        assert compared is None or len(compared) == 16 * len(record)
+        for codes, floats in ((information, token), (np.array([0, 1, -1]), np.zeros(1, np.int64))):
+            stage = (kind, rows, codes, np.array([1]), floats[:0] if few > 1 else floats, np.zeros(3, np.int64), floats)
+            left = native.core.screened(token, record, floats, (stage, stage), 1.0)
+            assert left is None or len(left[1]) == 2 * len(left[2]) == len(left[0])
     rounds = native.core.mixture(token, record, information, most)
     assert rounds is None or len(rounds[0]) == most * len(rounds[1])
 
@@ -394,17 +397,22 @@ int32s = st.one_of(st.lists(st.integers(-3, 200), max_size=9).map(lambda row: np
 whole = (
     np.array([97, 98, 98, 49], np.int32), np.array([0, 2, 3, 4]), np.array([0, 2, 1]), np.ones(3, np.int64),
     np.ones(3, np.int64), np.array([0, 1, 2, 0]), np.array([0, 2, 4]), np.array([97, 98, 98], np.int32),
-    np.array([0, 2, 3]), np.array([0, 0]), np.array([1]), np.array([0, 1]), np.array([1, 0]),
+    np.array([0, 2, 3]), np.array([0, 0]), np.array([1]),
 )  # fmt: skip
 
 
 @given(st.dictionaries(st.integers(0, len(whole) - 1), int32s, max_size=3))
 def test_no_names_handed_over_harm_the_core(changed: dict[int, Any]) -> None:
     assert native.core is not None
-    found = native.core.names(tuple(changed.get(place, row) for place, row in enumerate(whole)))
-    assert found is None or len(found) % 16 == 0
-    assert len(native.core.names(whole) or b"") == 32
-    assert native.core.names(whole[:-1]) is None
+    rows, ends = tuple(changed.get(place, row) for place, row in enumerate(whole)), (np.array([0, 1]), np.array([1, 0]))
+    found = native.core.alike(0, rows, *ends)
+    assert found is None or len(found) == 32
+    edges, zero, one = np.array([0.9]).view(np.int64), np.zeros(1, np.int64), np.array([0, 1])
+    left = native.core.screened(*ends, zero, ((0, rows, one, edges, zero[:0], np.zeros(3, np.int64), zero),), 1.0)
+    assert left is None or len(left[0]) == 16
+    assert len(native.core.alike(0, whole, *ends) or b"") == 32
+    assert native.core.alike(0, whole[:-1], *ends) is None
+    assert native.core.alike(5, whole, *ends) is None
 
 
 @given(st.one_of(pages, st.just(None)), int64s, st.integers(-2, 30), st.integers(-2, 9))

@@ -119,7 +119,8 @@ def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -
     for place, name in enumerate(comparison.fields):
         ids: dict[object, int] = {}
         codes = comparison.table.columns[name].codes
-        lists = Ragged.of([[ids.setdefault(one, len(ids)) for one in dict.fromkeys(of)] for of in comparison.comparer(name).tokens()])
+        tokens_of = comparison.comparer(name).tokens()
+        lists = Ragged.of([[ids.setdefault(one, len(ids)) for one in dict.fromkeys(of)] for of in tokens_of])
         has = np.flatnonzero((codes >= 0) & wanted)
         found, owner = lists.taken(codes[has])
         tokens.append(found + start)

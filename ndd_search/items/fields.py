@@ -95,6 +95,13 @@ class Field:
         return value  # type: ignore[no-any-return]
 
 
+def _word(raw: list[Any]) -> str | None:
+    """Return the word of a single text of ASCII letters, which needs no other preparation; None for all else."""
+    if len(raw) == 1 and type(text := raw[0]) is str and text.isascii() and text.isalpha():
+        return None if (word := text.lower()) in ABSENT else word
+    return None
+
+
 def _text(raw: list[Any], markup: str) -> str:
     text = raw[0] if len(raw) == 1 and isinstance(raw[0], str) else text_of({"value": raw}, ["value"]) or ""
     return strip_markup(text) if markup == "html" else text
@@ -128,6 +135,10 @@ class Name(Field):
         if not isinstance(self.synonyms, str | None):
             object.__setattr__(self, "synonyms", {word: list(readings) for word, readings in found.items()})
         _check_markup(self.markup)
+
+    def parse(self, raw: list[Any], name: str) -> Any:
+        word = _word(raw)
+        return (word,) if word else super().parse(raw, name)
 
     def _parsed(self, raw: list[Any]) -> Any:
         words = words_of(_text(raw, self.markup))
@@ -244,6 +255,10 @@ class Category(Field):
     edges: ClassVar[tuple[float, ...]] = (0.999, 0.5, 0.001)
     evidence: ClassVar[tuple[float, ...]] = (1.5, 0.5, 0.0, -2.0)
     rare: ClassVar[bool] = True
+
+    def parse(self, raw: list[Any], name: str) -> Any:
+        word = None if self.separator else _word(raw)
+        return frozenset((word,)) if word else super().parse(raw, name)
 
     def _parsed(self, raw: list[Any]) -> Any:
         members: Iterable[Any] = raw[0] if isinstance(raw[0], list | tuple | set | frozenset) else raw

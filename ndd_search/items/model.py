@@ -54,14 +54,14 @@ def default_odds(fields: Sequence[Field]) -> Odds:
 
 
 class Model:
-    """Log odds of pairs."""
+    """Log odds of pairs. shares: the logarithm of the share of each kind of other pairs."""
 
     def __init__(self, fields: Sequence[Field], odds: Odds) -> None:
         self._fields = list(fields)
         weights = [field.weight for field in self._fields]
         self._prior = np.log(odds.prior) - np.log1p(-odds.prior)
         self._u = odds.u
-        self._shares = np.log(np.maximum(np.array(odds.shares), 1e-12))
+        self.shares: Floats = np.log(np.maximum(np.array(odds.shares), 1e-12))
         # Of each field and kind of other pairs: log(u / m) of each grade, and 0 at the end, for a missing value.
         self._against = [
             np.array([_against(field, odds.m[f], kind[f]) for kind in odds.u]) * weight
@@ -85,13 +85,8 @@ class Model:
 
     def _telling(self, place: int) -> float:
         """Return the mean of log(u / m) among pairs of different things."""
-        shares = np.exp(self._shares)[:, None] * np.array([kind[place] for kind in self._u])
+        shares = np.exp(self.shares)[:, None] * np.array([kind[place] for kind in self._u])
         return float((shares * self._against[place][:, :-1]).sum())
-
-    @property
-    def shares(self) -> Floats:
-        """The logarithm of the share of each kind of other pairs."""
-        return self._shares
 
     def most_against(self, bar: float) -> float:
         """Return the log(u / m) of some fields, and of bounds of the others, above which no pair reaches a bar."""
@@ -117,7 +112,7 @@ class Model:
 
         without: a field that is left out, as if its value was missing. vetoes: give -inf where a veto holds.
         """
-        against = np.repeat(self._shares[:, None], len(grades), axis=1)
+        against = np.repeat(self.shares[:, None], len(grades), axis=1)
         for f, table in enumerate(self._against):
             if f != without:
                 against += table[:, grades[:, f]]

@@ -37,13 +37,10 @@ def same_pairs(schema: Items, records: Sequence[Any], old: int, min_probability:
     comparison = Comparison(schema.fields, table, schema.common)
     count = len(records)
     if count * (count - 1) - old * (old - 1) <= 2 * _EVERY_PAIR:
-        after = np.arange(count)[::-1]  # how many records follow each
-        first = np.repeat(np.arange(count), after)
-        second = np.arange(len(first)) - np.repeat(np.cumsum(after) - after, after) + first + 1
+        first, second = _every_pair(count, old)
     else:
         found = find_candidates(comparison, Bounds(), needs=schema.needs)
         first, second = found.first, found.second
-    if old:
         later = second >= old
         first, second = first[later], second[later]
     compare = partial(_graded_by, comparison)
@@ -51,6 +48,14 @@ def same_pairs(schema: Items, records: Sequence[Any], old: int, min_probability:
     odds = schema.log_odds(graded)
     same = (odds >= bar) & (graded.grades != MISSING).any(axis=1)  # no field in common is no reason to hide a hit
     return Pairs(first[same], second[same], probabilities(odds[same]))
+
+
+def _every_pair(count: int, old: int) -> tuple[Places, Places]:
+    """Return the pairs of `count` records whose second one is not among the `old` first."""
+    nearest = np.maximum(np.arange(count) + 1, old)  # the first record that each is compared with
+    times = count - nearest
+    first = np.repeat(np.arange(count), times)
+    return first, np.arange(len(first)) + np.repeat(nearest - (np.cumsum(times) - times), times)
 
 
 def _graded_by(comparison: Comparison, name: str, first: Places, second: Places) -> tuple[Floats, Places]:

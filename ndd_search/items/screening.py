@@ -54,10 +54,9 @@ def screened(
             similarity, grades = (compare or comparison.graded_by)(names[place], *ends)
             found.similarity[place], found.grades[place] = similarity, grades
             found = found.where(*model.left_over(found.against, place, grades, rest, bar))
-    graded = Graded(
-        np.stack([found.similarity[place] for place in range(len(names))], axis=1, dtype=np.float32, casting="same_kind"),
-        np.stack([found.grades[place] for place in range(len(names))], axis=1, dtype=np.int16, casting="same_kind"),
-    )
+    columns = ([of[place] for place in range(len(names))] for of in (found.similarity, found.grades))
+    similarities, all_grades = (np.stack(list(of), axis=1) for of in columns)
+    graded = Graded(similarities.astype(np.float32), all_grades.astype(np.int16))
     return first[found.places], second[found.places], graded
 
 
