@@ -19,9 +19,11 @@ from ndd_search.items.names import Names
 from ndd_search.items.places import checked, place_of
 from ndd_search.items.synonyms import synonyms_of
 from ndd_search.items.values import ABSENT, code_of, date_of, folded, number_of, url_of, words_of
+from ndd_search.paging.records import Near, NearNumber, NearPlace, NearText, ranges_near
 from ndd_search.recipe import Recipe
 from ndd_search.text.markup import strip_markup
 
+_FAR = 10  # times `within_km`: candidates are looked for up to there
 COMMON = (0.01, 0.001)  # shares of the records: a value is common, less common, or rare
 
 
@@ -84,6 +86,23 @@ class Field:
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         """Return a comparer of distinct values."""
         raise NotImplementedError
+
+    def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
+        """Return what the fields of near values hold. raw: the value in each of `paths`, None if there is none."""
+        found = ((path, text_of({"": one}, [""])) for path, value in zip(self.paths(name), raw, strict=True)
+                 for one in (value if isinstance(value, list | tuple) else [value]))  # fmt: skip
+        return [NearText(path, self.words_near(text), self.kind == "name") for path, text in found if text]
+
+    def words_near(self, text: str) -> str:
+        """Return the text that near values share words with."""
+        return text
+
+    def _read(self, raw: Sequence[Any], name: str) -> Any:
+        """Return what is compared, None if it is missing or cannot be read."""
+        try:
+            return self.parse([value for value in raw if value is not None], name)
+        except BadValue:
+            return None
 
     @property
     def meets(self) -> float:
@@ -149,6 +168,10 @@ class Name(Field):
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return Names(values, synonyms_of(self.synonyms), rareness)
 
+    def words_near(self, text: str) -> str:
+        words, synonyms = words_of(_text([text], self.markup)), synonyms_of(self.synonyms)
+        return " ".join(dict.fromkeys([text, *(one for word in words for one in synonyms.get(word, ()))]))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Field):
@@ -202,6 +225,15 @@ class Place(Field):
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare.Globe(values, self.within_km)
 
+    def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
+        place = self._read(raw, name)
+        if place is None:
+            return []
+        (latitude, longitude), paths, km = place, self.paths(name), _FAR * self.within_km
+        if len(paths) == 1:
+            return [NearPlace(paths[0], latitude, longitude, km)]
+        return [*ranges_near(latitude, longitude, km, paths[0], paths[1])]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Field):
@@ -228,6 +260,13 @@ class Number(Field):
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare.Numbers(values, self.tolerance, self.within)
+
+    def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
+        number = self._read(raw, name)
+        if number is None:
+            return []
+        width = 3 * max(abs(number) * self.tolerance, self.within)  # a quarter alike
+        return [NearNumber(path, number - width, number + width) for path in self.paths(name)]
 
 
 @dataclass(frozen=True, kw_only=True)
