@@ -193,6 +193,12 @@ class Core(Protocol):
         pairs: int64, the first document of each pair, then the second document of each.
         """
 
+    def repeats(self, values: object, offsets: object, k: int, times: int, /) -> tuple[bytes, bool] | None:
+        """Return the places (int64) of the sketches that equal no earlier one and are not empty.
+
+        Also returns whether a value is in more than `times` sketches. None also for more than 500 sketches.
+        """
+
     def common_table(self, values: object, weights: object, /) -> bytes | None:
         """Return a hash table from values (int32) to weights (int64, 0..2**20)."""
 

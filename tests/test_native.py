@@ -238,6 +238,7 @@ def test_what_is_no_page_is_left_to_numpy(page: list[object], k: int, floor: flo
     expected = regular and k >= 1 and 0 <= floor <= 1
     assert [one is not None for one in found] == [expected, expected]
     assert (native.core.rows(page, None, k) is not None) == (regular and k >= 1)
+    assert (native.core.repeats(page, None, k, 1) is not None) == (regular and k >= 1)
 
 
 @given(
@@ -252,6 +253,17 @@ def test_offsets_out_of_range_are_refused(row: list[int], ends: list[int], k: in
         assert ends[0] == 0
         assert ends[-1] == len(row)
         assert ends == sorted(ends)
+
+
+@given(pages, st.integers(1, 4))
+def test_equal_sketches_and_repeated_values_are_found(page: list[list[int]], times: int) -> None:
+    assert native.core
+    rows = [np.array(row, np.int32) for row in page]
+    found = native.core.repeats(rows, None, 30, times)
+    assert found is not None
+    first = [place for place, row in enumerate(page) if row and page.index(row) == place]
+    assert np.frombuffer(found[0], np.int64).tolist() == first
+    assert found[1] == any(sum(value in row for row in page) > times for value in {one for row in page for one in row})
 
 
 texts = st.lists(

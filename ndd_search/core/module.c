@@ -29,6 +29,7 @@ enum { VERSION = 15 };
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
     {"leaders", leaders, METH_VARARGS, leaders_doc},
+    {"repeats", repeats, METH_VARARGS, repeats_doc},
     {"common_table", common_table, METH_VARARGS, common_doc},
     {"pairs", pairs, METH_VARARGS, pairs_doc},
     {"corpus_leaders", corpus_leaders, METH_VARARGS, corpus_leaders_doc},
