@@ -398,7 +398,7 @@ def test_no_tokens_handed_over_harm_the_core(
         compared = native.core.alike(kind, rows, record, information)
         assert compared is None or len(compared) == 16 * len(record)
         for codes, floats in ((information, token), (np.array([0, 1, -1]), np.zeros(1, np.int64))):
-            stage = (kind, rows, codes, np.array([1]), floats[:0] if few > 1 else floats, np.zeros(3, np.int64), floats)
+            stage = (kind, rows, codes, np.array([1]), np.zeros(0, np.int64), np.zeros(3, np.int64), floats)
             left = native.core.screened(token, record, floats, (stage, stage), 1.0)
             assert left is None or len(left[1]) == 2 * len(left[2]) == len(left[0])
     rounds = native.core.mixture(token, record, information, most)
