@@ -147,11 +147,14 @@ class Core(Protocol):
         stage, NaN and -1 where a value is missing, and a sum (float64) for each kind.
         """
 
-    def mixture(self, rows: object, counts: object, logs: object, kinds: int, /) -> tuple[bytes, bytes, bytes] | None:
+    def mixture(
+        self, rows: object, counts: object, logs: object, kinds: int, before: object, /
+    ) -> tuple[bytes, bytes, bytes, float] | None:
         """Return weights, likelihoods and sums (float64), see items.learning._Expected.
 
         rows: of each row of grades the columns (int64). counts: of each row (int64). logs: of each column a row of
-        `kinds` (float64 as int64), that of the shares first.
+        `kinds` (float64 as int64), that of the shares first. before: weights of the round before (float64 as int64).
+        Also returns how much the weights have moved, summed over all counts.
         """
 
     def corpus_keys(self, values: object, offsets: object, codes: object, /) -> bytes | None:

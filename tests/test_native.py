@@ -401,7 +401,7 @@ def test_no_tokens_handed_over_harm_the_core(
             stage = (kind, rows, codes, np.array([1]), np.zeros(0, np.int64), np.zeros(3, np.int64), floats)
             left = native.core.screened(token, record, floats, (stage, stage), 1.0)
             assert left is None or len(left[1]) == 2 * len(left[2]) == len(left[0])
-    rounds = native.core.mixture(token, record, information, most)
+    rounds = native.core.mixture(token, record, information, most, token)
     assert rounds is None or len(rounds[0]) == most * len(rounds[1])
 
 

@@ -149,8 +149,23 @@ static PyObject *screened(PyObject *Py_UNUSED(module), PyObject *arguments)
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(mixture_doc, "mixture(rows, counts, logs, kinds) -> (weights, likelihoods, sums), or None.\n"
-                          "See learning.py. rows, counts: int64; logs: float64 as int64.");
+PyDoc_STRVAR(mixture_doc, "mixture(rows, counts, logs, kinds, before) -> (weights, likelihoods, sums, moved), or None.\n"
+                          "See learning.py. rows, counts: int64; logs, before: float64 as int64.");
+
+/* The largest change of each row's weights, summed over all counts. */
+static double moved_by(const double *weights, const double *before, const int64_t *counts, int64_t count, int64_t kinds)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double most = 0;
+        for (int64_t kind = 0; kind < kinds; kind++) {
+            double moved = fabs(weights[i * kinds + kind] - before[i * kinds + kind]);
+            most = moved > most ? moved : most;
+        }
+        sum += most * (double)counts[i];
+    }
+    return sum;
+}
 
 /* One round of expectation maximisation. rows: a column of `logs` for each field; its first row holds the shares. */
 static void expect(const int64_t *rows, const int64_t *counts, int64_t count, int64_t fields, const double *logs,
@@ -183,28 +198,29 @@ static void expect(const int64_t *rows, const int64_t *counts, int64_t count, in
 
 static PyObject *mixture(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *given[3], *result = NULL;
-    Py_buffer views[3];
+    PyObject *given[4], *result = NULL;
+    Py_buffer views[4];
     long long kinds;
     int read = 0, fine = 1;
-    if (!PyArg_ParseTuple(arguments, "OOOL:mixture", &given[0], &given[1], &given[2], &kinds))
+    if (!PyArg_ParseTuple(arguments, "OOOLO:mixture", &given[0], &given[1], &given[2], &kinds, &given[3]))
         return NULL;
-    while (read < 3 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
+    while (read < 4 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
         read++;
     int64_t count = fine ? length_in(&views[1], 8) : 0, columns = fine && kinds > 0 ? length_in(&views[2], 8) / kinds : 0;
     int64_t fields = count ? length_in(&views[0], 8) / count : 0;
     if (count && columns > 0 && length_in(&views[0], 8) == count * fields && length_in(&views[2], 8) == columns * kinds
-        && all_within(views[0].buf, count * fields, columns)) {
+        && length_in(&views[3], 8) == count * kinds && all_within(views[0].buf, count * fields, columns)) {
         double *weights = malloc((size_t)(count * kinds) * sizeof(double)), *likelihoods = malloc((size_t)count * sizeof(double));
         double *sums = calloc((size_t)(columns * kinds), sizeof(double));
         if (weights && likelihoods && sums) {
             PyThreadState *released = PyEval_SaveThread();
             expect(views[0].buf, views[1].buf, count, fields, views[2].buf, kinds, weights, likelihoods, sums);
+            double moved = moved_by(weights, views[3].buf, views[1].buf, count, kinds);
             PyEval_RestoreThread(released);
             PyObject *one = bytes_of(weights, count * kinds * (int64_t)sizeof(double));
             PyObject *two = bytes_of(likelihoods, count * (int64_t)sizeof(double));
             PyObject *three = bytes_of(sums, columns * kinds * (int64_t)sizeof(double));
-            result = one && two && three ? Py_BuildValue("NNN", one, two, three) : NULL;
+            result = one && two && three ? Py_BuildValue("NNNd", one, two, three, moved) : NULL;
         }
         free(weights);
         free(likelihoods);

@@ -8,6 +8,8 @@ share most information with it. So the number of candidates grows in proportion 
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -117,10 +119,9 @@ def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -
     """Return all tokens of the wanted records, and how many of them hold each token."""
     tokens, records, fields, start = [], [], [], 0
     for place, name in enumerate(comparison.fields):
-        ids: dict[object, int] = {}
+        ids: defaultdict[object, int] = defaultdict(itertools.count().__next__)
         codes = comparison.table.columns[name].codes
-        tokens_of = comparison.comparer(name).tokens()
-        lists = Ragged.of([[ids.setdefault(one, len(ids)) for one in dict.fromkeys(of)] for of in tokens_of])
+        lists = Ragged.of(comparison.comparer(name).tokens(), ids)
         has = np.flatnonzero((codes >= 0) & wanted)
         found, owner = lists.taken(codes[has])
         tokens.append(found + start)

@@ -6,7 +6,7 @@ in 0..1; 1 is identical. `tokens()` returns what near values share: the keys of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -55,8 +55,8 @@ class Comparer(Protocol):
     def rows(self) -> CoreRows | None:
         """What the core reads; None if it does not compare values of this kind."""
 
-    def tokens(self) -> list[Iterable[Any]]:
-        """Return the tokens of each value."""
+    def tokens(self) -> list[Collection[Any]]:
+        """Return the tokens of each value, which differ from one another."""
 
     def compare(self, first: Places, second: Places) -> Compared:
         """Compare pairs of values, given by their places."""
@@ -80,7 +80,7 @@ class Texts:
     def __init__(self, values: Sequence[str], recipe: Recipe) -> None:
         self._rows = rows_of(sketch_many(values, recipe), recipe.k)
 
-    def tokens(self) -> list[Iterable[Any]]:
+    def tokens(self) -> list[Collection[Any]]:
         ends = self._rows.offsets.tolist()
         values = self._rows.values.tolist()
         return [values[start:end][:16] for start, end in pairwise(ends)]
@@ -102,8 +102,8 @@ class Globe:
         rows = np.concatenate((radians, np.cos(radians[:, :1])), axis=1)
         return 4, (rows.ravel().view(np.int64), np.array([self._km], np.float64).view(np.int64))
 
-    def tokens(self) -> list[Iterable[Any]]:
-        return list(corner_tokens(self._places, _FAR * self._km).tolist())
+    def tokens(self) -> list[Collection[Any]]:
+        return [dict.fromkeys(corners) for corners in corner_tokens(self._places, _FAR * self._km).tolist()]
 
     def compare(self, first: Places, second: Places) -> Compared:
         if by_core := compared_by_core(self.rows, first, second):
@@ -122,7 +122,7 @@ class Numbers:
     def rows(self) -> CoreRows:
         return 3, (self._values.view(np.int64), np.array([self._tolerance, self._within], np.float64).view(np.int64))
 
-    def tokens(self) -> list[Iterable[Any]]:
+    def tokens(self) -> list[Collection[Any]]:
         """Return numbers of intervals, of which near values share one."""
         size = np.maximum(np.abs(self._values) * self._tolerance, self._within)
         step = np.exp2(np.ceil(np.log2(np.maximum(size, 1e-9)))) * 2
@@ -145,7 +145,7 @@ class Dates:
     def rows(self) -> CoreRows:
         return 1, (self._dates.ravel(),)
 
-    def tokens(self) -> list[Iterable[Any]]:
+    def tokens(self) -> list[Collection[Any]]:
         return [
             ((y, m, d), ("ym", y, m), ("y", y), *((("yd", y, d), ("md", min(m, d), max(m, d))) if d else ()))
             for y, m, d in self._dates.tolist()
@@ -195,7 +195,7 @@ class Sets:
     def rows(self) -> CoreRows:
         return 2, (*self._members, self._share.view(np.int64))
 
-    def tokens(self) -> list[Iterable[Any]]:
+    def tokens(self) -> list[Collection[Any]]:
         return list(self._values)
 
     def compare(self, first: Places, second: Places) -> Compared:
@@ -222,7 +222,7 @@ class Urls:
         self._values = values
         self._share = rareness.of(host for host, _ in values)
 
-    def tokens(self) -> list[Iterable[Any]]:
+    def tokens(self) -> list[Collection[Any]]:
         return [(value, host) for value, host in ((value, value[0]) for value in self._values)]
 
     def compare(self, first: Places, second: Places) -> Compared:

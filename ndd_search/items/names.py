@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -47,7 +47,7 @@ class Names:
         # Words in alphabetical order: a comparison does not depend on which of two words is read first.
         self._vocabulary = words = sorted({word for value in values for word in value})
         ids = {word: place for place, word in enumerate(words)}
-        self._words = Ragged.of([[ids[word] for word in value] for value in values])
+        self._words = Ragged.of(values, ids)
         self._share = rareness.of(words)
         self._weight = -np.log(np.minimum(self._share, 0.9))
 
@@ -81,10 +81,13 @@ class Names:
         digits: dict[str, int] = {"": 0}
         return np.array([digits.setdefault(_digits_of(value), len(digits)) for value in self._values], np.int64)
 
-    def tokens(self) -> list[Iterable[Any]]:
-        of = {word: (word, *self._synonyms.get(word, ()), *_prefix(word)) for word in self._vocabulary}
+    def tokens(self) -> list[Collection[Any]]:
+        of = {
+            word: tuple(dict.fromkeys((word, *self._synonyms.get(word, ()), *_prefix(word))))
+            for word in self._vocabulary
+        }
         return [
-            dict.fromkeys([one for word in value for one in of[word]] + [joined] * (len(value) > 1))
+            of[value[0]] if len(value) == 1 else dict.fromkeys([*(one for word in value for one in of[word]), joined])
             for value, joined in zip(self._values, self._joined, strict=True)
         ]
 
