@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 15  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 16  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -121,36 +121,40 @@ class Core(Protocol):
         fewest records hold; and the most records that may hold one.
         """
 
-    def names(self, rows: tuple[object, ...], /) -> bytes | None:
-        """Return the similarity of each pair of names, then the share of its rarest common word; float64.
+    def alike(self, kind: int, rows: tuple[object, ...], first: object, second: object, /) -> bytes | None:
+        """Return the similarity of each pair of values, then the share of the rarest part in common; float64.
 
-        rows: of words the letters (code points, int32), their ends, kinds (1 a number, 2 has synonyms), weights and
-        shares (float64 as int64); of names their words and ends, letters written as one word (int32) and their ends,
-        and the number of their digits; pairs of synonyms, ascending, as low * words + high; first and second of each
-        pair of names. int64 unless noted.
+        kind, rows: of the values; int64 unless noted, floats are float64 given as int64.
+        0, names: of words the letters (code points, int32), their ends, kinds (1 a number, 2 has synonyms), weights and
+        shares (floats); of names their words and ends, letters written as one word (int32) and their ends, and the
+        number of their digits; pairs of synonyms, ascending, as low * words + high.
+        1, dates: year, month and day of each. 2, sets: members and ends of each, ascending, and the shares of members
+        (floats). 3, numbers: all, then tolerance and within (floats). 4, places: latitude and longitude in radians and
+        the cosine of the latitude of each, then `km` (floats).
         """
 
-    def dates(self, parts: object, first: object, second: object, /) -> bytes | None:
-        """Return the step (int64) of each pair of dates, see items.compare.Dates.
+    def screened(
+        self, first: object, second: object, shares: object, stages: tuple[tuple[object, ...], ...], most: float, /
+    ) -> tuple[bytes, bytes, bytes, bytes] | None:
+        """Compare pairs of records by some fields in turn, and return those that no field rules out.
 
-        parts: year, month and day of each date. first, second: of each pair; all int64.
+        first, second: records of each pair. shares: of each kind of other pairs, a logarithm (float).
+        stages: of each field the kind and the rows of its values, see `alike`; the value of each record, -1 if it has
+        none; edges and common shares that divide similarities into grades (floats); a row of `kinds` for each grade,
+        the last one for a missing value, which are added up (floats); and of each kind a bound of what later fields add
+        (float). A pair is left if no sum and its bound is above `most`.
+        Returns of the pairs that are left their places (int64), a similarity (float32) and a grade (int16) for each
+        stage, NaN and -1 where a value is missing, and a sum (float64) for each kind.
         """
 
-    def left_over(
-        self, against: object, table: object, grades: object, rest: object, most: float, /
-    ) -> tuple[bytes, bytes] | None:
-        """Return the places (int64) of the pairs that are not ruled out, and what speaks against these (float64).
-
-        against: a row of `kinds` for each pair. table: a row of `kinds` for each grade; it is added by the grade
-        of each pair (int64). rest: of each kind. A pair is left if no sum and its rest is above `most`. Floats are
-        float64, given as int64.
-        """
-
-    def mixture(self, rows: object, counts: object, logs: object, kinds: int, /) -> tuple[bytes, bytes, bytes] | None:
+    def mixture(
+        self, rows: object, counts: object, logs: object, kinds: int, before: object, /
+    ) -> tuple[bytes, bytes, bytes, float] | None:
         """Return weights, likelihoods and sums (float64), see items.learning._Expected.
 
         rows: of each row of grades the columns (int64). counts: of each row (int64). logs: of each column a row of
-        `kinds` (float64 as int64), that of the shares first.
+        `kinds` (float64 as int64), that of the shares first. before: weights of the round before (float64 as int64).
+        Also returns how much the weights have moved, summed over all counts.
         """
 
     def corpus_keys(self, values: object, offsets: object, codes: object, /) -> bytes | None:
@@ -190,6 +194,12 @@ class Core(Protocol):
 
         limits: (1, 0, 1), not used.
         pairs: int64, the first document of each pair, then the second document of each.
+        """
+
+    def repeats(self, values: object, offsets: object, k: int, times: int, /) -> tuple[bytes, bool] | None:
+        """Return the places (int64) of the sketches that equal no earlier one and are not empty.
+
+        Also returns whether a value is in more than `times` sketches. None also for more than 500 sketches.
         """
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:

@@ -238,6 +238,7 @@ def test_what_is_no_page_is_left_to_numpy(page: list[object], k: int, floor: flo
     expected = regular and k >= 1 and 0 <= floor <= 1
     assert [one is not None for one in found] == [expected, expected]
     assert (native.core.rows(page, None, k) is not None) == (regular and k >= 1)
+    assert (native.core.repeats(page, None, k, 1) is not None) == (regular and k >= 1)
 
 
 @given(
@@ -252,6 +253,17 @@ def test_offsets_out_of_range_are_refused(row: list[int], ends: list[int], k: in
         assert ends[0] == 0
         assert ends[-1] == len(row)
         assert ends == sorted(ends)
+
+
+@given(pages, st.integers(1, 4))
+def test_equal_sketches_and_repeated_values_are_found(page: list[list[int]], times: int) -> None:
+    assert native.core
+    rows = [np.array(row, np.int32) for row in page]
+    found = native.core.repeats(rows, None, 30, times)
+    assert found is not None
+    first = [place for place, row in enumerate(page) if row and page.index(row) == place]
+    assert np.frombuffer(found[0], np.int64).tolist() == first
+    assert found[1] == any(sum(value in row for row in page) > times for value in {one for row in page for one in row})
 
 
 texts = st.lists(
@@ -382,11 +394,14 @@ def test_no_tokens_handed_over_harm_the_core(
     few = most if most > 0 else 1
     joined = native.core.super_tokens(token, record, information, np.ones(few**2, np.int64), (records, 9, few, few, 3))
     assert joined is None or len(joined[0]) == len(joined[1])
-    steps = native.core.dates(token, record, information)
-    assert steps is None or set(np.frombuffer(steps, np.int64).tolist()) <= set(range(10))
-    left = native.core.left_over(token, record, information, np.zeros(few, np.int64), 1.0)
-    assert left is None or len(left[1]) == few * len(left[0])
-    rounds = native.core.mixture(token, record, information, most)
+    for kind, rows in ((1, (token,)), (2, (token, record, information)), (3, (token, record)), (4, (token, record))):
+        compared = native.core.alike(kind, rows, record, information)
+        assert compared is None or len(compared) == 16 * len(record)
+        for codes, floats in ((information, token), (np.array([0, 1, -1]), np.zeros(1, np.int64))):
+            stage = (kind, rows, codes, np.array([1]), np.zeros(0, np.int64), np.zeros(3, np.int64), floats)
+            left = native.core.screened(token, record, floats, (stage, stage), 1.0)
+            assert left is None or len(left[1]) == 2 * len(left[2]) == len(left[0])
+    rounds = native.core.mixture(token, record, information, most, token)
     assert rounds is None or len(rounds[0]) == most * len(rounds[1])
 
 
@@ -394,17 +409,22 @@ int32s = st.one_of(st.lists(st.integers(-3, 200), max_size=9).map(lambda row: np
 whole = (
     np.array([97, 98, 98, 49], np.int32), np.array([0, 2, 3, 4]), np.array([0, 2, 1]), np.ones(3, np.int64),
     np.ones(3, np.int64), np.array([0, 1, 2, 0]), np.array([0, 2, 4]), np.array([97, 98, 98], np.int32),
-    np.array([0, 2, 3]), np.array([0, 0]), np.array([1]), np.array([0, 1]), np.array([1, 0]),
+    np.array([0, 2, 3]), np.array([0, 0]), np.array([1]),
 )  # fmt: skip
 
 
 @given(st.dictionaries(st.integers(0, len(whole) - 1), int32s, max_size=3))
 def test_no_names_handed_over_harm_the_core(changed: dict[int, Any]) -> None:
     assert native.core is not None
-    found = native.core.names(tuple(changed.get(place, row) for place, row in enumerate(whole)))
-    assert found is None or len(found) % 16 == 0
-    assert len(native.core.names(whole) or b"") == 32
-    assert native.core.names(whole[:-1]) is None
+    rows, ends = tuple(changed.get(place, row) for place, row in enumerate(whole)), (np.array([0, 1]), np.array([1, 0]))
+    found = native.core.alike(0, rows, *ends)
+    assert found is None or len(found) == 32
+    edges, zero, one = np.array([0.9]).view(np.int64), np.zeros(1, np.int64), np.array([0, 1])
+    left = native.core.screened(*ends, zero, ((0, rows, one, edges, zero[:0], np.zeros(3, np.int64), zero),), 1.0)
+    assert left is None or len(left[0]) == 16
+    assert len(native.core.alike(0, whole, *ends) or b"") == 32
+    assert native.core.alike(0, whole[:-1], *ends) is None
+    assert native.core.alike(5, whole, *ends) is None
 
 
 @given(st.one_of(pages, st.just(None)), int64s, st.integers(-2, 30), st.integers(-2, 9))

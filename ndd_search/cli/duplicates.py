@@ -1,12 +1,18 @@
-"""Find near-duplicates in a whole index: of one document, of a text, or all pairs.
+"""Find near-duplicates in a whole index: of one document, of a text, of a record, or all pairs.
 
 examples:
   ndd-search duplicates http://localhost:9200 news --of 4711
   ndd-search duplicates http://localhost:9200 news --text article.txt --min-similarity 0.7
   ndd-search duplicates http://localhost:9200 news --json > pairs.jsonl
+  ndd-search duplicates http://localhost:9200 places --items places.toml --of 4711
+  ndd-search duplicates http://localhost:9200 places --items places.toml --record '{"name": "St. Finbarr"}'
 
 To find all pairs, the stored sketches are read once and compared on this machine, with about 500 bytes of memory per
 document. --of and --text need stored keys: with_sketches(..., keys=8), or ndd-search backfill ... --keys 8.
+
+With --items, a schema that ndd-search items learn has written, documents are found that are one thing with a record:
+by the fields of the documents, without sketches or keys. --min-similarity is then a probability, by default that of the
+schema. The 100 documents are compared that agree most with the record.
 The exit code is 1 if nothing is found, and 3 if not all documents were compared.
 """
 
@@ -18,19 +24,22 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+import ndd_search
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
 from ndd_search.cli.output import add_json, add_recipe, console, many, print_json, table, warn
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.all_pairs import read_collection
-from ndd_search.indexing.candidates import MOST_EXAMINED, NOT_ALL_COMPARED, Candidate, CandidateSearch, resembling
+from ndd_search.indexing.candidates import NOT_ALL_COMPARED, CandidateSearch, resembling
 from ndd_search.indexing.indexes import look_up
+from ndd_search.paging.candidates import MOST_EXAMINED, Candidate
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch, sketch
-from ndd_search.sources.text_files import read_text
+from ndd_search.sources.text_files import read_record, read_text
 from ndd_search.text.printable import safe
 
+_COMPARED = 100  # documents compared with a record
 Pairs = Iterator[tuple[str, Candidate]]
 
 
@@ -44,7 +53,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help='find the duplicates of a text: a file in UTF-8, or .html, read without markup; "-" for standard input',
     )
-    parser.add_argument("--min-similarity", type=float, default=0.5, help="the least similarity of a pair (0.5)")
+    what.add_argument("--record", metavar="RECORD", help="with --items: a JSON object, or a .json file with one")
+    parser.add_argument("--items", metavar="FILE", help="compare the fields of documents, by this schema")
+    parser.add_argument("--min-similarity", type=float, help="the least similarity of a pair (0.5)")
     parser.add_argument(
         "--keys", type=int, default=8, help="number of keys in the query, at most as many as are stored (8)"
     )
@@ -57,11 +68,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.size < 1:
         raise ValueError(f"--size must be at least 1, got {arguments.size}")
+    if arguments.items or arguments.record:
+        with connected(arguments, arguments.url) as client:
+            found = _of_record(client, arguments)
+        return _json(found) if arguments.json else _table(found, arguments.size)
     search = CandidateSearch(
         recipe=arguments.recipe or Recipe(),
         field=arguments.field,
         keys=arguments.keys,
-        min_similarity=arguments.min_similarity,
+        min_similarity=0.5 if arguments.min_similarity is None else arguments.min_similarity,
     )
     with connected(arguments, arguments.url) as client:
         of_one = arguments.text is not None or arguments.of is not None
@@ -97,6 +112,29 @@ def _of_one(client: Any, arguments: argparse.Namespace, search: CandidateSearch)
     others = [one for one in found if (one.id, one.index) != (arguments.of, where)]
     enough = to_the_end or (not arguments.json and len(others) > arguments.size)
     return ((arguments.of or arguments.text, one) for one in others), "" if enough else NOT_ALL_COMPARED
+
+
+def _of_record(client: Any, arguments: argparse.Namespace) -> Pairs:
+    """Find the documents that are one thing with a record or a document."""
+    if not arguments.items or not (arguments.of or arguments.record):
+        raise ValueError("--items goes with --of or --record; for all pairs, use ndd-search items groups")
+    items, identity, where = ndd_search.Items.read(arguments.items), arguments.of, ""
+    if arguments.record:
+        record = read_record(arguments.record)
+    else:
+        record, where = _document(client, arguments.index, identity)
+    bar = "auto" if arguments.min_similarity is None else arguments.min_similarity
+    size = _COMPARED if arguments.json else min(arguments.size + 2, MOST_EXAMINED)
+    found = ndd_search.find_duplicates(client, arguments.index, record, items=items, size=size, min_similarity=bar)
+    return ((identity or "record", one) for one in found if (one.id, one.index) != (identity, where))
+
+
+def _document(client: Any, index: str, identity: str) -> tuple[dict[str, Any], str]:
+    """Return the source of a document, and the name of its index."""
+    hits = client.search(index=index, body={"query": {"ids": {"values": [identity]}}})["hits"]["hits"]
+    if not hits:
+        raise IndexUnusable(index, f"it has no document {identity}", "give the _id of a document")
+    return dict(hits[0]["_source"]), str(hits[0]["_index"])
 
 
 def _check_keys(client: Any, index: str, search: CandidateSearch) -> None:

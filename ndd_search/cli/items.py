@@ -21,7 +21,6 @@ were left out: standard error names them.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +36,7 @@ from ndd_search.items.merging import check_rule
 from ndd_search.items.questions import Question
 from ndd_search.items.schema import Items
 from ndd_search.sources.csv_and_json import read_rows
+from ndd_search.sources.text_files import read_record
 
 _SUMMARIES = {
     "learn": "learn a schema from records",
@@ -168,7 +168,7 @@ def _labels(path: str, records: Mapping[str, Any]) -> list[tuple[Any, Any, bool]
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    a, b = (_record(text) for text in arguments.records)
+    a, b = (read_record(text) for text in arguments.records)
     found = Items.read(arguments.schema).similarity(a, b)
     if arguments.json:
         fields = {
@@ -179,17 +179,6 @@ def _compare(arguments: argparse.Namespace) -> int:
         for line in found.explain().splitlines():
             say(line)
     return DONE if found.is_match else NO
-
-
-def _record(text: str) -> dict[str, Any]:
-    written = text if text.lstrip().startswith("{") else Path(text).read_text("utf-8")
-    try:
-        record = json.loads(written)
-    except ValueError as error:
-        raise InvalidDocument(text, f"it is not JSON: {error}", "give one JSON object, or a file with one") from None
-    if not isinstance(record, dict):
-        raise InvalidDocument(text, "it is not a JSON object", "give one record with its fields")
-    return record
 
 
 def _rule(text: str) -> tuple[str, str]:

@@ -10,8 +10,9 @@
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
  * rule.h, index.h and search.h find near-duplicates on a page; corpus.h finds them in
  * whole collections, with the threads of team.h; containers.h finds texts that may stand in longer ones; meetings.h
- * and super_tokens.h find records that share tokens; names.h and records.h compare names and dates; clean.h and
- * sketch.h sketch texts; stored_calls.h reads stored sketches; answer_calls.h packs those of a response. Each includes the ones before.
+ * and super_tokens.h find records that share tokens; names.h, values.h and records.h compare records; clean.h and
+ * sketch.h sketch texts; stored_calls.h reads stored sketches; answer_calls.h packs those of a response. Each includes
+ * the ones before.
  */
 #include "page_calls.h"
 #include "corpus_calls.h"
@@ -25,11 +26,12 @@
 #include "answer_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native.py. */
-enum { VERSION = 15 };
+enum { VERSION = 16 };
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
     {"leaders", leaders, METH_VARARGS, leaders_doc},
+    {"repeats", repeats, METH_VARARGS, repeats_doc},
     {"common_table", common_table, METH_VARARGS, common_doc},
     {"pairs", pairs, METH_VARARGS, pairs_doc},
     {"corpus_leaders", corpus_leaders, METH_VARARGS, corpus_leaders_doc},
@@ -37,10 +39,9 @@ static PyMethodDef methods[] = {
     {"meetings", meetings, METH_VARARGS, meetings_doc},
     {"containers", containers, METH_VARARGS, containers_doc},
     {"super_tokens", super_tokens, METH_VARARGS, joined_doc},
-    {"names", names_call, METH_VARARGS, names_doc},
-    {"dates", dates, METH_VARARGS, dates_doc},
+    {"alike", alike, METH_VARARGS, alike_doc},
+    {"screened", screened, METH_VARARGS, screened_doc},
     {"mixture", mixture, METH_VARARGS, mixture_doc},
-    {"left_over", left_over, METH_VARARGS, left_over_doc},
     {"corpus_keys", corpus_keys, METH_VARARGS, corpus_keys_doc},
     {"corpus_entries", corpus_entries, METH_VARARGS, corpus_entries_doc},
     {"corpus_check", corpus_check, METH_VARARGS, corpus_check_doc},

@@ -125,9 +125,9 @@ static double words_alike(const Names *names, int64_t one, int64_t other)
     if (n == 1 || m == 1)
         return a[0] == b[0] ? INITIAL : 0.0;
     /* At most as many letters match as both words contain, which bounds Jaro's similarity; see Names._may_be_alike. */
-    double matching = __builtin_popcountll(names->bits[low] & names->bits[high]);
-    double jaro = (matching / (double)n + matching / (double)m + 1) / 3;
-    if (jaro < (a[0] == b[0] ? (LEAST_ALIKE - 0.4) / 0.6 : LEAST_ALIKE) - 1e-6)
+    double matching = __builtin_popcountll(names->bits[low] & names->bits[high]), lengths = (double)(n * m);
+    double least = (a[0] == b[0] ? (LEAST_ALIKE - 0.4) / 0.6 : LEAST_ALIKE) - 1e-6;
+    if (matching * (double)(n + m) + lengths < 3 * least * lengths) /* (matching / n + matching / m + 1) / 3 < least */
         return 0.0;
     double similarity = jaro_winkler(a, n, b, m, names->used);
     return similarity < LEAST_ALIKE - 1e-9 ? 0.0 : similarity > 0.99 ? 0.99 : similarity;
@@ -171,6 +171,12 @@ static double names_alike(const Names *names, int64_t first, int64_t second, dou
     int64_t n = names->offsets[first + 1] - names->offsets[first], m = names->offsets[second + 1] - names->offsets[second];
     double met = 0, total = 0, similarity = 0;
     *share = 1.0;
+    if (n == 1 && m == 1) {
+        similarity = words_alike(names, *left, *right);
+        if (similarity >= INITIAL)
+            *share = names->shares[*left] > names->shares[*right] ? names->shares[*left] : names->shares[*right];
+        return similarity;
+    }
     for (int64_t j = 0; j < m; j++)
         names->best[j] = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -192,8 +198,8 @@ static double names_alike(const Names *names, int64_t first, int64_t second, dou
         met += names->best[j] * names->weights[right[j]];
         total += names->weights[right[j]];
     }
-    similarity = n == 1 && m == 1 ? names->best[0] : met / (total > 1e-12 ? total : 1e-12);
-    if ((n > 1 || m > 1) && similarity < AS_ONE) {
+    similarity = met / (total > 1e-12 ? total : 1e-12);
+    if (similarity < AS_ONE) {
         double as_one = alike_as_one(names, first, second);
         similarity = as_one > similarity ? as_one : similarity;
     }
@@ -218,21 +224,19 @@ static int64_t longest_of(const int64_t *ends, int64_t count)
     return longest;
 }
 
-enum { OF_LETTERS, OF_ENDS, OF_KINDS, OF_WEIGHTS, OF_SHARES, OF_ITEMS, OF_OFFSETS, OF_JOINED, OF_JOINED_ENDS, OF_DIGITS, OF_SYNONYMS, OF_FIRST, OF_SECOND, NAME_ROWS };
+enum { OF_LETTERS, OF_ENDS, OF_KINDS, OF_WEIGHTS, OF_SHARES, OF_ITEMS, OF_OFFSETS, OF_JOINED, OF_JOINED_ENDS, OF_DIGITS, OF_SYNONYMS, NAME_ROWS };
 
 static int read_names(const Py_buffer *views, Names *names)
 {
     const Py_ssize_t wide = sizeof(int64_t);
     names->count = length_in(&views[OF_ENDS], wide) - 1;
     names->names = length_in(&views[OF_OFFSETS], wide) - 1;
-    int64_t pairs = length_in(&views[OF_FIRST], wide);
     if (!are_ends(&views[OF_ENDS], length_in(&views[OF_LETTERS], 4)) || !are_ends(&views[OF_OFFSETS], length_in(&views[OF_ITEMS], wide))
         || !are_ends(&views[OF_JOINED_ENDS], length_in(&views[OF_JOINED], 4)) || names->count >= INT32_MAX
         || length_in(&views[OF_KINDS], wide) != names->count || length_in(&views[OF_WEIGHTS], wide) != names->count
         || length_in(&views[OF_SHARES], wide) != names->count || length_in(&views[OF_JOINED_ENDS], wide) != names->names + 1
-        || length_in(&views[OF_DIGITS], wide) != names->names || length_in(&views[OF_SECOND], wide) != pairs
-        || !all_within(views[OF_ITEMS].buf, length_in(&views[OF_ITEMS], wide), names->count)
-        || !all_within(views[OF_FIRST].buf, pairs, names->names) || !all_within(views[OF_SECOND].buf, pairs, names->names))
+        || length_in(&views[OF_DIGITS], wide) != names->names
+        || !all_within(views[OF_ITEMS].buf, length_in(&views[OF_ITEMS], wide), names->count))
         return 0;
     names->words = (Texts){views[OF_LETTERS].buf, views[OF_ENDS].buf};
     names->joined = (Texts){views[OF_JOINED].buf, views[OF_JOINED_ENDS].buf};
@@ -251,47 +255,15 @@ static int read_names(const Py_buffer *views, Names *names)
     names->best = malloc(((size_t)longest_of(names->offsets, names->names) + 1) * sizeof(double));
     names->used = malloc(2 * (size_t)longest_of(names->words.ends, names->count) + 1);
     names->reach = malloc((2 * (size_t)longest_of(names->joined.ends, names->names) + 4) * sizeof(int64_t));
+    for (int64_t word = 0; names->bits && word < names->count; word++)
+        names->bits[word] = letter_bits(names->words.letters + names->words.ends[word], size_of(&names->words, word));
     return names->bits && names->best && names->used && names->reach;
 }
 
-static void compare_names(Names *names, const int64_t *first, const int64_t *second, int64_t pairs, double *found)
+static void free_names(Names *names)
 {
-    for (int64_t word = 0; word < names->count; word++)
-        names->bits[word] = letter_bits(names->words.letters + names->words.ends[word], size_of(&names->words, word));
-    for (int64_t pair = 0; pair < pairs; pair++)
-        found[pair] = names_alike(names, first[pair], second[pair], &found[pairs + pair]);
-}
-
-PyDoc_STRVAR(names_doc, "names(rows) -> bytes or None. The similarity of each pair of names, then the share of each; float64.");
-
-static PyObject *names_call(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    PyObject *result = NULL, *given;
-    Py_buffer views[NAME_ROWS];
-    int read = 0, fine = 1;
-    if (!PyArg_ParseTuple(arguments, "O!:names", &PyTuple_Type, &given))
-        return NULL;
-    fine = PyTuple_Size(given) == NAME_ROWS;
-    while (fine && read < NAME_ROWS
-           && (fine = get_row(PyTuple_GetItem(given, read), read == OF_LETTERS || read == OF_JOINED ? 4 : 8, &views[read])))
-        read++;
-    Names names = {0};
-    if (fine && read_names(views, &names)) {
-        int64_t pairs = length_in(&views[OF_FIRST], 8);
-        double *found = malloc((2 * (size_t)pairs + 1) * sizeof(double));
-        if (found) {
-            PyThreadState *released = PyEval_SaveThread();
-            compare_names(&names, views[OF_FIRST].buf, views[OF_SECOND].buf, pairs, found);
-            PyEval_RestoreThread(released);
-            result = bytes_of(found, 2 * pairs * (int64_t)sizeof(double));
-        }
-        free(found);
-    }
-    free(names.bits);
-    free(names.best);
-    free(names.used);
-    free(names.reach);
-    while (read-- > 0)
-        PyBuffer_Release(&views[read]);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+    free(names->bits);
+    free(names->best);
+    free(names->used);
+    free(names->reach);
 }

@@ -127,6 +127,75 @@ static PyObject *rows(PyObject *Py_UNUSED(module), PyObject *arguments)
     return result;
 }
 
+enum { SUMMED = 500 }; /* rows whose sums are compared with one another */
+
+/* Write the places of the rows that are not empty and equal no earlier one. Returns how many. sums: room for all. */
+static int64_t list_different(const Page *page, int64_t *sums, int64_t *places)
+{
+    int64_t found = 0;
+    for (int64_t hit = 0; hit < page->count; hit++) {
+        const int32_t *values = values_of(page, hit);
+        int64_t length = length_of(page, hit), sum = 0, other = 0;
+        for (int64_t i = 0; i < length; i++)
+            sum += values[i];
+        while (other < found && (sums[other] != sum || length_of(page, places[other]) != length
+                                 || memcmp(values_of(page, places[other]), values, (size_t)length * sizeof *values)))
+            other++;
+        if (length && other == found) {
+            sums[found] = sum;
+            places[found++] = hit;
+        }
+    }
+    return found;
+}
+
+/* Whether any value is in more than `times` rows. slots: free ones hold -1; there are `most` + 1, a power of two. */
+static int is_repeated(const Page *page, int64_t times, int32_t *slots, int64_t *counts, uint32_t most)
+{
+    for (int64_t i = 0; i < page->offsets[page->count]; i++) {
+        uint32_t at = hash_of(page->values[i]) >> 7 & most;
+        while (slots[at] >= 0 && slots[at] != page->values[i])
+            at = (at + 1) & most;
+        slots[at] = page->values[i];
+        if (++counts[at] > times)
+            return 1;
+    }
+    return 0;
+}
+
+PyDoc_STRVAR(repeats_doc, "repeats(sketches, offsets, k, times) -> (places, repeated), or None.\n\n"
+                          "int64: the sketches that differ, without empty ones; whether a value is in more than `times`.");
+
+static PyObject *repeats(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *sketches, *offsets, *result = NULL;
+    long long k, times;
+    Page page = {0};
+    Weights none = {0};
+    if (!PyArg_ParseTuple(arguments, "OOLL:repeats", &sketches, &offsets, &k, &times))
+        return NULL;
+    if (copy_page(&page, sketches, offsets, k) && page.count <= SUMMED) {
+        uint32_t most = 15;
+        while (most < 2 * page.offsets[page.count])
+            most = 2 * most + 1;
+        int64_t *sums = malloc(2 * ((size_t)page.count + 1) * sizeof *sums), *places = sums + page.count;
+        int64_t *counts = calloc((size_t)most + 1, sizeof *counts);
+        int32_t *slots = malloc(((size_t)most + 1) * sizeof *slots);
+        if (sums && counts && slots) {
+            memset(slots, 0xFF, ((size_t)most + 1) * sizeof *slots);
+            int64_t found = list_different(&page, sums, places);
+            int repeated = is_repeated(&page, times, slots, counts, most);
+            PyObject *different = bytes_of(places, found * (int64_t)sizeof *places);
+            result = different ? Py_BuildValue("NN", different, PyBool_FromLong(repeated)) : NULL;
+        }
+        free(sums);
+        free(counts);
+        free(slots);
+    }
+    free_page(&page, &none);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
 /* How the bytes of a table of common values are laid out. */
 static void lay_out(Weights *weights, const char *table, int64_t slots)
 {

@@ -1,114 +1,171 @@
-/* Compares dates, and rules out pairs of a page (items/compare.py, items/page.py). */
+/* Compares pairs of records field by field, and learns what the grades of fields say (items/screening.py, learning.py). */
 #pragma once
-#include "names.h"
+#include "values.h"
 
-/* The steps of the similarity of two dates, as in items/compare.py: Dates.compare. */
-static int64_t date_step(const int64_t *a, const int64_t *b)
+enum { OF_CODES, OF_EDGES, OF_COMMON, OF_TABLE, OF_REST, STAGE_ROWS };
+
+/* A field: its values, and what each grade of their agreement says. */
+typedef struct {
+    int read;
+    Py_buffer rows[STAGE_ROWS];
+    Values values;
+    int64_t edges, commons;
+} Stage;
+
+static int read_stage(PyObject *given, int64_t kinds, Stage *stage)
 {
-    static const int64_t places[] = {1000, 100, 10, 1, 10, 1, 10, 1};
-    int year = a[0] == b[0], month = a[1] == b[1], day = a[2] == b[2];
-    int has_year = a[0] > 0 && b[0] > 0, has_month = a[1] > 0 && b[1] > 0, has_day = a[2] > 0 && b[2] > 0;
-    int same_year = year && has_year, same_month = month && has_month, same_day = day && has_day;
-    if (year && month && day)
-        return 9;
-    if (same_year && same_month && !has_day)
-        return 8;
-    if (has_year && has_month && has_day) {
-        if (year && a[1] == b[2] && a[2] == b[1])
-            return 7;
-        int differ = 0;
-        for (int i = 0; i < 8; i++) {
-            int part = i < 4 ? 0 : i < 6 ? 1 : 2;
-            differ += a[part] / places[i] % 10 != b[part] / places[i] % 10;
-        }
-        if (differ == 1)
-            return 6;
-    }
-    if (same_year)
-        return same_month || same_day ? 5 : has_month ? 2 : 4;
-    if (same_month && same_day)
-        return 3;
-    return a[0] - b[0] == 1 || b[0] - a[0] == 1;
+    if (!PyTuple_Check(given) || PyTuple_Size(given) != 2 + STAGE_ROWS)
+        return 0;
+    for (; stage->read < STAGE_ROWS; stage->read++)
+        if (!get_row(PyTuple_GetItem(given, 2 + stage->read), 8, &stage->rows[stage->read]))
+            return 0;
+    stage->edges = length_in(&stage->rows[OF_EDGES], 8);
+    stage->commons = length_in(&stage->rows[OF_COMMON], 8);
+    const int64_t *codes = stage->rows[OF_CODES].buf;
+    int64_t records = length_in(&stage->rows[OF_CODES], 8), grades = (stage->edges + 1) * (stage->commons + 1);
+    if (length_in(&stage->rows[OF_REST], 8) != kinds || length_in(&stage->rows[OF_TABLE], 8) != (grades + 1) * kinds
+        || grades > INT16_MAX || !read_values(PyTuple_GetItem(given, 0), PyTuple_GetItem(given, 1), &stage->values))
+        return 0;
+    for (int64_t record = 0; record < records; record++)
+        if (codes[record] < -1 || codes[record] >= stage->values.count)
+            return 0;
+    return 1;
 }
 
-PyDoc_STRVAR(dates_doc, "dates(parts, first, second) -> bytes or None. int64: year, month and day of each date; pairs of\n"
-                        "them. Returns the step of each pair, 0..9.");
-
-static PyObject *dates(PyObject *Py_UNUSED(module), PyObject *arguments)
+/* Compare two records by one field: their similarity and its grade, NAN and -1 if either has no value. */
+static int64_t graded(const Stage *stage, int64_t first, int64_t second, double *similarity)
 {
-    PyObject *given[3], *result = NULL;
+    const int64_t *codes = stage->rows[OF_CODES].buf;
+    const double *edges = stage->rows[OF_EDGES].buf, *commons = stage->rows[OF_COMMON].buf;
+    int64_t a = codes[first], b = codes[second], grade = 0;
+    double share;
+    *similarity = NAN;
+    if (a < 0 || b < 0)
+        return -1;
+    *similarity = values_alike(&stage->values, a < b ? a : b, a < b ? b : a, &share);
+    if (a == b || *similarity > 1)
+        *similarity = 1;
+    for (int64_t edge = 0; edge < stage->edges; edge++)
+        grade += *similarity < edges[edge];
+    grade *= stage->commons + 1;
+    for (int64_t common = 0; common < stage->commons; common++)
+        grade += share < commons[common];
+    return grade;
+}
+
+typedef struct {
+    int64_t left, *places; /* of the pairs that are left */
+    float *similarity;     /* of each pair and stage */
+    int16_t *grades;
+    double *against;       /* of each pair and kind */
+} Screened;
+
+static void screen(const int64_t *first, const int64_t *second, int64_t pairs, const double *shares, int64_t kinds,
+                   const Stage *stages, int64_t count, double most, Screened *found)
+{
+    for (int64_t pair = 0; pair < pairs; pair++) {
+        double *against = found->against + found->left * kinds;
+        int open = 1;
+        memcpy(against, shares, (size_t)kinds * sizeof(double));
+        for (int64_t s = 0; s < count && open; s++) {
+            const double *table = stages[s].rows[OF_TABLE].buf, *rest = stages[s].rows[OF_REST].buf;
+            double similarity;
+            int64_t grade = graded(&stages[s], first[pair], second[pair], &similarity);
+            int64_t row = grade < 0 ? (stages[s].edges + 1) * (stages[s].commons + 1) : grade;
+            found->similarity[found->left * count + s] = (float)similarity;
+            found->grades[found->left * count + s] = (int16_t)grade;
+            for (int64_t kind = 0; kind < kinds; kind++) {
+                against[kind] += table[row * kinds + kind];
+                open &= against[kind] + rest[kind] <= most;
+            }
+        }
+        found->places[found->left] = pair;
+        found->left += open;
+    }
+}
+
+PyDoc_STRVAR(screened_doc, "screened(first, second, shares, stages, most) -> (places, similarity, grades, against), or None.\n"
+                           "See items/screening.py. first, second: int64; shares: float64 as int64; stages: see native.py.");
+
+static PyObject *screened_of(const Py_buffer *views, const Stage *stages, int64_t count, double most)
+{
+    int64_t pairs = length_in(&views[0], 8), kinds = length_in(&views[2], 8);
+    PyObject *result = NULL;
+    Screened found = {0, malloc(((size_t)pairs + 1) * sizeof(int64_t)),
+                      malloc(((size_t)pairs + 1) * (size_t)count * sizeof(float)),
+                      malloc(((size_t)pairs + 1) * (size_t)count * sizeof(int16_t)),
+                      malloc(((size_t)pairs + 1) * (size_t)kinds * sizeof(double))};
+    if (found.places && found.similarity && found.grades && found.against) {
+        PyThreadState *released = PyEval_SaveThread();
+        screen(views[0].buf, views[1].buf, pairs, views[2].buf, kinds, stages, count, most, &found);
+        PyEval_RestoreThread(released);
+        PyObject *places = bytes_of(found.places, found.left * (int64_t)sizeof(int64_t));
+        PyObject *similarity = bytes_of(found.similarity, found.left * count * (int64_t)sizeof(float));
+        PyObject *grades = bytes_of(found.grades, found.left * count * (int64_t)sizeof(int16_t));
+        PyObject *against = bytes_of(found.against, found.left * kinds * (int64_t)sizeof(double));
+        if (places && similarity && grades && against)
+            result = Py_BuildValue("OOOO", places, similarity, grades, against);
+        Py_XDECREF(places);
+        Py_XDECREF(similarity);
+        Py_XDECREF(grades);
+        Py_XDECREF(against);
+    }
+    free(found.places);
+    free(found.similarity);
+    free(found.grades);
+    free(found.against);
+    return result;
+}
+
+static PyObject *screened(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *given[3], *fields, *result = NULL;
     Py_buffer views[3];
+    double most;
     int read = 0, fine = 1;
-    if (!PyArg_ParseTuple(arguments, "OOO:dates", &given[0], &given[1], &given[2]))
+    if (!PyArg_ParseTuple(arguments, "OOOO!d:screened", &given[0], &given[1], &given[2], &PyTuple_Type, &fields, &most))
         return NULL;
     while (read < 3 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
         read++;
-    int64_t pairs = fine ? length_in(&views[1], 8) : 0, count = fine ? length_in(&views[0], 8) / 3 : 0;
-    if (fine && length_in(&views[2], 8) == pairs && all_within(views[1].buf, pairs, count)
-        && all_within(views[2].buf, pairs, count)) {
-        const int64_t *parts = views[0].buf, *first = views[1].buf, *second = views[2].buf;
-        int64_t *steps = malloc(((size_t)pairs + 1) * sizeof(int64_t));
-        if (steps) {
-            PyThreadState *released = PyEval_SaveThread();
-            for (int64_t pair = 0; pair < pairs; pair++)
-                steps[pair] = date_step(parts + 3 * first[pair], parts + 3 * second[pair]);
-            PyEval_RestoreThread(released);
-            result = bytes_of(steps, pairs * (int64_t)sizeof(int64_t));
-        }
-        free(steps);
+    int64_t pairs = fine ? length_in(&views[0], 8) : 0, kinds = fine ? length_in(&views[2], 8) : 0;
+    int64_t count = (int64_t)PyTuple_Size(fields), ready = 0;
+    Stage *stages = calloc((size_t)count + 1, sizeof(Stage));
+    fine = fine && stages && count && kinds && length_in(&views[1], 8) == pairs;
+    for (; fine && ready < count; ready++) {
+        fine = read_stage(PyTuple_GetItem(fields, (Py_ssize_t)ready), kinds, &stages[ready]);
+        int64_t records = fine ? length_in(&stages[ready].rows[OF_CODES], 8) : 0;
+        fine = fine && all_within(views[0].buf, pairs, records) && all_within(views[1].buf, pairs, records);
     }
+    if (fine)
+        result = screened_of(views, stages, count, most);
+    while (ready-- > 0) {
+        free_values(&stages[ready].values);
+        while (stages[ready].read-- > 0)
+            PyBuffer_Release(&stages[ready].rows[stages[ready].read]);
+    }
+    free(stages);
     while (read-- > 0)
         PyBuffer_Release(&views[read]);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(left_over_doc, "left_over(against, table, grades, rest, most) -> (places, against), or None.\n"
-                            "against: float64, a row of `kinds` for each pair; see Model.left_over in items/model.py.");
+PyDoc_STRVAR(mixture_doc, "mixture(rows, counts, logs, kinds, before) -> (weights, likelihoods, sums, moved), or None.\n"
+                          "See learning.py. rows, counts: int64; logs, before: float64 as int64.");
 
-static PyObject *left_over(PyObject *Py_UNUSED(module), PyObject *arguments)
+/* The largest change of each row's weights, summed over all counts. */
+static double moved_by(const double *weights, const double *before, const int64_t *counts, int64_t count, int64_t kinds)
 {
-    PyObject *given[4], *result = NULL;
-    Py_buffer views[4];
-    double most;
-    int read = 0, fine = 1;
-    if (!PyArg_ParseTuple(arguments, "OOOOd:left_over", &given[0], &given[1], &given[2], &given[3], &most))
-        return NULL;
-    while (read < 4 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
-        read++;
-    int64_t pairs = fine ? length_in(&views[2], 8) : 0, kinds = fine ? length_in(&views[3], 8) : 0;
-    int64_t columns = kinds ? length_in(&views[1], 8) / kinds : 0;
-    if (kinds && length_in(&views[0], 8) == pairs * kinds && length_in(&views[1], 8) == columns * kinds && columns
-        && all_within(views[2].buf, pairs, columns)) {
-        const double *against = views[0].buf, *table = views[1].buf, *rest = views[3].buf;
-        const int64_t *grades = views[2].buf;
-        int64_t *places = malloc(((size_t)pairs + 1) * sizeof(int64_t)), left = 0;
-        double *kept = malloc(((size_t)pairs * (size_t)kinds + 1) * sizeof(double));
-        for (int64_t pair = 0; places && kept && pair < pairs; pair++) {
-            const double *row = table + grades[pair] * kinds;
-            double *sum = kept + left * kinds;
-            int open = 1;
-            for (int64_t kind = 0; kind < kinds; kind++) {
-                sum[kind] = against[pair * kinds + kind] + row[kind];
-                open &= sum[kind] + rest[kind] <= most;
-            }
-            places[left] = pair;
-            left += open;
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double most = 0;
+        for (int64_t kind = 0; kind < kinds; kind++) {
+            double moved = fabs(weights[i * kinds + kind] - before[i * kinds + kind]);
+            most = moved > most ? moved : most;
         }
-        if (places && kept) {
-            PyObject *sums = bytes_of(kept, left * kinds * (int64_t)sizeof(double));
-            PyObject *which = bytes_of(places, left * (int64_t)sizeof(int64_t));
-            result = sums && which ? Py_BuildValue("NN", which, sums) : NULL;
-        }
-        free(places);
-        free(kept);
+        sum += most * (double)counts[i];
     }
-    while (read-- > 0)
-        PyBuffer_Release(&views[read]);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+    return sum;
 }
-
-PyDoc_STRVAR(mixture_doc, "mixture(rows, counts, logs, kinds) -> (weights, likelihoods, sums), or None.\n"
-                          "See learning.py. rows, counts: int64; logs: float64 as int64.");
 
 /* One round of expectation maximisation. rows: a column of `logs` for each field; its first row holds the shares. */
 static void expect(const int64_t *rows, const int64_t *counts, int64_t count, int64_t fields, const double *logs,
@@ -141,28 +198,29 @@ static void expect(const int64_t *rows, const int64_t *counts, int64_t count, in
 
 static PyObject *mixture(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *given[3], *result = NULL;
-    Py_buffer views[3];
+    PyObject *given[4], *result = NULL;
+    Py_buffer views[4];
     long long kinds;
     int read = 0, fine = 1;
-    if (!PyArg_ParseTuple(arguments, "OOOL:mixture", &given[0], &given[1], &given[2], &kinds))
+    if (!PyArg_ParseTuple(arguments, "OOOLO:mixture", &given[0], &given[1], &given[2], &kinds, &given[3]))
         return NULL;
-    while (read < 3 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
+    while (read < 4 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
         read++;
     int64_t count = fine ? length_in(&views[1], 8) : 0, columns = fine && kinds > 0 ? length_in(&views[2], 8) / kinds : 0;
     int64_t fields = count ? length_in(&views[0], 8) / count : 0;
     if (count && columns > 0 && length_in(&views[0], 8) == count * fields && length_in(&views[2], 8) == columns * kinds
-        && all_within(views[0].buf, count * fields, columns)) {
+        && length_in(&views[3], 8) == count * kinds && all_within(views[0].buf, count * fields, columns)) {
         double *weights = malloc((size_t)(count * kinds) * sizeof(double)), *likelihoods = malloc((size_t)count * sizeof(double));
         double *sums = calloc((size_t)(columns * kinds), sizeof(double));
         if (weights && likelihoods && sums) {
             PyThreadState *released = PyEval_SaveThread();
             expect(views[0].buf, views[1].buf, count, fields, views[2].buf, kinds, weights, likelihoods, sums);
+            double moved = moved_by(weights, views[3].buf, views[1].buf, count, kinds);
             PyEval_RestoreThread(released);
             PyObject *one = bytes_of(weights, count * kinds * (int64_t)sizeof(double));
             PyObject *two = bytes_of(likelihoods, count * (int64_t)sizeof(double));
             PyObject *three = bytes_of(sums, columns * kinds * (int64_t)sizeof(double));
-            result = one && two && three ? Py_BuildValue("NNN", one, two, three) : NULL;
+            result = one && two && three ? Py_BuildValue("NNNd", one, two, three, moved) : NULL;
         }
         free(weights);
         free(likelihoods);

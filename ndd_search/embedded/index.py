@@ -43,9 +43,10 @@ from ndd_search.errors import IndexUnusable, RecipeMismatch, importing
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import SAMPLE, FrequencyTable
 from ndd_search.paging.cache import Cache, MemoryCache, cache_key
+from ndd_search.paging.candidates import Candidate, Found, check_numbers, one_thing
 from ndd_search.paging.keep import adapt_callables
 from ndd_search.paging.page import slice_page
-from ndd_search.paging.records import RecordSchema, check_schema
+from ndd_search.paging.records import RecordSchema, check_schema, probability_of
 from ndd_search.paging.windows import Fetch, fetch_until_full, next_fetch, run
 from ndd_search.recipe import Recipe
 from ndd_search.rest.response import block_of, hits_of, total_of
@@ -262,6 +263,32 @@ class Index:
             "ndd": block_of(page, plain) | ({"notes": notes} if notes else {}),
         }
 
+    def find_duplicates(
+        self,
+        record: Mapping[str, Any],
+        *,
+        items: RecordSchema,
+        size: int = 10,
+        examined: int = 100,
+        min_similarity: float | str = "auto",
+    ) -> list[Candidate]:
+        """Return the documents that are one thing with a record, the most probable first; at most `size`.
+
+        items:    a schema such as ndd_search.Items. The index looks for words of the record in its text fields, and for
+                  equal or near values in the others. The `examined` documents that agree most are compared, 1..10,000.
+        min_similarity: a probability, or "auto" for that of the schema.
+        A document that is in the index finds itself too.
+        """
+        check_schema(items)
+        check_numbers(size, examined)
+        bar = probability_of(min_similarity)
+        near = items.near(record)
+        view, _ = self._view(lambda searcher: self._reader(searcher, []).near(near))
+        found = [
+            Found(hit.id, self._name, view.document(hit)) for hit in view.fetch(Fetch(0, max(examined, size))).hits
+        ]
+        return one_thing(record, found, items, bar)[:size]
+
     def aggregate(
         self, query: str, aggregations: Mapping[str, Mapping[str, Any]], *, where: str | None = None
     ) -> dict[str, Any]:
@@ -320,14 +347,16 @@ class Index:
     def _query(
         self, typed: str, searcher: tantivy.Searcher, notes: list[str], where: str | None = None
     ) -> tantivy.Query:
-        reader = QueryReader(
-            self._engine.index.schema, self._engine.index, searcher, self._engine.analyzer, self.meta.text, notes
-        )
+        reader = self._reader(searcher, notes)
         found = reader.read(typed)
         if where is None:
             return found
         kept = tantivy.Query.const_score_query(reader.read(where), 0.0)
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, found), (tantivy.Occur.Must, kept)])
+
+    def _reader(self, searcher: tantivy.Searcher, notes: list[str]) -> QueryReader:
+        engine = self._engine
+        return QueryReader(engine.index.schema, engine.index, searcher, engine.analyzer, self.meta.text, notes)
 
     def _read(self, document: Mapping[str, Any], place: int) -> _Read:
         """Copy everything that is stored of a document: the caller may reuse the object for the next one."""

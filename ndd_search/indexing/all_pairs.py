@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ndd_search.indexing.candidates import Candidate, CandidateSearch
+from ndd_search.indexing.candidates import CandidateSearch
 from ndd_search.indexing.retry import Retry
 from ndd_search.indexing.scan import snapshot
 from ndd_search.middleware.scope import options
+from ndd_search.paging.candidates import Candidate
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch, Sketches
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,33 +16,26 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.collapse_options import CollapseOptions
+from ndd_search.indexing.record_candidates import find_records
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.guards import long_enough
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import Pairs
 from ndd_search.matching.rows import rows_of
 from ndd_search.middleware.scope import options
+from ndd_search.paging.candidates import MOST_EXAMINED, Candidate, check_numbers
+from ndd_search.paging.records import RecordSchema, check_schema
 from ndd_search.recipe import Recipe
 from ndd_search.rest.stored_keys import needed_keys, shares_keys
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Sketch, Sketches, sketch
 
-MOST_EXAMINED = 10_000  # documents compared with one; the default max_result_window of the engines
 NOT_ALL_COMPARED = (
     f"only the {MOST_EXAMINED:,} documents that share most keys with it were compared: there may be more that "
     "resemble it; a higher min_similarity asks for more shared keys"
 )
 
 logger = logging.getLogger("ndd_search")
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A document that resembles the given one. similarity: in 0..1, by the measure of the recipe."""
-
-    id: str
-    index: str
-    similarity: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,17 +115,32 @@ class CandidateSearch:
 
 
 def find_duplicates(
-    client: Any, index: str, document: str | npt.ArrayLike, *, size: int = 10, **settings: Any
+    client: Any,
+    index: str,
+    document: str | npt.ArrayLike | Mapping[str, Any],
+    *,
+    size: int = 10,
+    items: RecordSchema | None = None,
+    **settings: Any,
 ) -> list[Candidate]:
     """Return the documents of an index that resemble a text or a sketch, most similar first; at most `size`.
 
     client:   of elasticsearch-py or opensearch-py, synchronous. index: must have keys, see index_templates/.
     size:     1..10,000. Documents are compared until this many are found, but at most 10,000.
-    settings: of CandidateSearch: recipe, field, keys, min_similarity, min_shingles, examined.
+    items:    a schema such as ndd_search.Items. `document` is then a record, and documents that are one thing with it
+              are returned. The index needs neither sketches nor keys: the engine looks for near values in its fields,
+              and the `examined` documents (100) that agree most are compared. They are not all documents that share a
+              common value, so raise `examined` (to 10,000) where many things are alike.
+    settings: of CandidateSearch: recipe, field, keys, min_similarity, min_shingles, examined. With items
+              min_similarity, a probability ("auto" for that of the schema), and examined.
     A document that is in the index finds itself too. New documents are found after the next refresh.
     """
-    if not 1 <= size <= MOST_EXAMINED:
-        raise ValueError(f"size must be 1..{MOST_EXAMINED:,}, got {size}")
+    check_schema(items)
+    if items is not None:
+        if foreign := sorted(settings.keys() - {"min_similarity", "examined"}):
+            raise ValueError(f"with items, {foreign[0]} does not apply, it is of sketches: leave it out")
+        return find_records(client, index, document, items, size, **settings)
+    check_numbers(size, 1)
     search = CandidateSearch(**settings)
     wanted = sketch(document, search.recipe) if isinstance(document, str) else np.asarray(document, np.int32)
     found, to_the_end = resembling(client, index, wanted, search, size)

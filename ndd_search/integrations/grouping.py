@@ -68,7 +68,7 @@ class Given:
     def document(self, rank: int) -> Hashable:
         """Which document a passage is of; None where it does not say, or not in a word."""
         found = self._read(rank, self.where.document)
-        return found if isinstance(found, Hashable) else None
+        return found if found is None or isinstance(found, Hashable) else None
 
     def id(self, rank: int) -> Any:
         return self._read(rank, self.where.id)
@@ -96,7 +96,7 @@ class Given:
             return ["missing"] * len(found)
         as_read = [
             {values: one.get("sketch"), packed: one.get("packed"), made_by: [one.get("recipe")]}
-            if isinstance(one, Mapping)
+            if type(one) is dict or isinstance(one, Mapping)
             else {}
             for one in found
         ]

@@ -8,6 +8,8 @@ share most information with it. So the number of candidates grows in proportion 
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -116,10 +118,10 @@ def _joinable(names: Sequence[str], needs: Sequence[Sequence[str]]) -> tuple[npt
 def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -> tuple[_Entries, Places]:
     """Return all tokens of the wanted records, and how many of them hold each token."""
     tokens, records, fields, start = [], [], [], 0
-    for place, (name, comparer) in enumerate(comparison.comparers.items()):
-        ids: dict[object, int] = {}
+    for place, name in enumerate(comparison.fields):
+        ids: defaultdict[object, int] = defaultdict(itertools.count().__next__)
         codes = comparison.table.columns[name].codes
-        lists = Ragged.of([[ids.setdefault(one, len(ids)) for one in dict.fromkeys(of)] for of in comparer.tokens()])
+        lists = Ragged.of(comparison.comparer(name).tokens(), ids)
         has = np.flatnonzero((codes >= 0) & wanted)
         found, owner = lists.taken(codes[has])
         tokens.append(found + start)

@@ -6,11 +6,13 @@ in 0..1; 1 is identical. `tokens()` returns what near values share: the keys of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.items.places import corner_tokens, kilometres
@@ -22,6 +24,7 @@ from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
 
 _FAR = 3  # times the usual distance, up to which two places surely share a token
+_FINE = 1e9  # steps of a similarity that is rounded
 _OF_DATES = np.array([0.0, 0.2, 0.4, 0.5, 0.6, 0.75, 0.8, 0.9, 0.95, 1.0])  # see Dates.compare
 
 
@@ -42,11 +45,18 @@ class Rareness(NamedTuple):
         return np.array([self.shares.get(value, self.rest) for value in values], np.float64)
 
 
+CoreRows = tuple[int, tuple[npt.NDArray[Any], ...]]  # the kind of some values and their rows, see native.Core.alike
+
+
 class Comparer(Protocol):
     """The distinct values of one field."""
 
-    def tokens(self) -> list[Iterable[Any]]:
-        """Return the tokens of each value."""
+    @property
+    def rows(self) -> CoreRows | None:
+        """What the core reads; None if it does not compare values of this kind."""
+
+    def tokens(self) -> list[Collection[Any]]:
+        """Return the tokens of each value, which differ from one another."""
 
     def compare(self, first: Places, second: Places) -> Compared:
         """Compare pairs of values, given by their places."""
@@ -56,13 +66,21 @@ def _plain(similarity: Floats) -> Compared:
     return Compared(np.clip(similarity, 0.0, 1.0), np.ones(len(similarity)))
 
 
+def compared_by_core(rows: CoreRows, first: Places, second: Places) -> Compared | None:
+    """Return what the core says about pairs of values, None if it is not there."""
+    by_core = native.core and native.core.alike(*rows, first, second)
+    return Compared(*np.frombuffer(by_core, np.float64).reshape(2, -1)) if by_core else None
+
+
 class Texts:
     """Longer texts: resemblance of their sketches."""
+
+    rows = None
 
     def __init__(self, values: Sequence[str], recipe: Recipe) -> None:
         self._rows = rows_of(sketch_many(values, recipe), recipe.k)
 
-    def tokens(self) -> list[Iterable[Any]]:
+    def tokens(self) -> list[Collection[Any]]:
         ends = self._rows.offsets.tolist()
         values = self._rows.values.tolist()
         return [values[start:end][:16] for start, end in pairwise(ends)]
@@ -78,11 +96,20 @@ class Globe:
     def __init__(self, values: Sequence[tuple[float, float]], km: float) -> None:
         self._places, self._km = np.array(values, np.float64).reshape(-1, 2), km
 
-    def tokens(self) -> list[Iterable[Any]]:
-        return list(corner_tokens(self._places, _FAR * self._km).tolist())
+    @cached_property
+    def rows(self) -> CoreRows:
+        radians = np.radians(self._places)
+        rows = np.concatenate((radians, np.cos(radians[:, :1])), axis=1)
+        return 4, (rows.ravel().view(np.int64), np.array([self._km], np.float64).view(np.int64))
+
+    def tokens(self) -> list[Collection[Any]]:
+        return [dict.fromkeys(corners) for corners in corner_tokens(self._places, _FAR * self._km).tolist()]
 
     def compare(self, first: Places, second: Places) -> Compared:
-        return _plain(1 / (1 + kilometres(self._places[first], self._places[second]) / self._km))
+        if by_core := compared_by_core(self.rows, first, second):
+            return by_core
+        similarity = 1 / (1 + kilometres(self._places[first], self._places[second]) / self._km)
+        return _plain(np.rint(similarity * _FINE) / _FINE)  # the sine of the core may differ in the last digit
 
 
 class Numbers:
@@ -91,7 +118,11 @@ class Numbers:
     def __init__(self, values: Sequence[float], tolerance: float, within: float) -> None:
         self._values, self._tolerance, self._within = np.array(values, np.float64), tolerance, within
 
-    def tokens(self) -> list[Iterable[Any]]:
+    @cached_property
+    def rows(self) -> CoreRows:
+        return 3, (self._values.view(np.int64), np.array([self._tolerance, self._within], np.float64).view(np.int64))
+
+    def tokens(self) -> list[Collection[Any]]:
         """Return numbers of intervals, of which near values share one."""
         size = np.maximum(np.abs(self._values) * self._tolerance, self._within)
         step = np.exp2(np.ceil(np.log2(np.maximum(size, 1e-9)))) * 2
@@ -110,7 +141,11 @@ class Dates:
     def __init__(self, values: Sequence[Date]) -> None:
         self._dates = np.array(values, np.int64).reshape(-1, 3)
 
-    def tokens(self) -> list[Iterable[Any]]:
+    @cached_property
+    def rows(self) -> CoreRows:
+        return 1, (self._dates.ravel(),)
+
+    def tokens(self) -> list[Collection[Any]]:
         return [
             ((y, m, d), ("ym", y, m), ("y", y), *((("yd", y, d), ("md", min(m, d), max(m, d))) if d else ()))
             for y, m, d in self._dates.tolist()
@@ -120,9 +155,8 @@ class Dates:
         """1 equal; 0.9 day and month swapped; 0.8 one digit differs; 0.75 two parts equal; 0.6 only the year is known
         and equal; 0.5 day and month equal, the year is not; 0.4 the year equal; 0.2 a year apart; else 0.
         """
-        by_core = native.core and native.core.dates(self._dates.ravel(), first, second)
-        step = np.frombuffer(by_core, np.int64) if by_core else _steps(self._dates[first], self._dates[second])
-        return _plain(_OF_DATES[step])
+        by_core = compared_by_core(self.rows, first, second)
+        return by_core or _plain(_OF_DATES[_steps(self._dates[first], self._dates[second])])
 
 
 def _steps(one: Places, other: Places) -> Places:
@@ -154,13 +188,19 @@ class Sets:
     def __init__(self, values: Sequence[frozenset[str]], rareness: Rareness) -> None:
         self._values = [sorted(value) for value in values]
         ids: dict[str, int] = {}
-        self._members = Ragged.of([[ids.setdefault(one, len(ids)) for one in value] for value in self._values])
+        self._members = Ragged.of([sorted([ids.setdefault(one, len(ids)) for one in value]) for value in self._values])
         self._share = rareness.of(ids)
 
-    def tokens(self) -> list[Iterable[Any]]:
+    @cached_property
+    def rows(self) -> CoreRows:
+        return 2, (*self._members, self._share.view(np.int64))
+
+    def tokens(self) -> list[Collection[Any]]:
         return list(self._values)
 
     def compare(self, first: Places, second: Places) -> Compared:
+        if by_core := compared_by_core(self.rows, first, second):
+            return by_core
         a, of_a = self._members.taken(first)
         b, of_b = self._members.taken(second)
         size = len(self._share) + 1
@@ -176,11 +216,13 @@ class Sets:
 class Urls:
     """Web addresses: 1 if equal, 0.5 to 0.9 on one host by the beginning that paths have in common, else 0."""
 
+    rows = None
+
     def __init__(self, values: Sequence[tuple[str, str]], rareness: Rareness) -> None:
         self._values = values
         self._share = rareness.of(host for host, _ in values)
 
-    def tokens(self) -> list[Iterable[Any]]:
+    def tokens(self) -> list[Collection[Any]]:
         return [(value, host) for value, host in ((value, value[0]) for value in self._values)]
 
     def compare(self, first: Places, second: Places) -> Compared:

@@ -19,9 +19,11 @@ from ndd_search.items.names import Names
 from ndd_search.items.places import checked, place_of
 from ndd_search.items.synonyms import synonyms_of
 from ndd_search.items.values import ABSENT, code_of, date_of, folded, number_of, url_of, words_of
+from ndd_search.paging.records import Near, NearNumber, NearPlace, NearText, ranges_near
 from ndd_search.recipe import Recipe
 from ndd_search.text.markup import strip_markup
 
+_FAR = 10  # times `within_km`: candidates are looked for up to there
 COMMON = (0.01, 0.001)  # shares of the records: a value is common, less common, or rare
 
 
@@ -53,6 +55,7 @@ class Field:
     edges: ClassVar[tuple[float, ...]]
     evidence: ClassVar[tuple[float, ...]]  # log odds of each grade before anything is learnt; one more than edges
     rare: ClassVar[bool] = False  # whether the rareness of values counts
+    compiled: ClassVar[bool] = True  # whether the core compares values
 
     def __post_init__(self) -> None:
         if isinstance(self.source, list):
@@ -84,6 +87,23 @@ class Field:
         """Return a comparer of distinct values."""
         raise NotImplementedError
 
+    def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
+        """Return what the fields of near values hold. raw: the value in each of `paths`, None if there is none."""
+        found = ((path, text_of({"": one}, [""])) for path, value in zip(self.paths(name), raw, strict=True)
+                 for one in (value if isinstance(value, list | tuple) else [value]))  # fmt: skip
+        return [NearText(path, self.words_near(text), self.kind == "name") for path, text in found if text]
+
+    def words_near(self, text: str) -> str:
+        """Return the text that near values share words with."""
+        return text
+
+    def _read(self, raw: Sequence[Any], name: str) -> Any:
+        """Return what is compared, None if it is missing or cannot be read."""
+        try:
+            return self.parse([value for value in raw if value is not None], name)
+        except BadValue:
+            return None
+
     @property
     def meets(self) -> float:
         """The similarity from which two values speak for one thing."""
@@ -92,6 +112,13 @@ class Field:
     def parts(self, value: Any) -> Iterable[str]:
         """Return the parts of a value whose rareness counts, if `rare`."""
         return value  # type: ignore[no-any-return]
+
+
+def _word(raw: list[Any]) -> str | None:
+    """Return the word of a single text of ASCII letters, which needs no other preparation; None for all else."""
+    if len(raw) == 1 and type(text := raw[0]) is str and text.isascii() and text.isalpha():
+        return None if (word := text.lower()) in ABSENT else word
+    return None
 
 
 def _text(raw: list[Any], markup: str) -> str:
@@ -128,6 +155,10 @@ class Name(Field):
             object.__setattr__(self, "synonyms", {word: list(readings) for word, readings in found.items()})
         _check_markup(self.markup)
 
+    def parse(self, raw: list[Any], name: str) -> Any:
+        word = _word(raw)
+        return (word,) if word else super().parse(raw, name)
+
     def _parsed(self, raw: list[Any]) -> Any:
         words = words_of(_text(raw, self.markup))
         if not words:
@@ -137,6 +168,10 @@ class Name(Field):
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return Names(values, synonyms_of(self.synonyms), rareness)
 
+    def words_near(self, text: str) -> str:
+        words, synonyms = words_of(_text([text], self.markup)), synonyms_of(self.synonyms)
+        return " ".join(dict.fromkeys([text, *(one for word in words for one in synonyms.get(word, ()))]))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Field):
@@ -145,6 +180,7 @@ class Text(Field):
     recipe: Recipe | str = "w1-k128-v1"
 
     kind: ClassVar[str] = "text"
+    compiled: ClassVar[bool] = False
     edges: ClassVar[tuple[float, ...]] = (0.999, 0.6, 0.35, 0.2, 0.1)
     evidence: ClassVar[tuple[float, ...]] = (5.0, 4.0, 3.0, 1.5, 0.0, -1.0)
 
@@ -189,6 +225,15 @@ class Place(Field):
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare.Globe(values, self.within_km)
 
+    def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
+        place = self._read(raw, name)
+        if place is None:
+            return []
+        (latitude, longitude), paths, km = place, self.paths(name), _FAR * self.within_km
+        if len(paths) == 1:
+            return [NearPlace(paths[0], latitude, longitude, km)]
+        return [*ranges_near(latitude, longitude, km, paths[0], paths[1])]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Field):
@@ -216,6 +261,13 @@ class Number(Field):
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return compare.Numbers(values, self.tolerance, self.within)
 
+    def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
+        number = self._read(raw, name)
+        if number is None:
+            return []
+        width = 3 * max(abs(number) * self.tolerance, self.within)  # a quarter alike
+        return [NearNumber(path, number - width, number + width) for path in self.paths(name)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Date(Field):
@@ -242,6 +294,10 @@ class Category(Field):
     edges: ClassVar[tuple[float, ...]] = (0.999, 0.5, 0.001)
     evidence: ClassVar[tuple[float, ...]] = (1.5, 0.5, 0.0, -2.0)
     rare: ClassVar[bool] = True
+
+    def parse(self, raw: list[Any], name: str) -> Any:
+        word = None if self.separator else _word(raw)
+        return frozenset((word,)) if word else super().parse(raw, name)
 
     def _parsed(self, raw: list[Any]) -> Any:
         members: Iterable[Any] = raw[0] if isinstance(raw[0], list | tuple | set | frozenset) else raw
@@ -278,6 +334,7 @@ class Url(Field):
     """A web address: host and path count."""
 
     kind: ClassVar[str] = "url"
+    compiled: ClassVar[bool] = False
     edges: ClassVar[tuple[float, ...]] = (0.999, 0.69, 0.49)
     evidence: ClassVar[tuple[float, ...]] = (6.0, 2.0, 0.5, -1.0)
     rare: ClassVar[bool] = True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from ndd_search.items.table import UNKNOWN, Table
 
 MISSING = -1
 _RARITIES = len(COMMON) + 1
+CoreStage = tuple[int, tuple[npt.NDArray[Any], ...], Places, Places, Places]  # the first rows of native.Core.screened
 _AT_ONCE = 1 << 18  # pairs compared at a time, which bounds memory
 
 
@@ -57,11 +59,18 @@ class Comparison:
     """Compares records of a table."""
 
     def __init__(self, fields: Mapping[str, Field], table: Table, common: Mapping[str, Rareness]) -> None:
-        self.fields, self.table = fields, table
-        self.comparers: dict[str, Comparer] = {
-            name: field.comparer(table.columns[name].values, common.get(name, UNKNOWN))
-            for name, field in fields.items()
-        }
+        self.fields, self.table, self.common = fields, table, common
+        self._comparers: dict[str, Comparer] = {}
+
+    def comparer(self, name: str) -> Comparer:
+        """Return what compares the values of a field."""
+        if name not in self._comparers:
+            self._comparers[name] = self.comparer_of(name, self.table.columns[name].values)
+        return self._comparers[name]
+
+    def comparer_of(self, name: str, values: Sequence[Any]) -> Comparer:
+        """Return what compares some of the values of a field."""
+        return self.fields[name].comparer(values, self.common.get(name, UNKNOWN))
 
     def graded(self, first: Places, second: Places) -> Graded:
         """Compare pairs of records, given by their places."""
@@ -77,7 +86,16 @@ class Comparison:
         """Return similarity and grade of pairs by one field."""
         column = self.table.columns[name]
         count = len(column.values)
-        return graded_values(self.fields[name], self.comparers[name], count, column.codes[first], column.codes[second])
+        codes = column.codes[first], column.codes[second]
+        return graded_values(self.fields[name], self.comparer(name), count, *codes)
+
+    def core_rows(self, name: str) -> CoreStage | None:
+        """Return what the core compares records by a field with; None if it does not compare values of its kind."""
+        field = self.fields[name]
+        if not field.compiled or (rows := self.comparer(name).rows) is None:
+            return None
+        edges, common = np.array(field.edges), np.array(COMMON if field.rare else (), np.float64)
+        return *rows, self.table.columns[name].codes, edges.view(np.int64), common.view(np.int64)
 
 
 def graded_values(field: Field, comparer: Comparer, count: int, a: Places, b: Places) -> tuple[Floats, Places]:

@@ -37,6 +37,7 @@ Method = Literal["correlation", "leaders", "connected", "communities"]
 METHODS = ("correlation", "leaders", "connected", "communities")
 _AT_ONCE = 1 << 18
 _ENOUGH = 100  # pairs from which their expected errors are worth a warning
+_LARGEST_KEY = 1 << 62
 _MARGIN = 7.0  # log odds below the bar, down to which a pair is kept: it speaks against joining groups
 
 
@@ -166,8 +167,14 @@ def _copies(schema: Items, comparison: Comparison) -> tuple[Places, Floats]:
     A record whose values say too little, such as a common name alone, is its own first one.
     """
     count = comparison.table.records
-    codes = np.stack([column.codes for column in comparison.table.columns.values()], axis=1)
-    _, at, which = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+    key, bound = np.zeros(count, np.int64), 1
+    for column in comparison.table.columns.values():
+        size = len(column.values) + 1
+        if bound * size > _LARGEST_KEY:
+            present, key = np.unique(key, return_inverse=True)
+            bound = len(present)
+        key, bound = key * size + column.codes + 1, bound * size
+    _, at, which = np.unique(key, return_index=True, return_inverse=True)
     odds = schema.log_odds(comparison.graded(at, at))
     which = which.reshape(count)
     return np.where((odds >= schema.bar)[which], at[which], np.arange(count)), probabilities(odds)[which]
@@ -179,13 +186,13 @@ def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tu
     Vetoes are kept: they hold for whole groups.
     """
     firsts, seconds, odds = [], [], []
-    names, vetoes = list(schema.fields), any(field.veto for field in schema.fields.values())
+    vetoes = any(field.veto for field in schema.fields.values())
     for start in range(0, len(candidates), _AT_ONCE):
         first, second = candidates.first[start : start + _AT_ONCE], candidates.second[start : start + _AT_ONCE]
         graded = comparison.graded(first, second) if vetoes else None
         if graded is None:
             bar = schema.bar - _MARGIN
-            first, second, graded = screened(schema.model, names, comparison.graded_by, first, second, bar)
+            first, second, graded = screened(schema.model, comparison, first, second, bar)
         above = schema.evidence(graded)
         kept = (above >= -_MARGIN) | np.isneginf(above)
         firsts.append(first[kept])

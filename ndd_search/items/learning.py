@@ -49,12 +49,14 @@ class _Expected(NamedTuple):
     """How much of each row of grades belongs to each kind of pairs, one thing first.
 
     weight: shape (rows, kinds). likelihoods: log likelihood of each row; shape (rows,).
+    moved:  the largest change of each row's weight since the round before, summed over all pairs.
     sums:   weight of all pairs of each kind, then of those with each grade of each field; shape (columns, kinds).
     """
 
     weight: Floats
     likelihoods: Floats
     sums: Floats
+    moved: float
 
 
 class _Fit:
@@ -119,34 +121,36 @@ class _Fit:
         total = max(float(self.counts.sum()), 1.0)
         odds, likelihood = self._maximised(self._sums(self.columns, weight * self.counts[:, None])), 0.0
         for _ in range(rounds):
-            found = self.expected(odds)
+            found = self.expected(odds, weight)
             likelihood = float(found.likelihoods @ self.counts) / total
-            moved = float(np.abs(found.weight - weight).max(axis=1, initial=0) @ self.counts) / total
             weight = found.weight
             odds = self._maximised(found.sums)
-            if moved < _CONVERGED:
+            if found.moved / total < _CONVERGED:
                 break
         return likelihood, odds
 
-    def expected(self, odds: Odds) -> _Expected:
-        """Return how much of each row belongs to each kind, given the odds."""
+    def expected(self, odds: Odds, before: Floats | None = None) -> _Expected:
+        """Return how much of each row belongs to each kind, given the odds. before: the same of the round before."""
         kinds = len(odds.u) + 1
+        before = np.zeros((len(self.rows), kinds)) if before is None else before
         logs = np.zeros((int(self.starts[-1]) + grade_count(self.fields[-1]) + 1, kinds))
         logs[0] = np.log([odds.prior, *((1 - odds.prior) * share for share in odds.shares)])
         for f in range(len(self.fields)):
             self._of(f, logs)[:] = np.log([odds.m[f], *(kind[f] for kind in odds.u)])
         if native.core:
-            by_core = native.core.mixture(self.columns.ravel(), self.counts, logs.ravel().view(np.int64), kinds)
+            floats = (np.ascontiguousarray(table).ravel().view(np.int64) for table in (logs, before))
+            by_core = native.core.mixture(self.columns.ravel(), self.counts, next(floats), kinds, next(floats))
             if by_core:
-                weight, likelihoods, sums = map(np.frombuffer, by_core)
-                return _Expected(weight.reshape(-1, kinds), likelihoods, sums.reshape(-1, kinds))
+                weight, likelihoods, sums = map(np.frombuffer, by_core[:3])
+                return _Expected(weight.reshape(-1, kinds), likelihoods, sums.reshape(-1, kinds), by_core[3])
         weight = logs[0] + logs[self.columns].sum(axis=1)
         most = weight.max(axis=1, keepdims=True)
         weight = np.exp(weight - most)
         total = weight.sum(axis=1, keepdims=True)
         weight /= total
         likelihoods = (most + np.log(total))[:, 0]
-        return _Expected(weight, likelihoods, self._sums(self.columns, weight * self.counts[:, None]))
+        moved = float(np.abs(weight - before).max(axis=1, initial=0) @ self.counts)
+        return _Expected(weight, likelihoods, self._sums(self.columns, weight * self.counts[:, None]), moved)
 
     def _maximised(self, sums: Floats) -> Odds:
         """Return the odds that are most likely, given how much of each grade belongs to each kind."""

@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search import native
 from ndd_search.items.fields import Field
 from ndd_search.items.grades import default_evidence, grade_count
 from ndd_search.items.ragged import Floats, Places
@@ -55,14 +54,14 @@ def default_odds(fields: Sequence[Field]) -> Odds:
 
 
 class Model:
-    """Log odds of pairs."""
+    """Log odds of pairs. shares: the logarithm of the share of each kind of other pairs."""
 
     def __init__(self, fields: Sequence[Field], odds: Odds) -> None:
         self._fields = list(fields)
         weights = [field.weight for field in self._fields]
         self._prior = np.log(odds.prior) - np.log1p(-odds.prior)
         self._u = odds.u
-        self._shares = np.log(np.maximum(np.array(odds.shares), 1e-12))
+        self.shares: Floats = np.log(np.maximum(np.array(odds.shares), 1e-12))
         # Of each field and kind of other pairs: log(u / m) of each grade, and 0 at the end, for a missing value.
         self._against = [
             np.array([_against(field, odds.m[f], kind[f]) for kind in odds.u]) * weight
@@ -71,22 +70,27 @@ class Model:
 
     @cached_property
     def stages(self) -> list[tuple[int, Floats]]:
-        """The fields, those first that tell most pairs of different things apart for their cost.
+        """The fields, those first that the core compares, and that tell most pairs apart for their cost.
 
         Of each, a lower bound of what all later fields add to log(u / m), for each kind of other pairs.
         """
-        order = sorted(range(len(self._fields)), key=lambda f: -self._telling(f) / _COST.get(self._fields[f].kind, 1.0))
+
+        def turn(place: int) -> tuple[bool, float]:
+            field = self._fields[place]
+            return not field.compiled, -self._telling(place) / _COST.get(field.kind, 1.0)
+
+        order = sorted(range(len(self._fields)), key=turn)
         least = np.array([self._against[f].min(axis=1) for f in order])
         return [(f, least[place + 1 :].sum(axis=0)) for place, f in enumerate(order)]
 
     def _telling(self, place: int) -> float:
         """Return the mean of log(u / m) among pairs of different things."""
-        shares = np.exp(self._shares)[:, None] * np.array([kind[place] for kind in self._u])
+        shares = np.exp(self.shares)[:, None] * np.array([kind[place] for kind in self._u])
         return float((shares * self._against[place][:, :-1]).sum())
 
-    def first_against(self, count: int) -> Floats:
-        """Return the share of each kind of so many pairs, shape (count, kinds)."""
-        return np.repeat(self._shares[None], count, axis=0)
+    def most_against(self, bar: float) -> float:
+        """Return the log(u / m) of some fields, and of bounds of the others, above which no pair reaches a bar."""
+        return float(self._prior - bar + _ROUNDING)
 
     def left_over(self, against: Floats, place: int, grades: Places, rest: Floats, bar: float) -> tuple[Places, Floats]:
         """Return the pairs that may reach a bar whatever the fields that are left say, and `against` of these.
@@ -94,18 +98,12 @@ class Model:
         against: log(u / m) of the fields so far, with the share of each kind; shape (n, kinds).
         grades:  of one more field, at `place`, MISSING where either record has no value. rest: see `stages`.
         """
-        table = self._rows[place]
-        row, most = np.where(grades < 0, len(table) - 1, grades), float(self._prior - bar + _ROUNDING)
-        if native.core:
-            sums, added = (values.reshape(-1).view(np.int64) for values in (against, table))
-            if by_core := native.core.left_over(sums, added, row, rest.view(np.int64), most):
-                return np.frombuffer(by_core[0], np.int64), np.frombuffer(by_core[1]).reshape(-1, len(rest))
-        against = against + table[row]
-        places = np.flatnonzero((against + rest).max(axis=1) <= most)
+        against = against + self.tables[place][grades]
+        places = np.flatnonzero((against + rest).max(axis=1) <= self.most_against(bar))
         return places, against[places]
 
     @cached_property
-    def _rows(self) -> list[Floats]:
+    def tables(self) -> list[Floats]:
         """Of each field log(u / m), shape (grades + 1, kinds); the last row is that of a missing value."""
         return [np.ascontiguousarray(table.T) for table in self._against]
 
@@ -114,7 +112,7 @@ class Model:
 
         without: a field that is left out, as if its value was missing. vetoes: give -inf where a veto holds.
         """
-        against = np.repeat(self._shares[:, None], len(grades), axis=1)
+        against = np.repeat(self.shares[:, None], len(grades), axis=1)
         for f, table in enumerate(self._against):
             if f != without:
                 against += table[:, grades[:, f]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ndd_search import native
 from ndd_search.errors import importing
-from ndd_search.items.compare import Compared, Rareness
+from ndd_search.items.compare import Compared, CoreRows, Rareness, compared_by_core
 from ndd_search.items.ragged import Floats, Places, Ragged, distinct
 from ndd_search.items.synonyms import Synonyms
 
@@ -48,7 +47,7 @@ class Names:
         # Words in alphabetical order: a comparison does not depend on which of two words is read first.
         self._vocabulary = words = sorted({word for value in values for word in value})
         ids = {word: place for place, word in enumerate(words)}
-        self._words = Ragged.of([[ids[word] for word in value] for value in values])
+        self._words = Ragged.of(values, ids)
         self._share = rareness.of(words)
         self._weight = -np.log(np.minimum(self._share, 0.9))
 
@@ -66,6 +65,8 @@ class Names:
 
     @cached_property
     def _has_synonyms(self) -> npt.NDArray[np.bool_]:
+        if not self._synonyms:
+            return np.zeros(len(self._vocabulary), np.bool_)
         return np.fromiter((word in self._synonyms for word in self._vocabulary), np.bool_, len(self._vocabulary))
 
     @cached_property
@@ -80,32 +81,33 @@ class Names:
         digits: dict[str, int] = {"": 0}
         return np.array([digits.setdefault(_digits_of(value), len(digits)) for value in self._values], np.int64)
 
-    def tokens(self) -> list[Iterable[Any]]:
-        of = {word: (word, *self._synonyms.get(word, ()), *_prefix(word)) for word in self._vocabulary}
+    def tokens(self) -> list[Collection[Any]]:
+        of = {
+            word: tuple(dict.fromkeys((word, *self._synonyms.get(word, ()), *_prefix(word))))
+            for word in self._vocabulary
+        }
         return [
-            dict.fromkeys([one for word in value for one in of[word]] + [joined] * (len(value) > 1))
+            of[value[0]] if len(value) == 1 else dict.fromkeys([*(one for word in value for one in of[word]), joined])
             for value, joined in zip(self._values, self._joined, strict=True)
         ]
 
     def compare(self, first: Places, second: Places) -> Compared:
-        by_core = native.core and native.core.names((*self._rows, first, second))
-        if by_core:
-            similarity, share = np.frombuffer(by_core, np.float64).reshape(2, -1)
-        else:
-            similarity, share = self._compared(first, second)
+        if by_core := compared_by_core(self.rows, first, second):
+            return by_core
+        similarity, share = self._compared(first, second)
         # The core adds in another order: both are rounded, so that sums that are equal meet the same edges.
         return Compared(np.rint(similarity * _FINE) / _FINE, share)
 
     @cached_property
-    def _rows(self) -> tuple[npt.NDArray[Any], ...]:
-        """What native.Core.names reads."""
+    def rows(self) -> CoreRows:
         one_word = len(self._words.items) == len(self._values)  # no name is compared as one word
         letters, ends = _letters(self._vocabulary)
         joined, joined_ends = _letters([""] * len(self._values) if one_word else self._joined)
         digits = np.zeros(len(self._values), np.int64) if one_word else self._digits
         kinds = self._is_number + 2 * self._has_synonyms.astype(np.int64)
         weights, shares = self._weight.view(np.int64), self._share.view(np.int64)
-        return letters, ends, kinds, weights, shares, *self._words, joined, joined_ends, digits, self._synonymous
+        words = (letters, ends, kinds, weights, shares)
+        return 0, (*words, *self._words, joined, joined_ends, digits, self._synonymous)
 
     def _compared(self, first: Places, second: Places) -> tuple[Floats, Floats]:
         similarity, share = np.zeros(len(first)), np.ones(len(first))
@@ -222,9 +224,11 @@ class Names:
     @cached_property
     def _synonymous(self) -> Places:
         """The pairs of different words that have a reading in common, as low * size + high."""
+        if not self._has_synonyms.any():
+            return np.empty(0, np.int64)
         ids = {word: place for place, word in enumerate(self._vocabulary)}
         of: dict[str, list[int]] = {}
-        for word, place in ids.items() if self._has_synonyms.any() else ():
+        for word, place in ids.items():
             for reading in self._synonyms.get(word, ()):
                 of.setdefault(reading, [ids[reading]] if reading in ids else []).append(place)
         pairs = {pair for places in of.values() for pair in combinations(sorted({*places}), 2)}

@@ -17,7 +17,7 @@ from ndd_search.items.grades import MISSING, Comparison, graded_values
 from ndd_search.items.model import log_odds_of, probabilities
 from ndd_search.items.ragged import Floats, Places
 from ndd_search.items.screening import screened
-from ndd_search.items.table import UNKNOWN, Table, read_table
+from ndd_search.items.table import read_table
 from ndd_search.matching.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -34,31 +34,38 @@ def same_pairs(schema: Items, records: Sequence[Any], old: int, min_probability:
         if len(values) > _REMEMBERED:
             schema.parsed[name] = {}
     table = read_table(schema.fields, records, schema.parsed)
+    comparison = Comparison(schema.fields, table, schema.common)
     count = len(records)
     if count * (count - 1) - old * (old - 1) <= 2 * _EVERY_PAIR:
-        first, second = np.triu_indices(count, 1)
+        first, second = _every_pair(count, old)
     else:
-        found = find_candidates(Comparison(schema.fields, table, schema.common), Bounds(), needs=schema.needs)
+        found = find_candidates(comparison, Bounds(), needs=schema.needs)
         first, second = found.first, found.second
-    if old:
         later = second >= old
         first, second = first[later], second[later]
-    compare = partial(_graded_by, schema, table)
-    first, second, graded = screened(schema.model, list(schema.fields), compare, first, second, bar)
+    compare = partial(_graded_by, comparison)
+    first, second, graded = screened(schema.model, comparison, first, second, bar, compare)
     odds = schema.log_odds(graded)
     same = (odds >= bar) & (graded.grades != MISSING).any(axis=1)  # no field in common is no reason to hide a hit
     return Pairs(first[same], second[same], probabilities(odds[same]))
 
 
-def _graded_by(schema: Items, table: Table, name: str, first: Places, second: Places) -> tuple[Floats, Places]:
+def _every_pair(count: int, old: int) -> tuple[Places, Places]:
+    """Return the pairs of `count` records whose second one is not among the `old` first."""
+    nearest = np.maximum(np.arange(count) + 1, old)  # the first record that each is compared with
+    times = count - nearest
+    first = np.repeat(np.arange(count), times)
+    return first, np.arange(len(first)) + np.repeat(nearest - (np.cumsum(times) - times), times)
+
+
+def _graded_by(comparison: Comparison, name: str, first: Places, second: Places) -> tuple[Floats, Places]:
     """Return similarity and grade of pairs of records by one field. Only values in a pair are prepared."""
-    column, field = table.columns[name], schema.fields[name]
-    used = np.zeros(table.records, np.bool_)
+    column, field = comparison.table.columns[name], comparison.fields[name]
+    used = np.zeros(comparison.table.records, np.bool_)
     used[first] = used[second] = True
     kept = np.unique(column.codes[used & (column.codes >= 0)])
     if not len(kept):
         return np.full(len(first), np.nan), np.full(len(first), MISSING)
     values = [column.values[code] for code in kept.tolist()]
     codes = np.where(column.codes >= 0, np.searchsorted(kept, column.codes), -1)
-    comparer = field.comparer(values, schema.common.get(name, UNKNOWN))
-    return graded_values(field, comparer, len(values), codes[first], codes[second])
+    return graded_values(field, comparison.comparer_of(name, values), len(values), codes[first], codes[second])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,11 @@ class Ragged(NamedTuple):
     offsets: Places
 
     @classmethod
-    def of(cls, lists: Sequence[Sequence[int]]) -> Ragged:
+    def of(cls, lists: Sequence[Collection[Any]], ids: Mapping[Any, int] | None = None) -> Ragged:
+        """Return lists in one array. ids: the number of each item; None if the items are numbers."""
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
-        items = np.fromiter(chain.from_iterable(lists), np.int64, int(lengths.sum()))
+        flat = chain.from_iterable(lists)
+        items = np.fromiter(flat if ids is None else map(ids.__getitem__, flat), np.int64, int(lengths.sum()))
         return cls(items, np.concatenate(([0], np.cumsum(lengths))))
 
     def lengths(self, which: Places) -> Places:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from ndd_search.checks import check_share
 from ndd_search.collapse_options import CollapseChanges
+from ndd_search.documents import value_of
 from ndd_search.errors import InvalidSettings
 from ndd_search.items.candidates import Bounds, Candidates, find_candidates
 from ndd_search.items.compare import Rareness
@@ -39,6 +40,7 @@ from ndd_search.items.table import Table, read_table
 from ndd_search.matching.pairs import Pairs
 from ndd_search.paging.collapse import collapse
 from ndd_search.paging.page import Page
+from ndd_search.paging.records import Near
 from ndd_search.settings_file import parse_file, replace_file, to_toml
 
 if TYPE_CHECKING:
@@ -312,6 +314,14 @@ class Items:
     ) -> Page:
         """Show each thing once in a ranked list of records or hits: see ndd_search.collapse, with items=self."""
         return collapse(hits, size=size, from_=from_, items=self, **changes)
+
+    def near(self, record: Any) -> list[Near]:
+        """Return what records of the same thing are likely to have: see paging.records.RecordSchema."""
+        return [
+            one
+            for name, field in self.fields.items()
+            for one in field.near(name, [value_of(record, path) for path in field.paths(name)])
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the schema as names and plain values, as in a file."""

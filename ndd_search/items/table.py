@@ -94,7 +94,9 @@ def _column(of: Field, name: str, records: Sequence[Any], parsed: dict[Any, Any]
     values: dict[Any, int] = {}
     code_of: dict[Any, int] = {}
     examples: list[str] = []
-    for key, raw in dict(zip(keys, raws, strict=True)).items():
+    raw_of = None if plain else dict(zip(keys, raws, strict=True))
+    for key in dict.fromkeys(keys):
+        raw = key if raw_of is None else raw_of[key]
         value = _NEW if parsed is None else parsed.get(key, _NEW)
         if value is _NEW:
             value = _parsed(of, name, raw)

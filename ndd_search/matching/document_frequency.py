@@ -22,6 +22,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search import native
 from ndd_search.matching.decision import Constants, Decision, telling_shingles
 from ndd_search.matching.frequency_table import HANDFUL, FrequencyTable, Places
 from ndd_search.matching.groups import assign_leaders, choose_leaders
@@ -77,7 +78,7 @@ def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> Freque
     shorter = np.minimum(sizes[pairs.first], sizes[pairs.second])
     copies = pairs.similarity >= constants.least + constants.margin * recipe.size / shorter
     leaders, _ = choose_leaders(len(rows.lengths), pairs.where(copies))
-    any_common = not few or _any_repeated(rows.values, constants.handful)
+    any_common = not few or _any_repeated(rows, constants.handful)
     frequency_table = _count(rows, leaders, recipe, constants, any_common=any_common)
     if not len(pairs):
         return frequency_table
@@ -90,9 +91,11 @@ def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> Freque
     return _count(rows, _connected(len(rows.lengths), copied), recipe, constants, any_common=any_common)
 
 
-def _any_repeated(values: npt.NDArray[np.int32], times: int) -> bool:
-    """Return whether any value occurs more than `times` times."""
-    ascending = np.sort(values)
+def _any_repeated(rows: Rows, times: int) -> bool:
+    """Return whether any value is in more than `times` rows."""
+    if native.core and (found := native.core.repeats(rows.values, rows.offsets, rows.k, times)):
+        return found[1]
+    ascending = np.sort(rows.values)
     return bool((ascending[times:] == ascending[: max(len(ascending) - times, 0)]).any())
 
 
@@ -118,6 +121,11 @@ def _fillings(texts: list[Sketch], recipe: Recipe) -> list[Sketch]:
 
 def _different(rows: Rows) -> Rows:
     """Return the distinct rows, without the empty one."""
+    if native.core and (found := native.core.repeats(rows.values, rows.offsets, rows.k, 1)):
+        places, ends = np.frombuffer(found[0], np.int64).tolist(), rows.offsets.tolist()
+        if len(places) == len(rows.lengths):
+            return rows
+        return rows_of([rows.values[ends[place] : ends[place + 1]] for place in places], rows.k)
     if len(rows.values) and rows.lengths.all():
         sums = np.add.reduceat(rows.values, rows.offsets[:-1], dtype=np.int64)
         if len(set(sums.tolist())) == len(sums):

@@ -86,6 +86,8 @@ class FrequencyTable:
     @cached_property
     def weights(self) -> npt.NDArray[np.int64]:
         """Return 1 - idf of each value in units of 1 / UNIT, 0..UNIT; integers, so that sums are exact."""
+        if not len(self.values):
+            return np.empty(0, np.int64)
         return np.round((1 - self._own_idf) * UNIT).astype(np.int64)
 
     @cached_property

@@ -148,8 +148,8 @@ class _ListReader:
 
     def value(self, hit: Any, field: str) -> Any:
         if self.items is not None and isinstance(hit, dict):
-            source = hit.get("_source")
-            hit = source if isinstance(source, dict) else hit
+            if isinstance(source := hit.get("_source"), dict):
+                hit = source
             if field in hit:
                 return hit[field]
         return None if isinstance(hit, str) else value_of(hit, field)

@@ -1,11 +1,12 @@
-"""The text of one file: plain text or HTML, in the encoding that it names."""
+"""The text of one file, plain text or HTML, in the encoding that it names; and one record as JSON."""
 
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ndd_search.errors import InvalidDocument, MissingExtra
 from ndd_search.text.markup import strip_markup, title_of
@@ -43,6 +44,18 @@ def read_file(path: Path, main_text: bool = False) -> FileText:
         return FileText("", text, is_legible)
     body = (main_text_of(text) if main_text else None) or strip_markup(text)
     return FileText(title_of(text), body, is_legible)
+
+
+def read_record(text: str) -> dict[str, Any]:
+    """Return the record in a JSON object, or in a file that holds one. Raises InvalidDocument and OSError."""
+    written = text if text.lstrip().startswith("{") else Path(text).read_text("utf-8")
+    try:
+        record = json.loads(written)
+    except ValueError as error:
+        raise InvalidDocument(text, f"it is not JSON: {error}", "give one JSON object, or a file with one") from None
+    if not isinstance(record, dict):
+        raise InvalidDocument(text, "it is not a JSON object", "give one record with its fields")
+    return record
 
 
 def main_text_of(page: str) -> str | None:

@@ -1,0 +1,186 @@
+/* Compares the values of one field, each kind as items/compare.py and items/names.py do. */
+#pragma once
+#include "names.h"
+
+enum { OF_NAMES, OF_DATES, OF_SETS, OF_NUMBERS, OF_PLACES, VALUE_KINDS }; /* as in items/compare.py */
+enum { YEAR_MONTH_DAY = 3, LATITUDE_LONGITUDE_COSINE = 3 };
+
+typedef struct {
+    int kind, read;
+    Py_buffer rows[NAME_ROWS];
+    int64_t count; /* of values */
+    Names names;
+    uint32_t *digits; /* of each date: see digits_of */
+} Values;
+
+/* The decimal digits of a date, 4 bits each: four of the year, two of the month, two of the day. */
+static uint32_t digits_of(const int64_t *date)
+{
+    static const uint64_t places[] = {1000, 100, 10, 1, 10, 1, 10, 1};
+    uint32_t digits = 0;
+    for (int i = 0; i < 8; i++)
+        digits = digits << 4 | (uint32_t)((uint64_t)date[i < 4 ? 0 : i < 6 ? 1 : 2] / places[i] % 10);
+    return digits;
+}
+
+/* The steps of the similarity of two dates, as in items/compare.py: Dates.compare. differ: the digits of both, xor. */
+static int64_t date_step(const int64_t *a, const int64_t *b, uint32_t differ)
+{
+    int year = a[0] == b[0], month = a[1] == b[1], day = a[2] == b[2];
+    int has_year = a[0] > 0 && b[0] > 0, has_month = a[1] > 0 && b[1] > 0, has_day = a[2] > 0 && b[2] > 0;
+    int same_year = year && has_year, same_month = month && has_month, same_day = day && has_day;
+    if (year && month && day)
+        return 9;
+    if (same_year && same_month && !has_day)
+        return 8;
+    if (has_year && has_month && has_day) {
+        if (year && a[1] == b[2] && a[2] == b[1])
+            return 7;
+        if (differ && differ >> (__builtin_ctz(differ) & ~3) < 16) /* in one digit */
+            return 6;
+    }
+    if (same_year)
+        return same_month || same_day ? 5 : has_month ? 2 : 4;
+    if (same_month && same_day)
+        return 3;
+    return a[0] - b[0] == 1 || b[0] - a[0] == 1;
+}
+
+/* Jaccard's coefficient of two sets, each ascending; *share is that of the rarest member in common. */
+static double sets_alike(const Values *values, int64_t first, int64_t second, double *share)
+{
+    const int64_t *items = values->rows[0].buf, *offsets = values->rows[1].buf;
+    const double *shares = values->rows[2].buf;
+    int64_t i = offsets[first], end = offsets[first + 1], j = offsets[second], stop = offsets[second + 1], common = 0;
+    int64_t members = end - i + stop - j;
+    while (i < end && j < stop) {
+        if (items[i] == items[j]) {
+            *share = shares[items[i]] < *share ? shares[items[i]] : *share;
+            common++, i++, j++;
+        } else if (items[i] < items[j]) {
+            i++;
+        } else {
+            j++;
+        }
+    }
+    return (double)common / (double)(members > common ? members - common : 1);
+}
+
+static double numbers_alike(const double *numbers, const double *limits, int64_t first, int64_t second)
+{
+    double a = numbers[first], b = numbers[second], larger = fabs(a) > fabs(b) ? fabs(a) : fabs(b);
+    double allowed = larger * limits[0] > limits[1] ? larger * limits[0] : limits[1];
+    return 1 / (1 + fabs(a - b) / (allowed > 1e-12 ? allowed : 1e-12));
+}
+
+/* By the great-circle distance. one, other: latitude and longitude in radians, and the cosine of the latitude. */
+static double places_alike(const double *one, const double *other, double km)
+{
+    double north = sin((other[0] - one[0]) / 2), east = sin((other[1] - one[1]) / 2);
+    double chord = north * north + one[2] * other[2] * (east * east);
+    return 1 / (1 + 2 * 6371.0088 * asin(sqrt(chord < 0 ? 0 : chord > 1 ? 1 : chord)) / km);
+}
+
+/* Read the rows of a kind of values. 0: they are malformed, or there is no memory. */
+static int read_values(PyObject *kind, PyObject *rows, Values *values)
+{
+    static const int counts[VALUE_KINDS] = {NAME_ROWS, 1, 3, 2, 2};
+    values->kind = (int)PyLong_AsLong(kind);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    if (values->kind < 0 || values->kind >= VALUE_KINDS || !PyTuple_Check(rows) || PyTuple_Size(rows) != counts[values->kind])
+        return 0;
+    for (; values->read < counts[values->kind]; values->read++) {
+        int letters = values->kind == OF_NAMES && (values->read == OF_LETTERS || values->read == OF_JOINED);
+        if (!get_row(PyTuple_GetItem(rows, values->read), letters ? 4 : 8, &values->rows[values->read]))
+            return 0;
+    }
+    int64_t first = length_in(&values->rows[0], 8), second = values->read > 1 ? length_in(&values->rows[1], 8) : 0;
+    switch (values->kind) {
+    case OF_NAMES:
+        values->count = length_in(&values->rows[OF_OFFSETS], 8) - 1;
+        return read_names(values->rows, &values->names);
+    case OF_DATES:
+        values->count = first / YEAR_MONTH_DAY;
+        values->digits = malloc(((size_t)values->count + 1) * sizeof(uint32_t));
+        for (int64_t date = 0; values->digits && date < values->count; date++)
+            values->digits[date] = digits_of((const int64_t *)values->rows[0].buf + YEAR_MONTH_DAY * date);
+        return values->digits != NULL;
+    case OF_SETS:
+        values->count = second - 1;
+        return are_ends(&values->rows[1], first)
+               && all_within(values->rows[0].buf, first, length_in(&values->rows[2], 8));
+    case OF_NUMBERS:
+        values->count = first;
+        return second == 2;
+    default:
+        values->count = first / LATITUDE_LONGITUDE_COSINE;
+        return second == 1;
+    }
+}
+
+static void free_values(Values *values)
+{
+    free_names(&values->names);
+    free(values->digits);
+    while (values->read-- > 0)
+        PyBuffer_Release(&values->rows[values->read]);
+}
+
+/* The similarity of two values; *share is that of the records that hold the rarest part in common, 1 if there is none. */
+static double values_alike(const Values *values, int64_t first, int64_t second, double *share)
+{
+    static const double of_dates[] = {0.0, 0.2, 0.4, 0.5, 0.6, 0.75, 0.8, 0.9, 0.95, 1.0};
+    const void *rows = values->rows[0].buf;
+    double similarity;
+    *share = 1.0;
+    switch (values->kind) {
+    case OF_NAMES: /* sums are rounded: numpy adds in another order */
+        similarity = names_alike(&values->names, first, second, share);
+        return similarity > 0 && similarity < 1 ? rint(similarity * 1e9) / 1e9 : similarity;
+    case OF_DATES:
+        return of_dates[date_step((const int64_t *)rows + YEAR_MONTH_DAY * first, (const int64_t *)rows + YEAR_MONTH_DAY * second,
+                                  values->digits[first] ^ values->digits[second])];
+    case OF_SETS:
+        return sets_alike(values, first, second, share);
+    case OF_NUMBERS:
+        return numbers_alike(rows, values->rows[1].buf, first, second);
+    default:
+        return rint(1e9 * places_alike((const double *)rows + LATITUDE_LONGITUDE_COSINE * first,
+                                       (const double *)rows + LATITUDE_LONGITUDE_COSINE * second,
+                                       *(const double *)values->rows[1].buf)) / 1e9;
+    }
+}
+
+PyDoc_STRVAR(alike_doc, "alike(kind, rows, first, second) -> bytes or None. The similarity of each pair of values, then the\n"
+                        "share of each; float64.");
+
+static PyObject *alike(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *kind, *rows, *given[2], *result = NULL;
+    Py_buffer views[2];
+    int read = 0, fine = 1;
+    Values values = {0};
+    if (!PyArg_ParseTuple(arguments, "OOOO:alike", &kind, &rows, &given[0], &given[1]))
+        return NULL;
+    while (read < 2 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
+        read++;
+    int64_t pairs = fine ? length_in(&views[0], 8) : 0;
+    if (fine && read_values(kind, rows, &values) && length_in(&views[1], 8) == pairs
+        && all_within(views[0].buf, pairs, values.count) && all_within(views[1].buf, pairs, values.count)) {
+        const int64_t *first = views[0].buf, *second = views[1].buf;
+        double *found = malloc((2 * (size_t)pairs + 1) * sizeof(double));
+        if (found) {
+            PyThreadState *released = PyEval_SaveThread();
+            for (int64_t pair = 0; pair < pairs; pair++)
+                found[pair] = values_alike(&values, first[pair], second[pair], &found[pairs + pair]);
+            PyEval_RestoreThread(released);
+            result = bytes_of(found, 2 * pairs * (int64_t)sizeof(double));
+        }
+        free(found);
+    }
+    free_values(&values);
+    while (read-- > 0)
+        PyBuffer_Release(&views[read]);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}

@@ -1,0 +1,118 @@
+"""Documents of a whole index that are one thing with a record: in a folder and on servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndd_search as ndd
+from ndd_search.paging.candidates import Candidate
+from tests.command_line import run
+from tests.engines.find import Engine
+from tests.items.made import people
+
+SCHEMA = ndd.Items(
+    first_name=ndd.Name(synonyms="english-nicknames"),
+    surname=ndd.Name(),
+    born=ndd.Date(),
+    birth_place=ndd.Name(),
+    postcode=ndd.Name(),
+)
+PEOPLE = people(100, seed=3).records[:200]
+PLACES = ndd.Items(
+    name=ndd.Name(synonyms="english-abbreviations"),
+    location=ndd.Place(within_km=1.0),
+    height=ndd.Number(within=2.0),
+    code=ndd.Exact(veto=True),
+)
+CATHEDRALS: list[dict[str, Any]] = [
+    {"id": "cork", "name": "Saint Fin Barre’s Cathedral", "location": {"lat": 51.8944, "lon": -8.48064}, "height": 73},
+    {"id": "city", "name": "Cork City Hall", "location": {"lat": 51.8971, "lon": -8.4658}, "height": 40},
+    {
+        "id": "other",
+        "name": "St. Finbarr's Cathedral Cork",
+        "location": {"lat": 51.8944, "lon": -8.4806},
+        "code": ["X1"],
+    },
+    *({"id": f"p{n}", "name": f"Saint Patrick's {n}", "location": {"lat": n / 3, "lon": 5 - n}} for n in range(60)),
+]
+WANTED = {"name": "St. Finbarr's Cathedral Cork", "location": "51.894401, -8.480640", "height": "73 m", "code": "y-7"}
+
+
+def expected(place: int) -> set[str]:
+    """Return the ids of the people that are one thing with one of them."""
+    probability = SCHEMA.probabilities((PEOPLE[place], other) for other in PEOPLE)
+    return {PEOPLE[i]["id"] for i in np.flatnonzero(probability >= SCHEMA.min_probability).tolist()}
+
+
+def recall(found: dict[int, list[Candidate]]) -> float:
+    """Return the share of the documents to find that were found; nothing else may be found."""
+    wanted = {place: expected(place) for place in found}
+    assert all({one.id for one in of} <= wanted[place] for place, of in found.items())
+    assert all(of == sorted(of, key=lambda one: -one.similarity) for of in found.values())
+    return sum(map(len, found.values())) / sum(map(len, wanted.values()))
+
+
+def test_an_index_in_a_folder_finds_the_documents_that_are_one_thing_with_a_record(tmp_path: Path) -> None:
+    with ndd.Index.open(tmp_path / "people", text=["surname", "birth_place"]) as index:
+        index.add(PEOPLE)
+        found = {place: index.find_duplicates(PEOPLE[place], items=SCHEMA) for place in range(0, 200, 10)}
+        assert recall(found) > 0.95
+        assert index.find_duplicates({"nothing": 1}, items=SCHEMA) == []
+        with pytest.raises(ValueError, match="examined must be 1"):
+            index.find_duplicates(PEOPLE[0], items=SCHEMA, examined=0)
+    with ndd.Index.open(tmp_path / "places", text=["name"]) as index:
+        index.add(CATHEDRALS)
+        assert [one.id for one in index.find_duplicates(WANTED, items=PLACES)] == ["cork"]
+        by_place = {"location": WANTED["location"], "height": 72}
+        assert index.find_duplicates(by_place, items=PLACES, min_similarity=0.6)[0].id == "cork"
+
+
+def test_a_server_finds_the_documents_that_are_one_thing_with_a_record(
+    engine: Engine, index: str, tmp_path: Path
+) -> None:
+    points = {"name": {"type": "text"}, "location": {"type": "geo_point"}, "height": {"type": "float"}}
+    objects = {"name": {"type": "text"}, "code": {"type": "keyword"}}  # the place is an object with two numbers
+    schema = tmp_path / "places.toml"
+    PLACES.write(schema)
+    with engine.client() as client:
+        for name, mapping, documents in (
+            (f"{index}-people", {}, PEOPLE),
+            (f"{index}-points", points, CATHEDRALS),
+            (f"{index}-objects", objects, CATHEDRALS),
+        ):
+            client.indices.create(index=name, body={"mappings": {"properties": mapping}})
+            lines = [line for one in documents for line in ({"index": {"_index": name, "_id": one["id"]}}, one)]
+            assert not client.bulk(body=lines, refresh=True)["errors"]
+        try:
+            wrapped = ndd.wrap(engine.client(), items=SCHEMA)
+            found = {
+                place: ndd.find_duplicates(wrapped, f"{index}-people", PEOPLE[place], items=SCHEMA)
+                for place in range(0, 200, 10)
+            }
+            assert recall(found) > 0.95
+            assert found[0][0].index == f"{index}-people"
+            with pytest.raises(ndd.NDDError, match="it has no index on nothing"):
+                ndd.find_duplicates(client, index + "-people", {"nothing": "1"}, items=ndd.Items(nothing=ndd.Name()))
+            with pytest.raises(ValueError, match="with items, keys does not apply"):
+                ndd.find_duplicates(client, index, WANTED, items=PLACES, keys=8)
+            for name in (f"{index}-points", f"{index}-objects"):
+                assert [one.id for one in ndd.find_duplicates(client, name, WANTED, items=PLACES)] == ["cork"]
+                by_place = {"location": WANTED["location"], "height": 72}
+                same = ndd.find_duplicates(client, name, by_place, items=PLACES, examined=5, min_similarity=0.6)
+                assert {one.id for one in same} == {"cork", "other"}
+            arguments = (engine.url, f"{index}-points", "--items", str(schema), "--json")
+            found_by_record = run("duplicates", *arguments, "--record", json.dumps(WANTED))
+            assert json.loads(found_by_record.stdout)["id"] == "cork"
+            of_other = json.loads(run("duplicates", *arguments, "--of", "other").stdout)
+            assert (of_other["of"], of_other["id"]) == ("other", "cork")
+            run("duplicates", *arguments, "--of", "city", code=1)
+            assert "--items goes with --of or --record" in run("duplicates", *arguments, code=2).stderr
+        finally:
+            for name in ("people", "points", "objects"):
+                client.indices.delete(index=f"{index}-{name}")
+            wrapped.close()
