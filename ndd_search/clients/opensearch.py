@@ -132,7 +132,7 @@ def _others(request: Request, original: Request, named: Mapping[str, Any], trans
     same = {name: given[name] for name, value in request.params.items() if original.params.get(name) == value}
     timeout: dict[str, Any] = {}
     if request.timeout is not None:  # the transport uses one of them and sends the others to the server
-        own = [kept.pop(name, None) for name in _TIMEOUTS] + [named.get("timeout")]
+        own = [kept.pop(name, None) for name in _TIMEOUTS] + [named.get("timeout"), _timeout(named, transport)]
         timeout["timeout"] = min([request.timeout, *(one for one in own if isinstance(one, int | float))])
     body = "".join(f"{transport.serializer.dumps(line)}\n" for line in request.body) if request.parts else request.body
     return {**named, "params": {**request.params, **same, **kept}, "body": body, **timeout}
