@@ -134,5 +134,11 @@ def _others(request: Request, original: Request, named: Mapping[str, Any], trans
     if request.timeout is not None:  # the transport uses one of them and sends the others to the server
         own = [kept.pop(name, None) for name in _TIMEOUTS] + [named.get("timeout"), _timeout(named, transport)]
         timeout["timeout"] = min([request.timeout, *(one for one in own if isinstance(one, int | float))])
-    body = "".join(f"{transport.serializer.dumps(line)}\n" for line in request.body) if request.parts else request.body
+    body = "".join(_line(transport, line) for line in request.body) if request.parts else request.body
     return {**named, "params": {**request.params, **same, **kept}, "body": body, **timeout}
+
+
+def _line(transport: Any, value: Any) -> str:
+    """Return a line of an `_msearch`. A serializer of the user's own may return bytes."""
+    text = transport.serializer.dumps(value)
+    return f"{text.decode() if isinstance(text, bytes) else text}\n"
