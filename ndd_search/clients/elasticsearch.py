@@ -57,12 +57,13 @@ def perform(
     driver.settings.serve(transport, "elasticsearch")
     original = _request(method, target, **others)
 
+    writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
+
     def send(request: Request) -> Answer:
         called = request.method, changed_target(request, original, target)
         send_to = packing(inner, transport, request, _PARSER)
-        return _answer(send_to(*called, **_others(request, original, others)))
+        return _answer(send_to(*called, **_others(request, original, others, timeout)))
 
-    writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
     return _client_response(driver.handle(original, send, writable, timeout), transport)
 
 
@@ -78,12 +79,13 @@ async def perform_async(
     driver.settings.serve(transport, "elasticsearch")
     original = _request(method, target, **others)
 
+    writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
+
     async def send(request: Request) -> Answer:
         called = request.method, changed_target(request, original, target)
         send_to = packing(inner, transport, request, _PARSER)
-        return _answer(await send_to(*called, **_others(request, original, others)))
+        return _answer(await send_to(*called, **_others(request, original, others, timeout)))
 
-    writable, timeout = partial(_is_writable, transport, others), _timeout(transport, others)
     return _client_response(await driver.handle_async(original, send, writable, timeout), transport)
 
 
@@ -114,13 +116,13 @@ def _timeout(transport: elastic_transport.Transport, others: Mapping[str, Any]) 
     return seconds
 
 
-def _others(request: Request, original: Request, others: Mapping[str, Any]) -> dict[str, Any]:
+def _others(request: Request, original: Request, others: Mapping[str, Any], timeout: float | None) -> dict[str, Any]:
+    """Return the arguments of perform_request. timeout: the caller's own, in seconds."""
     if request is original:
         return dict(others)
     changed: dict[str, Any] = {"body": request.body}
     if request.timeout is not None:
-        own = others.get("request_timeout")
-        least = min(own, request.timeout) if isinstance(own, int | float) else request.timeout
+        least = request.timeout if timeout is None else min(timeout, request.timeout)
         changed.update(request_timeout=least, max_retries=0)  # each retry would take the timeout again
     if original.body is None or request.parts:  # the server requires the compatibility version of `accept`
         names = {name.lower(): value for name, value in request.headers.items()}

@@ -9,6 +9,7 @@ from typing import Any
 from ndd_search.clients.wrap import settings_in
 from ndd_search.errors import IndexUnusable
 from ndd_search.middleware.explain import explained_ids
+from ndd_search.rest.request import options_in
 
 
 def explain(
@@ -23,14 +24,14 @@ def explain(
     of the comparison: `compared_with`, `similarity`, `standard_error`, `compared`, `bar`, `shared_values`, `guards`.
     status: "shown", "hidden" (listed under another), "beyond_window" (it matches, and ranks below the examined hits),
     "not_matched", "not_found", or "unknown" if the request for it failed or this kind of search cannot be limited.
-    Raises TypeError for a client that is not wrapped and for other ids than strings, ValueError for more than 100 ids,
-    IndexUnusable if the search is left alone, so that no page is made.
+    Raises TypeError for a client that is not wrapped, for ids that are no strings and for an "ndd" without options,
+    ValueError for more than 100 ids, IndexUnusable if the search is left alone, so that no page is made.
     """
     settings_in(client)
     given = body or {}
-    options = given.get("ndd")
-    changes = options if isinstance(options, Mapping) else {}
-    asked = {**given, "ndd": {**changes, "explain": list(explained_ids(ids))}}
+    if given.get("ndd") is False:
+        raise _left_alone(index)
+    asked = {**given, "ndd": {**options_in(given), "explain": list(explained_ids(ids))}}
     answer = client.search(**params, index=index, body=asked)
     return _awaited(answer, index) if isawaitable(answer) else _entries(answer, index)
 
@@ -43,6 +44,10 @@ def _entries(answer: Any, index: Any) -> list[dict[str, Any]]:
     try:
         entries: list[dict[str, Any]] = answer["ndd"]["explain"]
     except KeyError:
-        remedy = "check with ndd-search doctor that it holds sketches, and see docs/wrapping.md for what is left alone"
-        raise IndexUnusable(index or "_all", "the search is left alone, so no page is made of it", remedy) from None
+        raise _left_alone(index) from None
     return entries
+
+
+def _left_alone(index: Any) -> IndexUnusable:
+    remedy = "check with ndd-search doctor that it holds sketches, and see docs/wrapping.md for what is left alone"
+    return IndexUnusable(index or "_all", "the search is left alone, so no page is made of it", remedy)

@@ -136,7 +136,14 @@ def _others(request: Request, original: Request, named: Mapping[str, Any], trans
     same = {name: given[name] for name, value in request.params.items() if original.params.get(name) == value}
     timeout: dict[str, Any] = {}
     if request.timeout is not None:  # the transport uses one of them and sends the others to the server
-        own = [kept.pop(name, None) for name in _TIMEOUTS] + [named.get("timeout")]
-        timeout["timeout"] = min([request.timeout, *(one for one in own if isinstance(one, int | float))])
-    body = "".join(f"{transport.serializer.dumps(line)}\n" for line in request.body) if request.parts else request.body
+        kept = {name: value for name, value in kept.items() if name not in _TIMEOUTS}
+        own = _timeout(named, transport)
+        timeout["timeout"] = request.timeout if own is None else min(request.timeout, own)
+    body = "".join(_line(transport, line) for line in request.body) if request.parts else request.body
     return {**named, "params": {**request.params, **same, **kept}, "body": body, **timeout}
+
+
+def _line(transport: Any, value: Any) -> str:
+    """Return a line of an `_msearch`. A serializer of the user's own may return bytes."""
+    text = transport.serializer.dumps(value)
+    return f"{text.decode() if isinstance(text, bytes) else text}\n"

@@ -9,6 +9,7 @@ from typing import Any
 from ndd_search.clients.wrap import settings_in
 from ndd_search.errors import CursorUnusable
 from ndd_search.paging.cursor import cursor_of
+from ndd_search.rest.request import options_in
 
 
 def pages(
@@ -21,10 +22,12 @@ def pages(
     cursor: `answer["ndd"]["cursor"]` of an earlier page, to continue after it; None to begin.
     Each page is an answer of `client.search`. All pages are of one point in time: no document is on two pages, none is
     left out, whatever is written meanwhile. To end early, close the iterator; that frees the point in time.
-    Raises TypeError for a client that is not wrapped, CursorUnusable for a search that cannot have a cursor,
-    CursorExpired if a page is asked for too late.
+    Raises TypeError for a client that is not wrapped and for an "ndd" that holds no options, CursorUnusable for a
+    search that cannot have a cursor, CursorExpired if a page is asked for too late.
     """
     settings_in(client)
+    if (body or {}).get("ndd") is False:
+        raise CursorUnusable("the search", 'its "ndd" is false, so no page is made of it', "leave it out")
     return Pages(client, {"index": index, **params}, dict(body or {}), cursor)
 
 
@@ -63,9 +66,7 @@ class Pages:
                     await self._close(latest)
 
     def _search(self, cursor: str | bool) -> dict[str, Any]:
-        options = self._body.get("ndd")
-        changes = options if isinstance(options, Mapping) else {}
-        return {**self._params, "body": {**self._body, "ndd": {**changes, "cursor": cursor}}}
+        return {**self._params, "body": {**self._body, "ndd": {**options_in(self._body), "cursor": cursor}}}
 
     def _close(self, token: str) -> Any:
         """Close the point in time of a cursor. Returns what the client's method returns, perhaps to be awaited."""

@@ -13,6 +13,7 @@ from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 
 LATE = "out of time, the page is made of the first hits"
+_MOST = 1e6  # seconds: a longer budget limits nothing, and sockets take no such timeout
 FAILED = "a later round failed, the page is made of the first hits"
 
 Flow = Generator[Request, Answer, Answer]  # of a search or an `_msearch`
@@ -38,7 +39,8 @@ class RoundTrips:
     """
 
     def __init__(self, budget: float | None) -> None:
-        self._budget, self._began, self._waited = budget, perf_counter(), 0.0
+        self._budget = None if budget is None or budget > _MOST else budget
+        self._began, self._waited = perf_counter(), 0.0
 
     @property
     def seconds(self) -> float:

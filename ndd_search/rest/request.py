@@ -207,7 +207,7 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
             names = names_in(own)
     if names is None or asks_for_ids(own, request.params, names) or _has_copies_of_its_own(own, names):
         return None
-    changes = _changes_in(body)
+    changes = options_in(body)
     size = _number(request.params.get("size", own.get("size", 10)))
     start = _number(request.params.get("from", own.get("from", 0)))
     overridden = [_number(own.get(name, 0)) for name in ("size", "from")]  # the engine checks these, too
@@ -230,7 +230,7 @@ def _has_copies_of_its_own(body: Mapping[str, Any], names: Set[str]) -> bool:
     return "inner_hits" in names and any(name == INNER for name, _ in named_inner_hits(body))
 
 
-def _changes_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def options_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the options in the "ndd" of a search. Raises TypeError if it is neither options by name nor true."""
     given = body.get("ndd")
     if given is None:

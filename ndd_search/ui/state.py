@@ -8,7 +8,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlencode
 
 SIZE = 10  # results on a page
-_MOST_PAGES, _MOST_PARAMETERS = 1000, 50
+_MOST_PAGES, _MOST_PARAMETERS, _MOST_CHARACTERS = 1000, 50, 2000  # an engine takes seconds for thousands of words
 _PERIOD = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?", re.ASCII)
 
 
@@ -44,6 +44,8 @@ class State:
             raise ValueError(f'period must be a year or a month, as in "2024" or "2024-03", got {period!r}')
         if not page.isascii() or not page.isdigit() or not 1 <= int(page) <= _MOST_PAGES:
             raise ValueError(f"page must be a number from 1 to {_MOST_PAGES}, got {page!r}")
+        if len(given.get("q", "")) > _MOST_CHARACTERS:
+            raise ValueError(f"the query has more than {_MOST_CHARACTERS:,} characters: search for fewer words")
         return cls(
             q=given.get("q", "").strip(),
             order=order or "deduplicated",

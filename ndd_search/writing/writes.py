@@ -63,7 +63,8 @@ class SketchedWrites:
         if (lines := self.bulk_lines(request.path)) is not None:
             body = self._bulk(request.body, lines)
         elif found := _ONE.fullmatch(request.path):
-            body = self.sketched(request.body, _KINDS[found["kind"]], unquote(found["index"]), found["id"])
+            id = found["id"] and unquote(found["id"])
+            body = self.sketched(request.body, _KINDS[found["kind"]], unquote(found["index"]), id)
         else:
             return request
         return request if body is request.body else replace(request, body=body)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
-from ndd_search.errors import CursorExpired
+from ndd_search.errors import CursorExpired, CursorUnusable, IndexUnusable
 from ndd_search.indexing.mapping import mapping_properties
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, body_of, bulk
@@ -148,6 +148,16 @@ def test_a_point_in_time_is_freed_at_the_end_and_when_an_iteration_stops(
 def test_pages_need_a_wrapped_client(connect: Connect) -> None:
     with pytest.raises(TypeError, match="wrapped"):
         ndd.pages(connect(wrapped=False).client, index="news", body=SEARCH)
+
+
+def test_pages_and_explanations_of_a_search_that_is_to_be_left_alone_are_refused(connect: Connect) -> None:
+    caller = connect()
+    with pytest.raises(CursorUnusable, match="leave it out"):
+        ndd.pages(caller.client, index="news", body={**SEARCH, "ndd": False})
+    with pytest.raises(IndexUnusable, match="left alone"):
+        ndd.explain(caller.client, "1", index="news", body={**SEARCH, "ndd": False})
+    with pytest.raises(TypeError, match="must be an object of options"):
+        ndd.explain(caller.client, "1", index="news", body={**SEARCH, "ndd": "drop"})
 
 
 def test_a_cursor_goes_on_where_a_window_is_longer_than_an_index_allows(

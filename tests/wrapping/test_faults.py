@@ -299,6 +299,19 @@ def test_a_timeout_of_ones_own_is_kept_to_beside_a_time_budget(
         assert said > 1 or time.perf_counter() - began < 1.4
 
 
+def test_the_timeout_of_a_client_holds_beside_a_longer_time_budget(
+    library: Library, connect: Connect, proxy: Proxy
+) -> None:
+    """A budget without an end limits nothing, and is no timeout that a socket refuses."""
+    name = "request_timeout" if library.engine.family == "elasticsearch" else "timeout"
+    settings: dict[str, Any] = {"frequency_table": False, "strategy": "one_phase", "cache": False}
+    endless = connect(proxy.url, time_budget=float("inf"), **settings)
+    assert endless.search(index=library.news, body=LONG)["ndd"]["degraded"] is None
+    proxy.reset(after_the_first(Harm(delay=1.0)))
+    hurried = connect(proxy.url, client={name: 0.5, "max_retries": 0}, time_budget=30.0, **settings)
+    assert hurried.search(index=library.news, body=LONG)["ndd"]["degraded"]
+
+
 def test_sketches_that_are_none_stand_alone(engine: Engine, index: str, connect: Connect) -> None:
     """Unsorted cannot come out of doc values, repeated and negative values can; so can another recipe, or none."""
     story = actions(index, engine, where=[one for one in documents() if one["_id"] == "3-0"])[0]

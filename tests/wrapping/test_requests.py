@@ -370,6 +370,16 @@ def test_objects_of_the_dsl_inside_a_body_are_read(library: Library, connect: Co
         assert {hit["_source"]["language"] for hit in found["hits"]["hits"]} == {language}
 
 
+def test_a_serializer_that_returns_bytes_is_used_for_several_searches_too(library: Library, connect: Connect) -> None:
+    if library.engine.family != "opensearch":
+        pytest.skip("elasticsearch-py joins the lines itself")
+    serializer = importlib.import_module("opensearchpy.serializer").JSONSerializer()
+    dumps = serializer.dumps
+    serializer.dumps = lambda data: data if isinstance(data, str) else dumps(data).encode()
+    caller = connect(client={"serializer": serializer}, cache=False, strategy="one_trip", window=50)
+    assert caller.search(index=library.news, body={"query": MATCH, "size": 5})["ndd"]["strategy"] == "one_trip"
+
+
 def test_the_answer_of_elasticsearch_stays_the_clients_own_object(library: Library, connect: Connect) -> None:
     if library.engine.family != "elasticsearch":
         pytest.skip("opensearch-py answers with dicts")
