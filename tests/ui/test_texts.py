@@ -35,6 +35,7 @@ def test_a_url_keeps_the_whole_state(state: State) -> None:
     ("query", "said"),
     [
         ("page=0", "page must be a number from 1 to 1000, got '0'"),
+        (f"q={2_001 * 'a'}", "the query has more than 2,000 characters"),
         ("page=²", "page must be"),
         ("order=x", 'order must be "deduplicated" or "engine", got \'x\''),
         ("min_similarity=2", "min_similarity must be a number above 0 and at most 1, got '2'"),
