@@ -81,7 +81,7 @@ def clauses_of(near: Sequence[Near], types: Types) -> list[dict[str, Any]]:
 def _clauses(near: Near, types: Types) -> list[dict[str, Any]]:
     kinds = types.get(near.path, set())
     if isinstance(near, NearText):
-        words = " ".join(near.text.split()[:_MOST_WORDS])
+        words = " ".join(near.text.split()[:_MOST_WORDS]) if kinds & _TEXTS else near.text
         exact = [{"match": {near.path: {"query": words, "lenient": True}}}] if kinds & (_TEXTS | _VALUES) else []
         fuzzy = {"query": words, "fuzziness": "AUTO", "prefix_length": 1, "boost": _FUZZY}
         return [*exact, {"match": {near.path: fuzzy}}] if near.fuzzy and kinds and kinds <= _TEXTS else exact

@@ -89,13 +89,17 @@ class Field:
 
     def near(self, name: str, raw: Sequence[Any]) -> list[Near]:
         """Return what the fields of near values hold. raw: the value in each of `paths`, None if there is none."""
-        found = ((path, text_of({"": one}, [""])) for path, value in zip(self.paths(name), raw, strict=True)
-                 for one in (value if isinstance(value, list | tuple) else [value]))  # fmt: skip
-        return [NearText(path, self.words_near(text), self.kind == "name") for path, text in found if text]
+        found: list[Near] = []
+        for path, value in zip(self.paths(name), raw, strict=True):
+            for one in value if isinstance(value, list | tuple) else [value]:
+                if text := text_of({"": one}, [""]):
+                    found.append(NearText(path, text, self.kind == "name"))
+                    found += [NearText(path, other) for other in self.other_words(text)]
+        return found
 
-    def words_near(self, text: str) -> str:
-        """Return the text that near values share words with."""
-        return text
+    def other_words(self, text: str) -> Iterable[str]:
+        """Return words that near values may have instead of those of a text."""
+        return ()
 
     def _read(self, raw: Sequence[Any], name: str) -> Any:
         """Return what is compared, None if it is missing or cannot be read."""
@@ -168,9 +172,9 @@ class Name(Field):
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
         return Names(values, synonyms_of(self.synonyms), rareness)
 
-    def words_near(self, text: str) -> str:
-        words, synonyms = words_of(_text([text], self.markup)), synonyms_of(self.synonyms)
-        return " ".join(dict.fromkeys([text, *(one for word in words for one in synonyms.get(word, ()))]))
+    def other_words(self, text: str) -> Iterable[str]:
+        synonyms = synonyms_of(self.synonyms)
+        return dict.fromkeys(other for word in words_of(text) for other in synonyms.get(word, ()) if other != word)
 
 
 @dataclass(frozen=True, kw_only=True)
