@@ -210,6 +210,9 @@ class CollapseOptions:
         return tuple(map(preference_of, self.keep))
 
 
+_NAMES = [option.name for option in fields(CollapseOptions)]
+
+
 def preference_of(given: Keep) -> Preference:
     """Parse one entry of `keep`; a callable is returned as it is. Raises ValueError for an unknown one."""
     return given if callable(given) else _parse(str(given))
@@ -265,12 +268,11 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
     """Return `base` (the defaults when None) with some options changed. Raises TypeError for an unknown one."""
     if not changes:
         return base or CollapseOptions()
-    known = [option.name for option in fields(CollapseOptions)]
     for name in changes:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
+        if name not in _NAMES:
+            near = get_close_matches(name, _NAMES, 1)
             hint = f" (did you mean {near[0]}?)" if near else ""
-            raise TypeError(f"unknown option {name!r}{hint}: the options are {', '.join(known)}")
+            raise TypeError(f"unknown option {name!r}{hint}: the options are {', '.join(_NAMES)}")
     base = base or CollapseOptions()
     plain = {str, bool, int, float}.issuperset(map(type, changes.values()))
     # Searches repeat a few combinations. Callers could change what a callable or a dict of these options holds.

@@ -159,20 +159,14 @@ class Exchange:
         if not watcher.cancelled() and self._waiting is not None:
             self._waiting.cancel()
 
-    async def begin(self, status: int, headers: Iterable[Header]) -> None:
-        """Send status and headers, which must not be of one connection."""
+    def begin(self, status: int, headers: Iterable[Header]) -> None:
+        """Set status and headers, which must not be of one connection. The first part of the body is sent with them."""
         notes = [(b"warning", f'299 ndd_search "{_quoted(note)}"'.encode()) for note in self._notes]
         sent = [header for header in headers if header[0] != b"content-length" or status not in _WITHOUT_BODY]
         self._start = {"type": "http.response.start", "status": status, "headers": [*sent, *notes]}
         has_body = self.method != "HEAD" and status not in _WITHOUT_BODY
         has_length = any(name == b"content-length" for name, _ in sent)
         self._counted = bytearray() if self.version == "1.0" and has_body and not has_length else None
-        if self._counted is None:
-            await self._put_start()
-
-    async def _put_start(self) -> None:
-        self.status = self._start["status"]
-        await self._put(self._start)
 
     async def body(self, part: bytes, more: bool) -> None:
         """Send a part of the body. more: whether another part follows."""
@@ -187,21 +181,20 @@ class Exchange:
                 return
             part = bytes(self._counted)
             self._start["headers"].append((b"content-length", str(len(part)).encode()))
-            await self._put_start()
         self.sent += len(part)
-        await self._put({"type": "http.response.body", "body": part, "more_body": more})
-
-    async def _put(self, message: Message) -> None:
         try:
             async with asyncio.timeout(self._idle):
-                await self._send(message)
+                if not self.status:
+                    self.status = self._start["status"]
+                    await self._send(self._start)
+                await self._send({"type": "http.response.body", "body": part, "more_body": more})
         except (TimeoutError, OSError):
             raise Gone from None
 
     async def answer(self, status: int, headers: list[Header], body: bytes) -> None:
         """Send a whole answer of our own."""
         length = (b"content-length", str(len(body)).encode())
-        await self.begin(status, [*headers, length])
+        self.begin(status, [*headers, length])
         await self.body(b"" if self.method == "HEAD" else body, more=False)
 
     async def fail(self, status: int, reason: str) -> None:

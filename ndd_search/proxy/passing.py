@@ -76,7 +76,7 @@ class Passing:
             headers = end_to_end(response.raw_headers)
             packing = any(name == b"content-encoding" for name, _ in headers)
             written = WrittenIndexes(exchange, response.status, not packing) if writes else None
-            await exchange.begin(response.status, headers)
+            exchange.begin(response.status, headers)
             last = b""
             try:
                 while not response.content.at_eof():

@@ -92,6 +92,30 @@ def test_a_read_of_a_node_that_breaks_off_is_answered_by_the_next(behind: Engine
     assert len(behind.heard) == 1  # then it is left out for a while
 
 
+def test_an_answer_that_breaks_off_is_an_error_or_breaks_off_for_the_caller(behind: Engine) -> None:
+    arrived = threading.Event()
+
+    def half(heard: Heard, handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n")
+        if "half" in heard.target:
+            handler.wfile.write(b"half")
+            handler.wfile.flush()
+            arrived.wait(SECONDS)
+
+    behind.stream = half
+    with serving(behind.url) as served:
+        got = ask(served.url, "GET", "/_cat/health")
+        assert (got.status, b"broke off" in got.body) == (502, True)
+        with closing(http.client.HTTPConnection(*served.address, timeout=SECONDS)) as connection:
+            connection.request("GET", "/_cat/half")
+            answer = connection.getresponse()
+            arrived.set()
+            with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+                answer.read()
+        assert answer.status == 200
+
+
 def test_an_engine_that_is_too_slow_is_a_timeout(behind: Engine) -> None:
     leave = threading.Event()
     behind.stream = lambda heard, handler: leave.wait(SECONDS) and None
