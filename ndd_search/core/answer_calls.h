@@ -5,7 +5,14 @@
 #pragma once
 #include "stored_calls.h"
 
-enum { ROOT_TO_FIELDS = 5, SEARCH_OF_MANY = 2, DEEPEST = ROOT_TO_FIELDS + SEARCH_OF_MANY, MOST_PACKED = 1 << 10, MOST_DIGITS = 11, BEYOND = 4 };
+enum {
+    ROOT_TO_FIELDS = 5, /* levels from a response to the values of `fields`, */
+    SEARCH_OF_MANY = 2, /* and from an `_msearch` to one of its responses */
+    DEEPEST = ROOT_TO_FIELDS + SEARCH_OF_MANY,
+    MOST_PACKED = 1 << 10, /* integers of a list */
+    MOST_DIGITS = 11,
+    BEYOND = 4 /* bytes that write_packed may write behind the text, and more */
+};
 
 /* A part of the text. */
 typedef struct {
