@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ndd_search.errors import InvalidDocument, importing
-from ndd_search.sources.rows import WrittenNumber
+from ndd_search.sources.rows import WrittenNumber, holds_written
 
 _MARK = secrets.token_hex(8)  # so that no text of a document is taken for a number
 _MARKED = re.compile(f'"{_MARK}([^"]*)"')
@@ -111,15 +111,9 @@ def _lines(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
 
 def line_of(value: Any) -> str:
     """A row or another value as a line of JSON. Numbers read with `exact` are written as they were."""
-    if not _holds_written(value):
+    if not holds_written(value):
         return json.dumps(value, ensure_ascii=False, default=str)
     return _MARKED.sub(r"\1", json.dumps(_marked(value), ensure_ascii=False, default=str))
-
-
-def _holds_written(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_holds_written, value.values()))
-    return any(map(_holds_written, value)) if isinstance(value, list) else isinstance(value, WrittenNumber)
 
 
 def _marked(value: Any) -> Any:

@@ -11,7 +11,7 @@ from ndd_search.documents import text_of, value_of
 from ndd_search.embedded.stored import id_of, source_of, texts_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.sources.files import is_html, read_file
-from ndd_search.sources.rows import STDIN, Document, Report, Rows, read_rows
+from ndd_search.sources.rows import STDIN, Document, Report, Rows, holds_written, read_rows
 from ndd_search.text.printable import safe
 
 PEEK = 500  # documents read before the first is indexed, to check that they have the requested fields
@@ -47,8 +47,9 @@ def read_documents(source: Path, options: SourceOptions, *, report: Report, note
     if source.is_dir():
         if options.id or options.number:
             raise ValueError("--id and --number-lines are for files of documents: in a folder a file's path is its id")
-        return _indexable(_folder(source, options.main_text, report, note), report)
-    return _indexable(_with_ids(read_rows(source, report, note), source, options, report), report)
+        return _indexable(_folder(source, options.main_text, report, note), report, note)
+    rows = read_rows(source, report, note, exact=True)
+    return _indexable(_with_ids(rows, source, options, report), report, note)
 
 
 def text_fields(source: Path, documents: Iterable[Document]) -> tuple[list[str], Iterator[Document]]:
@@ -87,8 +88,9 @@ def peek(source: Path, documents: Iterable[Document]) -> tuple[list[Document], I
     return first, chain(first, remaining)
 
 
-def _indexable(named: Iterable[tuple[str, Document]], report: Report) -> Iterator[Document]:
-    """Yield the documents that an index accepts; report the others."""
+def _indexable(named: Iterable[tuple[str, Document]], report: Report, note: Report) -> Iterator[Document]:
+    """Yield the documents that an index accepts; report the others, and note the first with too long a number."""
+    is_noted = False
     for name, document in named:
         try:
             id_of(document, name)
@@ -98,6 +100,9 @@ def _indexable(named: Iterable[tuple[str, Document]], report: Report) -> Iterato
             _, problem, remedy = error.args
             report(f"{name} was skipped, {problem}: {remedy}")
         else:
+            if not is_noted and holds_written(document):
+                is_noted = True
+                note(f"{name} has a number of more digits than are stored: write such numbers as texts to keep them")
             yield document
 
 

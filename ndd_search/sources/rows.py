@@ -49,6 +49,18 @@ class WrittenNumber(float):
         return written
 
 
+def holds_written(value: Any) -> bool:
+    """Whether a value is a WrittenNumber, or holds one at any depth."""
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, WrittenNumber):
+            return True
+        if isinstance(one, dict | list):
+            stack.extend(one.values() if isinstance(one, dict) else one)
+    return False
+
+
 def read_rows(source: Path, report: Report, note: Report, exact: bool = False) -> Rows:
     """Yield the documents of a file with their numbers, from 1: of lines, or of elements of a JSON array.
 
