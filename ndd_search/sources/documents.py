@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -167,7 +168,7 @@ def _names(documents: Iterable[Document], most: int = 40) -> str:
 
 
 def _folder(folder: Path, main_text: bool, report: Report, note: Report) -> Iterator[tuple[str, Document]]:
-    for path in sorted(folder.rglob("*")):
+    for path in _files(folder, report):
         if path.suffix.lower() not in _FOLDER_TYPES or not path.is_file():
             continue
         name = safe(str(path))
@@ -181,6 +182,15 @@ def _folder(folder: Path, main_text: bool, report: Report, note: Report) -> Iter
             note(f"{name} has characters that are {what}: they were replaced by \ufffd")
         fields = {"title": title or path.stem, "body": _without(title, text), "file": path.resolve().as_uri()}
         yield name, {"id": path.relative_to(folder).as_posix(), **fields}
+
+
+def _files(folder: Path, report: Report) -> list[Path]:
+    """Return the files in a folder and the folders in it, in order; report folders that cannot be read."""
+
+    def unreadable(error: OSError) -> None:
+        report(f"{safe(str(error.filename))} was skipped: {error.strerror}")
+
+    return sorted(Path(at, name) for at, _, names in os.walk(folder, onerror=unreadable) for name in names)
 
 
 def _without(title: str, text: str) -> str:
