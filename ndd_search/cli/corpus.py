@@ -162,7 +162,7 @@ def fields_of_command(arguments: argparse.Namespace) -> list[str]:
 def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings of a search that all actions have."""
     settings = {name: getattr(arguments, name) for name in _SETTINGS}
-    return {**settings, "min_similarity": arguments.min_similarity or "auto"}
+    return {**settings, "min_similarity": "auto" if arguments.min_similarity is None else arguments.min_similarity}
 
 
 def _mark(arguments: argparse.Namespace) -> int:

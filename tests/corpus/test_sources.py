@@ -13,7 +13,7 @@ from pyarrow import parquet
 import ndd_search as ndd
 from ndd_search.errors import InvalidDocument
 from tests.corpus.made import DOCUMENTS, OTHER, STORY, write_lines
-from tests.test_folder import let_in
+from tests.folders import let_in
 
 GROUPS = {"a": "a", "b": "a", "c": "c", "d": "d"}
 
