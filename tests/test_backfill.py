@@ -403,6 +403,8 @@ def test_a_rate_is_kept_over_all_threads_and_stopping_ends_every_wait() -> None:
         ({}, "give the fields that make the sketch"),
         ({"fields": ["text"], "remove": True}, "give the fields that make the sketch"),
         ({"fields": ["text"], "slices": 0}, "slices must be 1..64"),
+        ({"fields": ["text"], "field": "a.b"}, "a sketch needs a top-level name without dots"),
+        ({"fields": ["ndd.sketch"]}, "a field of the sketch itself"),
         ({"fields": ["text"], "keys": 65}, "keys 0..64"),
         ({"fields": ["text"], "rate": 0}, "rate must be above 0"),
     ],

@@ -217,6 +217,12 @@ def test_nothing_of_an_odd_table_is_lost_or_changed_in_silence(run: Command) -> 
     assert [one["body"] for one in run.stored("mac.idx").values()] == ["one", "two"]
 
 
+def test_a_number_of_more_digits_than_are_stored_is_told_once(run: Command) -> None:
+    line = '{"id": %d, "body": "one", "x": {"y": [1, 3.14159265358979323846]}}\n'
+    _, _, err = run("index", run.write("a.jsonl", line % 1 + line % 2), "idx")
+    assert err.count("line 1 has a number of more digits than are stored") == err.count("more digits") == 1
+
+
 def test_all_lines_that_an_open_quote_takes_are_named(run: Command) -> None:
     code, _, err = run("index", run.write("a.csv", 'id,body\n1,x\n2,"never closed\n3,y\n4,z\n'), "idx")
     assert code == 3

@@ -11,6 +11,7 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.errors import IndexUnusable, RecipeMismatch
+from tests.folders import let_in
 from tests.test_embedded import documents, ids
 
 pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
@@ -143,13 +144,6 @@ for use in (lambda index: index.add([{"id": 1}]), lambda index: index.search("cl
 """
     done = subprocess.run([sys.executable, "-c", code, index.path], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
-
-
-def let_in(path: Path) -> None:
-    """Let everybody into the folders above."""
-    for folder in path.parents:
-        if not folder.stat().st_mode & 0o001:
-            folder.chmod(0o755)
 
 
 def test_who_may_not_write_searches_and_is_told_when_adding(index: ndd.Index) -> None:

@@ -19,7 +19,6 @@ The exit code is 3 when lines, documents or files were left out: standard error 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
@@ -36,6 +35,7 @@ from ndd_search.cli.output import (
     comma_list,
     many,
     print_json,
+    print_json_line,
     progress,
     warn,
 )
@@ -43,7 +43,7 @@ from ndd_search.collapse_options import CollapseOptions
 from ndd_search.corpus.collection import Corpus
 from ndd_search.corpus.marks import mark
 from ndd_search.corpus.newcomers import Newcomers
-from ndd_search.corpus.outputs import check_kind, write
+from ndd_search.corpus.outputs import check_kind, line_of, write
 from ndd_search.corpus.search import BUDGET, Effort
 from ndd_search.corpus.sources import IndexSource, Pieces
 from ndd_search.errors import InvalidDocument
@@ -162,7 +162,7 @@ def fields_of_command(arguments: argparse.Namespace) -> list[str]:
 def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings of a search that all actions have."""
     settings = {name: getattr(arguments, name) for name in _SETTINGS}
-    return {**settings, "min_similarity": arguments.min_similarity or "auto"}
+    return {**settings, "min_similarity": "auto" if arguments.min_similarity is None else arguments.min_similarity}
 
 
 def _mark(arguments: argparse.Namespace) -> int:
@@ -287,7 +287,7 @@ def tell_new(arguments: argparse.Namespace, documents: int, new: int) -> None:
 
 def _print_rows(rows: Iterator[Any]) -> None:
     for row in rows:
-        print_json(json.loads(json.dumps(row, default=str)))
+        print_json_line(line_of(row))
 
 
 def tell(arguments: argparse.Namespace, facts: dict[str, Any], sentence: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from ndd_search.presets import PRESETS, preset
 from ndd_search.recipe import Recipe
 from ndd_search.settings_file import StoredSettings, read_settings
 from ndd_search.text.printable import UNSAFE, printable, safe
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,17 +95,21 @@ def comma_list(text: str) -> list[str]:
 
 
 def print_json(value: Any) -> None:
-    """Print a JSON value on one line.
+    """Print a JSON value on one line; see print_json_line."""
+    print_json_line(json.dumps(value, ensure_ascii=False))
+
+
+def print_json_line(line: str) -> None:
+    """Print a line of JSON.
 
     Characters that the encoding of standard output lacks are escaped; on a terminal, control characters are, too.
     """
-    line = json.dumps(value, ensure_ascii=False)
     if sys.stdout and sys.stdout.isatty():
         line = UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], line)
     try:
         line.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
-        line = json.dumps(value)
+        line = _NOT_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], line)
     print(line)
 
 

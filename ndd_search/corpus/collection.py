@@ -20,8 +20,9 @@ from ndd_search.corpus.hosts import Hosts, check_hosts, hosts_of
 from ndd_search.corpus.newcomers import Newcomers
 from ndd_search.corpus.reading import Fields
 from ndd_search.corpus.search import BUDGET, Found, Progress, Search, frequency_table, shingles_of
-from ndd_search.corpus.sources import IndexSource, Pieces, Report, Sayings, id_of, is_text, why_left_out
+from ndd_search.corpus.sources import Document, IndexSource, Pieces, Report, Sayings, id_of, is_text, why_left_out
 from ndd_search.corpus.store import Rows
+from ndd_search.documents import value_of
 from ndd_search.errors import RecipeMismatch
 from ndd_search.matching.decision import Decision, Setting
 from ndd_search.matching.frequency_table import FrequencyTable
@@ -310,6 +311,8 @@ class _Reading:
         any_text = any(len(rows.sketches.values) for rows in parts)
         told = Sayings(report, "the collection")
         for position, batch in self.pieces.read(report, self.fields.wanted(self.id), (start[0], start[1])):
+            if not seen:
+                self._note_absent(batch)
             names, chosen = [], []
             for document in batch:
                 name = id_of(document, self.id, place)
@@ -338,6 +341,12 @@ class _Reading:
             if kept:
                 kept.add(parts[-1], (len(self.pieces.pieces), 0, place))
         return Rows.joined(parts, self.fields.kept)
+
+    def _note_absent(self, batch: Sequence[Document]) -> None:
+        """Log the text fields that no document of the first batch has, if another one has text."""
+        absent = [name for name in self.fields.text if all(value_of(document, name) is None for document in batch)]
+        if absent and len(absent) < len(self.fields.text):
+            log.warning("none of the first %d documents has a field %s: check its name", len(batch), ", ".join(absent))
 
     @property
     def _told(self) -> dict[str, Any]:

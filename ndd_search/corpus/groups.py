@@ -135,7 +135,7 @@ def sources_of(corpus: Corpus) -> Pieces:
 def documents_of(corpus: Corpus, wanted: Set[str]) -> Iterator[Document]:
     """The documents of a collection that have some ids, in its order, read again."""
     left, place = set(wanted), 0
-    for _, batch in sources_of(corpus).read(_silently):
+    for _, batch in sources_of(corpus).read(_silently, exact=True):
         for document in batch:
             name = id_of(document, corpus.id_field, place)
             place += 1

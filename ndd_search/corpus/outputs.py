@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -12,7 +14,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from ndd_search.errors import InvalidDocument, importing
+from ndd_search.sources.csv_and_json import WrittenNumber, holds_written
 
+_MARK = secrets.token_hex(8)  # so that no text of a document is taken for a number
+_MARKED = re.compile(f'"{_MARK}([^"]*)"')
 _ROWS = 20_000  # in a group of rows of a Parquet file
 _KINDS = ".parquet, .jsonl or .csv (the last two also with .gz)"
 
@@ -105,8 +110,19 @@ def _lines(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
 
 
 def line_of(value: Any) -> str:
-    """A row or another value as a line of JSON."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """A row or another value as a line of JSON. Numbers read with `exact` are written as they were."""
+    if not holds_written(value):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return _MARKED.sub(r"\1", json.dumps(_marked(value), ensure_ascii=False, default=str))
+
+
+def _marked(value: Any) -> Any:
+    """Return a value with each WrittenNumber as a marked text."""
+    if isinstance(value, Mapping):
+        return {name: _marked(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return list(map(_marked, value))
+    return f"{_MARK}{value.text}" if isinstance(value, WrittenNumber) else value
 
 
 def _csv(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
@@ -130,4 +146,5 @@ def _csv(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
 
 def _cell(value: Any) -> Any:
     """A value of a CSV file: objects, lists and booleans as JSON."""
-    return line_of(value) if isinstance(value, Mapping | list | tuple | bool) else value
+    is_json = isinstance(value, Mapping | list | tuple | bool | WrittenNumber)
+    return line_of(value) if is_json else value

@@ -87,7 +87,11 @@ class Pieces:
                 raise ValueError(f"{name} cannot be written: there is no folder {Path(name).parent}")
 
     def read(
-        self, report: Report, columns: Sequence[str] | None = None, start: tuple[int, int] = (0, 0)
+        self,
+        report: Report,
+        columns: Sequence[str] | None = None,
+        start: tuple[int, int] = (0, 0),
+        exact: bool = False,
     ) -> Iterator[tuple[tuple[int, int], list[Document]]]:
         """The documents, in batches, each with the position after it.
 
@@ -95,12 +99,13 @@ class Pieces:
         columns: the fields to read, where a piece can leave the others out; None for all.
         start:   a position that an earlier reading has given: a piece, and a number of its documents. An index is read
                  again from its first document, because the order of its documents changes.
+        exact:   as for csv_and_json.read_rows.
         """
         for number in range(start[0], len(self.pieces)):
             sayings = Sayings(report, str(self.pieces[number]) if isinstance(self.pieces[number], Path) else "a source")
             left = start[1] if number == start[0] and not isinstance(self.pieces[number], IndexSource) else 0
             done = left
-            for batch in _batches(self.pieces[number], sayings, columns):
+            for batch in _batches(self.pieces[number], sayings, columns, exact):
                 rest = batch[left:] if left else batch
                 left -= len(batch) - len(rest)
                 done += len(rest)
@@ -193,9 +198,9 @@ def _stamp(piece: object) -> list[Any]:
     return [str(piece.absolute()), len(files), sum(about.st_size for about in files), changed]
 
 
-def _batches(piece: object, report: Report, columns: Sequence[str] | None) -> Iterator[list[Document]]:
+def _batches(piece: object, report: Report, columns: Sequence[str] | None, exact: bool) -> Iterator[list[Document]]:
     if isinstance(piece, Path):
-        return _parquet(piece, report, columns) if piece.suffix == ".parquet" else _file(piece, report)
+        return _parquet(piece, report, columns) if piece.suffix == ".parquet" else _file(piece, report, exact)
     if isinstance(piece, IndexSource):
         return _index(piece, columns)
     if hasattr(piece, "__arrow_c_stream__"):
@@ -203,13 +208,13 @@ def _batches(piece: object, report: Report, columns: Sequence[str] | None) -> It
     return _mappings(piece)  # type: ignore[arg-type]
 
 
-def _file(path: Path, report: Report) -> Iterator[list[Document]]:
+def _file(path: Path, report: Report, exact: bool) -> Iterator[list[Document]]:
     def documents() -> Iterator[Document]:
         try:
             if path.is_dir():
                 yield from read_documents(path, SourceOptions(), report=report, note=report)
             else:
-                yield from (document for _, document in read_rows(path, report, report))
+                yield from (document for _, document in read_rows(path, report, report, exact))
         except (InvalidDocument, OSError) as error:
             report(f"{path} is left out from here on: {error}")
 
@@ -231,6 +236,8 @@ def _parquet(path: Path, report: Report, columns: Sequence[str] | None) -> Itera
                 yield batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
         report(f"{path} is left out from here on: {str(error).splitlines()[0]}")
+    except ValueError as error:  # nanoseconds, which only pandas can hold
+        raise InvalidDocument(str(path), f"a value cannot be read: {error}", "convert the column") from None
 
 
 def _arrow(table: object, columns: Sequence[str] | None) -> Iterator[list[Document]]:

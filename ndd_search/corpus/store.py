@@ -6,7 +6,8 @@ sketches of two recipes are never compared.
 
 A Store is a folder that is filled while a collection is read: parts of that form, each with the position in the sources
 that the next part begins at, and `reading.json`, which says how the collection is read. A part is written under another
-name and renamed when it is whole, so a reading that was killed at any moment goes on after the last whole part.
+name and renamed when it is whole, so a reading that was killed at any moment goes on after the last whole part. Two
+readings of the same sources at the same time write equal parts.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Store:
     """
 
     def __init__(self, folder: str | Path, recipe: Recipe, reading: Mapping[str, Any]) -> None:
-        self.folder, self._recipe = Path(folder), recipe
+        self.folder, self._recipe, self._count = Path(folder), recipe, 0
         told = {"recipe": recipe.id, **reading}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -88,11 +89,15 @@ class Store:
                 raise IndexUnusable(str(self.folder), f"{_name(number)} is of another reading", "delete the folder")
             piece, done, place = json.loads(metadata[_NEXT])
             found.append((rows, (piece, done, place)))
+        self._count = len(found)
         return found
 
     def add(self, rows: Rows, following: tuple[int, int, int]) -> None:
-        """Write a part. following: the position in the sources after it, and the documents read up to there."""
-        path = self.folder / _name(len(self._names()))
+        """Write the part after those of `parts` and of earlier calls.
+
+        following: the position in the sources after it, and the documents read up to there.
+        """
+        path, self._count = self.folder / _name(self._count), self._count + 1
         write_rows(path, rows, self._recipe, {_NEXT: json.dumps(following).encode()})
 
     def _names(self) -> list[str]:
@@ -125,7 +130,7 @@ def write_table(path: Path, table: pa.Table) -> None:
     """Write a table as Parquet; a file that is there is replaced when the new one is whole."""
     from pyarrow import parquet
 
-    partial = path.with_name(path.name + ".new")
+    partial = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         parquet.write_table(table, partial, compression="zstd")
         _settle(partial, path)

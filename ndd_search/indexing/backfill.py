@@ -29,7 +29,8 @@ from ndd_search.indexing.scan import snapshot
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
 from ndd_search.rest.request import stored_sketch
-from ndd_search.sketching.field import STORAGES, SketchField, Storage, is_sketch_object
+from ndd_search.sketching.field import MARKS, STORAGES, SketchField, Storage, is_sketch_object
+from ndd_search.writing.add_sketches import chosen_fields
 
 _PAGE = 500  # documents
 _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents of the index
@@ -106,6 +107,8 @@ class Backfill:
             raise TypeError(f"fields must be a list of names, got {self.fields!r}")
         if bool(self.fields) == self.remove:
             raise ValueError("give the fields that make the sketch, fields=[...]; with remove=True give none")
+        if self.fields:
+            chosen_fields(self.fields, self.field)
         if not 1 <= self.slices <= 64 or not 0 <= self.keys <= 64:
             raise ValueError(f"slices must be 1..64 and keys 0..64, got {self.slices} and {self.keys}")
         if self.storage is not None:
@@ -188,8 +191,12 @@ class Backfill:
                 facts.mapping, self.field
             )
             return f"{self.field} is not mapped as sketches are, so it is not ours" if foreign else ""
-        mapping = {**facts.mapping, "properties": {**self._missing(facts), **facts.mapping.get("properties", {})}}
-        found = check_mapping(mapping, self.field, facts.settings)
+        known, missing = facts.mapping.get("properties", {}), self._missing(facts)
+        after = {**missing, **known}
+        if self.field in missing and "properties" in known.get(self.field, {}):
+            inner = {**known[self.field]["properties"], **missing[self.field]["properties"]}
+            after[self.field] = {**known[self.field], "properties": inner}
+        found = check_mapping({**facts.mapping, "properties": after}, self.field, facts.settings)
         return next((str(one) for one in found if one.level == "error"), "")
 
     def _problem_with_fields(self, client: Any, facts: IndexFacts) -> str:
@@ -248,7 +255,10 @@ class Backfill:
         }
         ours, there = mapping_properties(self.field)[self.field]["properties"], known.get(self.field, {})
         wanted = {"numbers": self.numbers, "packed": self.storage in ("packed", "both")}
-        later = {name: ours[name] for name, on in wanted.items() if on and name not in there.get("properties", ours)}
+        given = there.get("properties", ours)
+        if given.keys() <= {*ours, *MARKS}:  # such as the mapping of marks alone
+            wanted |= {"sketch": True, "recipe": True}
+        later = {name: ours[name] for name, on in wanted.items() if on and name not in given}
         if later:  # the mapping was made without these
             missing[self.field] = {"properties": later}
         return missing

@@ -146,7 +146,9 @@ def _same(new: Sketch, stored: Sketch | Lack) -> bool:
 
 
 def _is_sketch_of(text: str, stored: Mapping[str, Any]) -> bool:
-    """Whether a stored object holds the sketch of this text, made with the recipe that it names."""
+    """Whether a stored object holds the sketch of this text, made with the recipe that it names, or no sketch."""
+    if stored.get("recipe") is None:
+        return True  # only marks, which `corpus mark` wrote for this text as far as is known
     try:
         recipe = Recipe.parse(stored["recipe"])
     except ValueError:  # it is STALE, or names a recipe of another version of this library

@@ -35,6 +35,7 @@ from ndd_search.sketching.sketches import VALUES, Lack, Sketch
 # Names under which the object says what the document is a copy of. They belong to one text: `corpus mark` writes the
 # last three.
 MARKS = ("duplicate_of", "group", "group_size", "leads")
+_GROUP_MARKS = {"group": str, "group_size": int, "leads": bool}  # None after their removal
 Storage = Literal["integers", "packed", "both"]
 STORAGES: tuple[Storage, ...] = ("integers", "packed", "both")
 STALE = "stale"  # stored as the recipe id if the text has changed and the sketch has not; no recipe has this id
@@ -184,10 +185,15 @@ class SketchField:
 def is_sketch_object(value: Any) -> bool:
     """Return whether a value under the object's name was stored by this library rather than by the user.
 
-    It was if it names a recipe (or STALE) and its sketch is a list of integers, or packed. Engines that rebuild
-    `_source` from doc values return a list of one member as that member, and omit an empty list.
+    It was if it names a recipe (or STALE) and its sketch is a list of integers, or packed; or if it holds just the
+    marks that `corpus mark` writes. Engines that rebuild `_source` from doc values return a list of one member as that
+    member, and omit an empty list.
     """
-    if not isinstance(value, Mapping) or not isinstance(made_by := value.get("recipe"), str):
+    if not isinstance(value, Mapping):
+        return False
+    if value.keys() == _GROUP_MARKS.keys():
+        return all(isinstance(value[name], kind | None) for name, kind in _GROUP_MARKS.items())
+    if not isinstance(made_by := value.get("recipe"), str):
         return False
     packed = value.get("packed")
     return (

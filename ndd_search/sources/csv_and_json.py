@@ -12,7 +12,9 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from itertools import chain
+from math import isfinite
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -25,37 +27,70 @@ Rows = Iterator[tuple[int, Document]]
 STDIN = Path("-")
 LONGEST = 64 * 2**20  # bytes of one line, or characters of one element of a JSON array
 _CHUNK = 2**20  # characters of a JSON array read at a time
+_SURELY_EXACT = 16  # characters of a number with at most 15 digits
 _KINDS = ("jsonl", "ndjson", "csv", "tsv", "json")
 
 
-def read_rows(source: Path, report: Report, note: Report) -> Rows:
+class WrittenNumber(float):
+    """A number of a JSON text that no float has exactly, such as 3.14159265358979323846. text: as it is written."""
+
+    text: str
+
+    @classmethod
+    def of(cls, text: str) -> float:
+        """Return a plain float if it has the value of the text."""
+        number = float(text)
+        if (len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text) or repr(number) == text:
+            return number
+        if isfinite(number) and Decimal(repr(number)) == Decimal(text):
+            return number
+        written = cls(number)
+        written.text = text
+        return written
+
+
+def holds_written(value: Any) -> bool:
+    """Whether a value is a WrittenNumber, or holds one at any depth."""
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, WrittenNumber):
+            return True
+        if isinstance(one, dict | list):
+            stack.extend(one.values() if isinstance(one, dict) else one)
+    return False
+
+
+def read_rows(source: Path, report: Report, note: Report, exact: bool = False) -> Rows:
     """Yield the documents of a file with their numbers, from 1: of lines, or of elements of a JSON array.
 
     source: .jsonl, .ndjson, .json, .csv or .tsv, also with .gz; "-" is standard input, whose format is detected by its
             first character.
     report: called with a sentence for every line that is skipped.
     note:   called with a sentence for what was replaced, or is missing, in lines that are not skipped.
+    exact:  whether numbers of JSON that no float has exactly are WrittenNumber; documents with vectors take three times
+            as long to read.
     Raises ValueError for another kind of file, InvalidDocument for a damaged one.
     """
     kind = source.name.removesuffix(".gz").rpartition(".")[2].lower()
     if source != STDIN and kind not in _KINDS:
         raise ValueError(f"{source}: expected .jsonl, .ndjson, .json, .csv, .tsv (also with .gz) or a folder")
-    return _rows(source, kind, report, note)
+    return _rows(source, kind, report, note, exact)
 
 
-def _rows(source: Path, kind: str, report: Report, note: Report) -> Rows:
+def _rows(source: Path, kind: str, report: Report, note: Report, exact: bool) -> Rows:
     with _opened(source) as file:
         first = _first(file)
         if kind not in ("jsonl", "ndjson", "csv", "tsv"):
             kind = {"[": "array", "{": "jsonl"}.get(first, "csv") if source == STDIN else f"json {first}"
         if kind in ("array", "json ["):
-            yield from _array(file, report, note)
+            yield from _array(file, report, note, exact)
         elif kind in ("csv", "tsv"):
             yield from _csv(_lines(file, source, report, note), source, report, note)
         elif kind.startswith("json "):
-            yield from _json(file, source, report, note)
+            yield from _json(file, source, report, note, exact)
         else:
-            yield from json_lines(_lines(file, source, report, note), report)
+            yield from json_lines(_lines(file, source, report, note), report, exact)
 
 
 @contextmanager
@@ -134,9 +169,9 @@ def _without_mark(start: bytes, source: Path) -> bytes:
     return start.removeprefix(codecs.BOM_UTF8)
 
 
-def json_lines(lines: Iterable[str], report: Report) -> Rows:
+def json_lines(lines: Iterable[str], report: Report, exact: bool = False) -> Rows:
     """Yield the JSON objects of lines with their line numbers, from 1; other lines are reported."""
-    decoder, twice = _decoder()
+    decoder, twice = _decoder(exact)
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -155,11 +190,11 @@ def json_lines(lines: Iterable[str], report: Report) -> Rows:
             yield number, document
 
 
-def _json(file: io.BufferedReader, source: Path, report: Report, note: Report) -> Rows:
+def _json(file: io.BufferedReader, source: Path, report: Report, note: Report, exact: bool) -> Rows:
     """Yield the documents of a .json file that is not an array: JSON lines, or one object over several lines."""
     whole = _without_mark(file.read(LONGEST + 1), source)
     if len(whole) <= LONGEST and b"\n" in whole.strip():
-        decoder, twice = _decoder()
+        decoder, twice = _decoder(exact)
         try:
             document = decoder.decode(whole.decode())
         except (ValueError, RecursionError):
@@ -171,7 +206,7 @@ def _json(file: io.BufferedReader, source: Path, report: Report, note: Report) -
                 yield 1, document
             return
     rest = cast(io.BufferedReader, io.BufferedReader(cast(Any, _Chained(whole, file))))
-    yield from json_lines(_lines(rest, source, report, note), report)
+    yield from json_lines(_lines(rest, source, report, note), report, exact)
 
 
 class _Chained(io.RawIOBase):
@@ -189,10 +224,10 @@ class _Chained(io.RawIOBase):
         return len(piece)
 
 
-def _array(file: io.BufferedReader, report: Report, note: Report) -> Rows:
+def _array(file: io.BufferedReader, report: Report, note: Report, exact: bool) -> Rows:
     """Yield the objects of a JSON array, one element at a time; other elements are reported."""
     text = codecs.getreader("utf-8-sig")(file, "surrogateescape")
-    decoder, twice = _decoder()
+    decoder, twice = _decoder(exact)
     buffer, place, number, ended = text.read(_CHUNK), 0, 0, False
     place = buffer.index("[") + 1
     while True:
@@ -237,7 +272,7 @@ def _legible(text: str, number: int, note: Report) -> str:
     return text
 
 
-def _decoder() -> tuple[json.JSONDecoder, list[str]]:
+def _decoder(exact: bool) -> tuple[json.JSONDecoder, list[str]]:
     """Return a JSON decoder, and the list to which it appends each key that an object has twice."""
     twice: list[str] = []
 
@@ -248,7 +283,7 @@ def _decoder() -> tuple[json.JSONDecoder, list[str]]:
             twice.append(next(name for name in document if names.count(name) > 1))
         return document
 
-    return json.JSONDecoder(object_pairs_hook=to_document), twice
+    return json.JSONDecoder(object_pairs_hook=to_document, parse_float=WrittenNumber.of if exact else None), twice
 
 
 def _problem(value: Any, twice: Sequence[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -10,7 +11,7 @@ from pathlib import Path
 from ndd_search.documents import text_of, value_of
 from ndd_search.embedded.stored import id_of, source_of, texts_of
 from ndd_search.errors import InvalidDocument
-from ndd_search.sources.csv_and_json import STDIN, Document, Report, Rows, read_rows
+from ndd_search.sources.csv_and_json import STDIN, Document, Report, Rows, holds_written, read_rows
 from ndd_search.sources.text_files import is_html, read_file
 from ndd_search.text.printable import safe
 
@@ -47,8 +48,9 @@ def read_documents(source: Path, options: SourceOptions, *, report: Report, note
     if source.is_dir():
         if options.id or options.number:
             raise ValueError("--id and --number-lines are for files of documents: in a folder a file's path is its id")
-        return _indexable(_folder(source, options.main_text, report, note), report)
-    return _indexable(_with_ids(read_rows(source, report, note), source, options, report), report)
+        return _indexable(_folder(source, options.main_text, report, note), report, note)
+    rows = read_rows(source, report, note, exact=True)
+    return _indexable(_with_ids(rows, source, options, report), report, note)
 
 
 def text_fields(source: Path, documents: Iterable[Document]) -> tuple[list[str], Iterator[Document]]:
@@ -87,8 +89,9 @@ def peek(source: Path, documents: Iterable[Document]) -> tuple[list[Document], I
     return first, chain(first, remaining)
 
 
-def _indexable(named: Iterable[tuple[str, Document]], report: Report) -> Iterator[Document]:
-    """Yield the documents that an index accepts; report the others."""
+def _indexable(named: Iterable[tuple[str, Document]], report: Report, note: Report) -> Iterator[Document]:
+    """Yield the documents that an index accepts; report the others, and note the first with too long a number."""
+    is_noted = False
     for name, document in named:
         try:
             id_of(document, name)
@@ -98,6 +101,9 @@ def _indexable(named: Iterable[tuple[str, Document]], report: Report) -> Iterato
             _, problem, remedy = error.args
             report(f"{name} was skipped, {problem}: {remedy}")
         else:
+            if not is_noted and holds_written(document):
+                is_noted = True
+                note(f"{name} has a number of more digits than are stored: write such numbers as texts to keep them")
             yield document
 
 
@@ -162,7 +168,7 @@ def _names(documents: Iterable[Document], most: int = 40) -> str:
 
 
 def _folder(folder: Path, main_text: bool, report: Report, note: Report) -> Iterator[tuple[str, Document]]:
-    for path in sorted(folder.rglob("*")):
+    for path in _files(folder, report):
         if path.suffix.lower() not in _FOLDER_TYPES or not path.is_file():
             continue
         name = safe(str(path))
@@ -176,6 +182,15 @@ def _folder(folder: Path, main_text: bool, report: Report, note: Report) -> Iter
             note(f"{name} has characters that are {what}: they were replaced by \ufffd")
         fields = {"title": title or path.stem, "body": _without(title, text), "file": path.resolve().as_uri()}
         yield name, {"id": path.relative_to(folder).as_posix(), **fields}
+
+
+def _files(folder: Path, report: Report) -> list[Path]:
+    """Return the files in a folder and the folders in it, in order; report folders that cannot be read."""
+
+    def unreadable(error: OSError) -> None:
+        report(f"{safe(str(error.filename))} was skipped: {error.strerror}")
+
+    return sorted(Path(at, name) for at, _, names in os.walk(folder, onerror=unreadable) for name in names)
 
 
 def _without(title: str, text: str) -> str:

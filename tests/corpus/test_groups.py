@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import ndd_search as ndd
+from ndd_search.cli import main
 from ndd_search.corpus import outputs
 from ndd_search.errors import InvalidDocument
 from tests.corpus.made import DOCUMENTS, STORY, write_lines
@@ -114,6 +115,23 @@ def test_documents_that_a_file_cannot_hold_as_they_are_are_told(
     else:
         with pytest.raises(InvalidDocument, match=problem):
             groups.unique(tmp_path / name)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json"])
+def test_numbers_of_any_length_keep_all_their_digits(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exact = ["3.14159265358979323846", "1e400", "12345678901234567890123", "0.30000000000000004"]
+    line = f'{{"id": 2.71828182845904523536, "body": "{STORY}", "x": [{", ".join(exact)}], "y": {{"z": {exact[0]}}}}}'
+    source = tmp_path / f"docs.{kind}"
+    source.write_text(line if kind == "jsonl" else f"[{line}]")
+    groups = ndd.Corpus.read(source, text="body").groups()
+    groups.unique(tmp_path / "unique.jsonl")
+    assert (tmp_path / "unique.jsonl").read_text() == f"{line}\n"
+    groups.unique(tmp_path / "unique.csv")
+    assert f'"[{", ".join(exact)}]"' in (tmp_path / "unique.csv").read_text()
+    main(["corpus", "unique", str(source), "--text", "body"])
+    assert capsys.readouterr().out == f"{line}\n"
 
 
 def test_values_of_a_table_are_those_of_json(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from ndd_search.corpus import store
 from ndd_search.corpus.marks import unmark
 from ndd_search.corpus.sources import IndexSource
 from ndd_search.errors import IndexUnusable
+from ndd_search.indexing.backfill import Backfill
 from tests.corpus import made
 from tests.corpus.made import DOCUMENTS, OTHER
 from tests.corpus.test_commands import run
@@ -94,3 +95,19 @@ def test_groups_are_written_into_an_index_only_where_they_changed_and_taken_away
         assert unmark(client, index).written == 4
         left = client.get(index=index, id="c")["_source"]
         assert left == {**DOCUMENTS[2], "ndd": {"recipe": "mine", "group": None, "group_size": None, "leads": None}}
+
+
+def test_an_index_that_was_marked_first_gets_its_sketches_and_keeps_its_marks(engine: Any, index: str) -> None:
+    with engine.client() as client:
+        for one in DOCUMENTS:
+            client.index(index=index, id=one["id"], body={"body": one["body"]}, refresh=True)
+        ndd.Corpus.read(IndexSource(client, index), text="body").groups(0.5).write_back(client, index)
+        client.indices.refresh(index=index)
+        marked = client.get(index=index, id="a")["_source"]
+        assert dict(next(iter(ndd.with_sketches([marked], "body"))))["ndd"]["recipe"] == ndd.Recipe().id
+        for written in (4, 0):
+            report = Backfill(index=index, fields=["body"]).run(client)
+            assert (report.tally.written, report.tally.left, report.remaining) == (written, {}, 0)
+        after = client.get(index=index, id="a")["_source"]["ndd"]
+        assert after == {**marked["ndd"], "recipe": ndd.Recipe().id, "sketch": after["sketch"]}
+        assert len(after["sketch"]) > 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyarrow import parquet
 import ndd_search as ndd
 from ndd_search.errors import InvalidDocument
 from tests.corpus.made import DOCUMENTS, OTHER, STORY, write_lines
+from tests.folders import let_in
 
 GROUPS = {"a": "a", "b": "a", "c": "c", "d": "d"}
 
@@ -61,6 +63,24 @@ def test_a_folder_of_texts_is_a_collection(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     groups = ndd.Corpus.read(tmp_path, text="body").groups(0.5)
     assert len(groups) == 2
+
+
+def test_a_folder_that_may_not_be_read_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    for name in ("closed", "open"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.txt").write_text(STORY)
+    (tmp_path / "closed").chmod(0o000)
+    let_in(tmp_path / "open" / "one.txt")
+    told: list[str] = []
+    user = os.geteuid()
+    os.seteuid(user or 65534)  # the superuser may read everything
+    try:
+        corpus = ndd.Corpus.read(tmp_path, text="body", report=told.append)
+    finally:
+        os.seteuid(user)
+        (tmp_path / "closed").chmod(0o700)  # for who cleans up
+    assert corpus.ids == ["open/one.txt"]
+    assert told == [f"{tmp_path / 'closed'} was skipped: Permission denied"]
 
 
 def test_missing_and_repeated_ids_are_named_and_the_rest_is_done() -> None:

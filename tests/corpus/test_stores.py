@@ -135,6 +135,21 @@ def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:
         ndd.Corpus.read(DOCUMENTS[:2], text="body", store=tmp_path / "of-list")
 
 
+def test_two_readings_at_a_time_store_every_document_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "PART", 1)
+    sources = [write_lines(tmp_path / f"{number}.jsonl", [one]) for number, one in enumerate(DOCUMENTS)]
+    once = [True]
+
+    def other(_: int) -> None:
+        if once:
+            once.clear()
+            ndd.Corpus.read(*sources, text="body", store=tmp_path / "store")
+
+    for progress in (other, None):
+        corpus = ndd.Corpus.read(*sources, text="body", store=tmp_path / "store", progress=progress)
+        assert corpus.ids == ["a", "b", "c", "d"]
+
+
 def test_a_field_that_no_column_can_hold_is_named(tmp_path: Path) -> None:
     documents = [{**one, "x": value} for one, value in zip(DOCUMENTS, (1, "a"), strict=False)]
     with pytest.raises(InvalidDocument, match="a column cannot hold all values of the field 'x'"):
