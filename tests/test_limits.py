@@ -191,6 +191,13 @@ class Clause(Opaque):
         return self._query
 
 
+class Unreadable(Opaque):
+    """An object that only a serializer of the caller's own can read."""
+
+    def to_dict(self, form: str) -> dict[str, Any]:
+        return {form: {}}
+
+
 def test_queries_that_are_objects_are_read_and_objects_that_cannot_be_read_leave_a_search_alone() -> None:
     """Otherwise documents that such a query names by id would be hidden, and an export would be collapsed."""
     match = {"match": {"body": Clause({"query": "emissions", "boost": np.float32(2)})}}
@@ -203,7 +210,8 @@ def test_queries_that_are_objects_are_read_and_objects_that_cannot_be_read_leave
     everything = read_search(Request("POST", "/news/_search", {}, {}, {"query": Clause({"match_all": {}})}))
     assert everything is not None
     assert not everything.ranks
-    for query in (Clause({"ids": {"values": ["7"]}}), {"bool": {"must": [Opaque(), match]}}, Opaque()):
+    left_alone = Clause({"ids": {"values": ["7"]}}), {"bool": {"must": [Opaque(), match]}}, Opaque(), Unreadable()
+    for query in left_alone:
         assert read_search(Request("POST", "/news/_search", {}, {}, {"query": query})) is None
     times = {"range": {"day": {"gte": datetime(2024, 5, 1), "lt": Decimal(3)}}}
     options = {"keep": [Opaque.__init__], "min_similarity": 0.5}  # are for us, and are not read as a query

@@ -122,5 +122,7 @@ def test_a_transport_packs_only_what_a_request_allows() -> None:
     assert packing(own, transport, Request("POST", "/a/_search", {}, {}, {}), "parser")() == unpacked
     replaced = partial(own)  # a wrapper that somebody put around the method
     assert packing(replaced, transport, asked, "parser") is replaced
+    own_way = packing(own, transport, asked, "an attribute that it lacks")
+    assert own_way is own
     slotted = WithSlots(json.dumps(as_it_is))
     assert packing(slotted.perform_request, slotted, asked, "parser")() == unpacked

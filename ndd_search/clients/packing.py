@@ -31,11 +31,12 @@ def packing(perform_request: Callable[..., Any], transport: Any, request: Reques
     parser: name of the transport's attribute that parses answers.
     The transport itself is not changed, because other calls use it at the same time: the method is called on a second
     object with the same class and attributes, but for the parser. A perform_request that is not the transport's own
-    method is returned unchanged, and so is that of a transport with slots, which the second object would not share.
+    method is returned unchanged, and so is that of a transport that parses otherwise, or has slots, which the second
+    object would not share.
     """
     is_own = type(perform_request) is MethodType and perform_request.__self__ is transport
     kind: type = type(transport)
-    view_class = _view_class(kind, parser) if is_own and request.packs else None
+    view_class = _view_class(kind, parser) if is_own and request.packs and hasattr(transport, parser) else None
     if view_class is None:
         return perform_request
     view: Any = object.__new__(view_class)

@@ -202,7 +202,7 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     # Always another object: the caller may change the body meanwhile, and a proxy passes on the caller's object unread.
     own: Mapping[str, Any] = {key: value for key, value in body.items() if key != "ndd"}
     if (names := names_in(own)) is None:
-        with suppress(ValueError):
+        with suppress(Exception):  # `to_dict` is not our code; the client calls it again, and raises what it raises
             own = resolved(own)
             names = names_in(own)
     if names is None or asks_for_ids(own, request.params, names) or _has_copies_of_its_own(own, names):
