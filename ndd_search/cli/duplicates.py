@@ -134,6 +134,8 @@ def _document(client: Any, index: str, identity: str) -> tuple[dict[str, Any], s
     hits = client.search(index=index, body={"query": {"ids": {"values": [identity]}}})["hits"]["hits"]
     if not hits:
         raise IndexUnusable(index, f"it has no document {identity}", "give the _id of a document")
+    if "_source" not in hits[0]:
+        raise IndexUnusable(index, f"it stores no source of document {identity}", "give its fields with --record")
     return dict(hits[0]["_source"]), str(hits[0]["_index"])
 
 
