@@ -29,27 +29,19 @@ import numpy as np
 
 import ndd_search as ndd
 from ndd_search.items.groups import ItemGroups
-from tests.items.made import people
+from tests.items.made import PEOPLE, people
 
 Pairs = set[tuple[str, str]]
 Records = list[dict[str, Any]]
-PEOPLE = ("first_name", "surname", "born", "birth_place", "occupation", "postcode")
+FIELDS = ("first_name", "surname", "born", "birth_place", "occupation", "postcode")
 FEBRL = ("given_name", "surname", "street_number", "address_1", "suburb", "postcode", "state", "date_of_birth")
-PEOPLE_SCHEMA = ndd.Items(
-    first_name=ndd.Name(synonyms="english-nicknames"),
-    surname=ndd.Name(),
-    born=ndd.Date(),
-    birth_place=ndd.Name(),
-    occupation=ndd.Category(),
-    postcode=ndd.Name(),
-)
 Result = tuple[Pairs, list[set[str]], int]  # pairs called one thing, groups, and how many pairs were compared
 Method = Callable[[str, Records], Callable[[], Result]]  # groups records, and returns what reads the result
 
 
 def ours(kind: str, records: Records) -> Callable[[], Result]:
     """Items with learnt evidence: of people with the fields named, of the collections with fields guessed."""
-    groups = ndd.Items.learn(records, PEOPLE_SCHEMA if kind == "people" else None).groups(records)
+    groups = ndd.Items.learn(records, PEOPLE if kind == "people" else None).groups(records)
 
     def read() -> Result:
         members = [{groups.ids[i] for i in every} for every in groups.members.values()]
@@ -154,7 +146,7 @@ def recordlinkage(kind: str, records: Records) -> Callable[[], Result]:
 
     frame = pd.DataFrame(records).set_index("id")
     frame = frame.astype(object).where(frame.notna() & (frame != ""), None)
-    names = {"people": PEOPLE, "febrl": FEBRL, "airports": ("name", "city", "region", "country")}[kind]
+    names = {"people": FIELDS, "febrl": FEBRL, "airports": ("name", "city", "region", "country")}[kind]
     blocks = {
         "people": (["surname", "born"], ["first_name", "born"], ["postcode", "first_name"], ["surname", "birth_place"],
                    ["postcode", "surname"], ["born", "birth_place"]),
@@ -271,7 +263,7 @@ def unseen(folder: Path) -> None:
 def page_check() -> None:
     """Print the time of a page of 100 records."""
     made = people(60, seed=5)
-    schema = ndd.Items.learn(people(500, seed=6).records, PEOPLE_SCHEMA)
+    schema = ndd.Items.learn(people(500, seed=6).records, PEOPLE)
     schema.collapse(made.records[:100])
     times = []
     for _ in range(100):

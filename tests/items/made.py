@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
+import ndd_search as ndd
 from ndd_search.items.synonyms import LISTS
+
+PEOPLE = ndd.Items(
+    first_name=ndd.Name(synonyms="english-nicknames"),
+    surname=ndd.Name(),
+    born=ndd.Date(),
+    birth_place=ndd.Name(),
+    occupation=ndd.Category(),
+    postcode=ndd.Name(),
+)
 
 
 def _words(text: str) -> list[str]:

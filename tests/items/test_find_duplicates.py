@@ -13,16 +13,9 @@ import ndd_search as ndd
 from ndd_search.paging.candidates import Candidate
 from tests.command_line import run
 from tests.engines.find import Engine
-from tests.items.made import people
+from tests.items.made import PEOPLE, people
 
-SCHEMA = ndd.Items(
-    first_name=ndd.Name(synonyms="english-nicknames"),
-    surname=ndd.Name(),
-    born=ndd.Date(),
-    birth_place=ndd.Name(),
-    postcode=ndd.Name(),
-)
-PEOPLE = people(100, seed=3).records[:200]
+RECORDS = people(100, seed=3).records[:200]
 PLACES = ndd.Items(
     name=ndd.Name(synonyms="english-abbreviations"),
     location=ndd.Place(within_km=1.0),
@@ -45,8 +38,8 @@ WANTED = {"name": "St. Finbarr's Cathedral Cork", "location": "51.894401, -8.480
 
 def expected(place: int) -> set[str]:
     """Return the ids of the people that are one thing with one of them."""
-    probability = SCHEMA.probabilities((PEOPLE[place], other) for other in PEOPLE)
-    return {PEOPLE[i]["id"] for i in np.flatnonzero(probability >= SCHEMA.min_probability).tolist()}
+    probability = PEOPLE.probabilities((RECORDS[place], other) for other in RECORDS)
+    return {RECORDS[i]["id"] for i in np.flatnonzero(probability >= PEOPLE.min_probability).tolist()}
 
 
 def recall(found: dict[int, list[Candidate]]) -> float:
@@ -59,12 +52,12 @@ def recall(found: dict[int, list[Candidate]]) -> float:
 
 def test_an_index_in_a_folder_finds_the_documents_that_are_one_thing_with_a_record(tmp_path: Path) -> None:
     with ndd.Index.open(tmp_path / "people", text=["surname", "birth_place"]) as index:
-        index.add(PEOPLE)
-        found = {place: index.find_duplicates(PEOPLE[place], items=SCHEMA) for place in range(0, 200, 10)}
+        index.add(RECORDS)
+        found = {place: index.find_duplicates(RECORDS[place], items=PEOPLE) for place in range(0, 200, 10)}
         assert recall(found) > 0.95
-        assert index.find_duplicates({"nothing": 1}, items=SCHEMA) == []
+        assert index.find_duplicates({"nothing": 1}, items=PEOPLE) == []
         with pytest.raises(ValueError, match="examined must be 1"):
-            index.find_duplicates(PEOPLE[0], items=SCHEMA, examined=0)
+            index.find_duplicates(RECORDS[0], items=PEOPLE, examined=0)
     with ndd.Index.open(tmp_path / "places", text=["name"]) as index:
         index.add(CATHEDRALS)
         assert [one.id for one in index.find_duplicates(WANTED, items=PLACES)] == ["cork"]
@@ -81,7 +74,7 @@ def test_a_server_finds_the_documents_that_are_one_thing_with_a_record(
     PLACES.write(schema)
     with engine.client() as client:
         for name, mapping, documents in (
-            (f"{index}-people", {}, PEOPLE),
+            (f"{index}-people", {}, RECORDS),
             (f"{index}-points", points, CATHEDRALS),
             (f"{index}-objects", objects, CATHEDRALS),
         ):
@@ -89,9 +82,9 @@ def test_a_server_finds_the_documents_that_are_one_thing_with_a_record(
             lines = [line for one in documents for line in ({"index": {"_index": name, "_id": one["id"]}}, one)]
             assert not client.bulk(body=lines, refresh=True)["errors"]
         try:
-            wrapped = ndd.wrap(engine.client(), items=SCHEMA)
+            wrapped = ndd.wrap(engine.client(), items=PEOPLE)
             found = {
-                place: ndd.find_duplicates(wrapped, f"{index}-people", PEOPLE[place], items=SCHEMA)
+                place: ndd.find_duplicates(wrapped, f"{index}-people", RECORDS[place], items=PEOPLE)
                 for place in range(0, 200, 10)
             }
             assert recall(found) > 0.95

@@ -23,7 +23,7 @@ from ndd_search.items.places import place_of
 from ndd_search.items.table import read_table
 from ndd_search.items.values import date_of, number_of, url_of, words_of
 from tests import collections
-from tests.items.made import Made, people
+from tests.items.made import PEOPLE, Made, people
 
 CORK = {
     "name": "Saint Fin Barre’s Cathedral",
@@ -42,14 +42,6 @@ PLACES = ndd.Items(
     summary=ndd.Text(),
     location=ndd.Place(within_km=1.0),
     needs=[("name", "summary"), ("name", "location")],
-)
-PEOPLE = ndd.Items(
-    first_name=ndd.Name(synonyms="english-nicknames"),
-    surname=ndd.Name(),
-    born=ndd.Date(),
-    birth_place=ndd.Name(),
-    occupation=ndd.Category(),
-    postcode=ndd.Name(),
 )
 
 
