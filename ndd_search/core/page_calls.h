@@ -178,12 +178,12 @@ static PyObject *repeats(PyObject *Py_UNUSED(module), PyObject *arguments)
         uint32_t most = 15;
         while (most < 2 * page.offsets[page.count])
             most = 2 * most + 1;
-        int64_t *sums = malloc(2 * ((size_t)page.count + 1) * sizeof *sums), *places = sums + page.count;
+        int64_t *sums = malloc(2 * ((size_t)page.count + 1) * sizeof *sums);
         int64_t *counts = calloc((size_t)most + 1, sizeof *counts);
         int32_t *slots = malloc(((size_t)most + 1) * sizeof *slots);
         if (sums && counts && slots) {
             memset(slots, 0xFF, ((size_t)most + 1) * sizeof *slots);
-            int64_t found = list_different(&page, sums, places);
+            int64_t *places = sums + page.count, found = list_different(&page, sums, places);
             int repeated = is_repeated(&page, times, slots, counts, most);
             PyObject *different = bytes_of(places, found * (int64_t)sizeof *places);
             result = different ? Py_BuildValue("NN", different, PyBool_FromLong(repeated)) : NULL;

@@ -220,7 +220,7 @@ def _lines(body: Any) -> list[Line] | None:
 
 
 def _split(text: str) -> list[str]:
-    """Return the lines of NDJSON. An empty line between others is a header without keys, as engines read it."""
+    """Return the lines of NDJSON, with the empty ones between others: engines read these as headers without keys."""
     return text.removesuffix("\n").removesuffix("\n").split("\n")  # splitlines would split at U+2028 in a query
 
 

@@ -13,8 +13,8 @@ from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 
 LATE = "out of time, the page is made of the first hits"
-_MOST = 1e6  # seconds: a longer budget limits nothing, and sockets take no such timeout
 FAILED = "a later round failed, the page is made of the first hits"
+_MOST = 1e6  # seconds: a longer budget limits nothing, and sockets take no such timeout
 
 Flow = Generator[Request, Answer, Answer]  # of a search or an `_msearch`
 First = list[Answer] | Answer
