@@ -83,8 +83,9 @@ def test_every_form_holds_the_same_values(values: list[int], storage: Storage) -
     stored = parts["ndd"]
     assert is_sketch_object(stored)
     assert parts["ndd_keys"] == [format(value, "08x") for value in values[:2]]
+    assert stored.get("smallest") == (values[0] if values else None)
     assert (
-        set(stored) - {"recipe"}
+        set(stored) - {"recipe", "smallest"}
         == {
             "integers": {"sketch"},
             "packed": {"packed"} if values else set(),
@@ -108,7 +109,7 @@ def test_a_second_recipe_lives_under_another_name() -> None:
 
 def test_a_document_gets_the_object_and_when_asked_its_smallest_values_as_keys() -> None:
     sketch = np.array([1, 255, 2**31 - 1], np.int32)
-    assert FIELD.parts(sketch, RECIPE) == {"ndd": {"sketch": [1, 255, 2**31 - 1], "recipe": RECIPE.id}}
+    assert FIELD.parts(sketch, RECIPE) == {"ndd": {"sketch": [1, 255, 2**31 - 1], "smallest": 1, "recipe": RECIPE.id}}
     assert FIELD.parts(sketch, RECIPE, keys=2)["ndd_keys"] == ["00000001", "000000ff"]
 
 

@@ -26,12 +26,13 @@ TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third 
 DOCUMENT = {"title": "Steel", "body": TEXT, "year": 2031}
 STALE = {"sketch": [], "recipe": "stale"}
 # An update takes them away.
-OF_THE_OLD_TEXT = dict.fromkeys(("packed", "numbers", "duplicate_of", "group", "group_size", "leads"))
+OF_THE_OLD_TEXT = dict.fromkeys(("packed", "smallest", "numbers", "duplicate_of", "group", "group_size", "leads"))
 
 
 def stored(text: str, recipe: ndd.Recipe | None = None) -> dict[str, Any]:
     recipe = recipe or ndd.Recipe()
-    return {"sketch": ndd.sketch(text, recipe).tolist(), "recipe": recipe.id}
+    values = ndd.sketch(text, recipe).tolist()
+    return {"sketch": values, **({"smallest": values[0]} if values else {}), "recipe": recipe.id}
 
 
 WHOLE = stored(f"Steel\n{TEXT}")
@@ -78,7 +79,7 @@ def test_a_partial_update_recomputes_marks_stale_or_leaves_alone(
 ) -> None:
     for action in ({"_op_type": "update", "doc": doc}, {"_op_type": "update", "_source": {"doc": doc}}):
         (done,) = through({"_id": "1", **action})
-        assert done.get("_source", done)["doc"].get("ndd") == (expected and {**expected, **OF_THE_OLD_TEXT})
+        assert done.get("_source", done)["doc"].get("ndd") == (expected and {**OF_THE_OLD_TEXT, **expected})
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_a_partial_update_recomputes_marks_stale_or_leaves_alone(
 def test_a_partial_update_of_a_field_inside_an_object(doc: dict[str, Any], expected: dict[str, Any] | None) -> None:
     fields = "page.text.body" if "page.text" in doc else "page.body"
     (done,) = through({"_op_type": "update", "_id": "1", "doc": doc}, fields=fields)
-    assert done["doc"].get("ndd") == (expected and {**expected, **OF_THE_OLD_TEXT})
+    assert done["doc"].get("ndd") == (expected and {**OF_THE_OLD_TEXT, **expected})
 
 
 def test_an_upsert_is_a_whole_document_and_a_script_is_left_alone() -> None:

@@ -81,6 +81,7 @@ def test_whatever_else_is_written_into_the_object_makes_no_new_fields(engine: En
         assert set(mapping["properties"]["ndd"]["properties"]) == {
             "sketch",
             "packed",
+            "smallest",
             "numbers",
             "recipe",
             "duplicate_of",

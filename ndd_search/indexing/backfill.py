@@ -254,7 +254,7 @@ class Backfill:
             name: one for name, one in mapping_properties(self.field, self.keys > 0).items() if name not in known
         }
         ours, there = mapping_properties(self.field)[self.field]["properties"], known.get(self.field, {})
-        wanted = {"numbers": self.numbers, "packed": self.storage in ("packed", "both")}
+        wanted = {"numbers": self.numbers, "packed": self.storage in ("packed", "both"), "smallest": True}
         given = there.get("properties", ours)
         if given.keys() <= {*ours, *MARKS}:  # such as the mapping of marks alone
             wanted |= {"sketch": True, "recipe": True}

@@ -19,6 +19,7 @@ from ndd_search.sketching.sketches import Lack, Sketch, sketch, sketch_many
 from ndd_search.text.numbers import number_signature
 
 _USUAL_KEYS = 8  # the default of CandidateSearch
+_VALUES = "sketch", "packed", "smallest"  # names in the stored object that hold values of the sketch
 
 
 class Settings(Protocol):
@@ -73,9 +74,10 @@ class SketchDocuments(Job):
         kept_keys = max(len(stored_keys), _USUAL_KEYS) if stored_keys or source.get(where.keys) == [] else 0
         form = settings.storage or _storage_of(before)
         parts = SketchField(where.name, form).parts(new, settings.recipe, settings.keys or kept_keys, numbers)
-        other_forms = {name: None for name in ("sketch", "packed") if name in before and name not in parts[where.name]}
-        parts[where.name].update(other_forms)
-        if self._compare and _same(new, stored) and (form == _storage_of(before) or not len(new)):
+        stale = {name: None for name in _VALUES if name in before and name not in parts[where.name]}
+        parts[where.name].update(stale)
+        same = _same(new, stored) and parts[where.name].get("smallest") == before.get("smallest")
+        if self._compare and same and (form == _storage_of(before) or not len(new)):
             # If this run was not asked for numbers they may be unmapped: then compare with those in _source.
             known = where.numbers_in(hit.get("fields", {})) if settings.numbers else before.get("numbers")
             same_numbers = numbers in (None, known)

@@ -41,6 +41,7 @@ def mapping_properties(field: str = "ndd", keys: bool = False) -> dict[str, Any]
             "properties": {
                 "sketch": {"type": "integer", "index": False},  # doc values only: never searched, half the space
                 "packed": {"type": "binary", "doc_values": True},  # the same values in half the space of a response
+                "smallest": {"type": "integer", "index": False},  # sorted by for the sample of a total
                 "numbers": {"type": "integer", "index": False},  # compared by the guard numbers_must_match
                 "recipe": {"type": "keyword"},  # queried by backfill, counted by doctor
                 "duplicate_of": {"type": "keyword"},  # for reports and counts, not for filters: see docs/indexing.md

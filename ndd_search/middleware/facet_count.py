@@ -14,7 +14,15 @@ from typing import Any
 
 from ndd_search.documents import value_of
 from ndd_search.middleware.add_answers import sketches_of
-from ndd_search.middleware.group_count import LACKING, UNSORTED, counted, sample_of, smallest_first, unsampled
+from ndd_search.middleware.group_count import (
+    UNSORTED,
+    can_be_sampled,
+    counted,
+    of_keys,
+    sample_of,
+    smallest_first,
+    unsampled,
+)
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
@@ -79,13 +87,14 @@ def _size(buckets: int) -> int:
 
 def _sampler(plan: Plan, size: int) -> dict[str, Any]:
     fields = list(plan.reading.fields)
+    keyed = of_keys(plan.options) if can_be_sampled(plan.options) else {}
     hits = {
         "size": size,
-        "sort": smallest_first(plan.field),
+        "sort": smallest_first(plan.field.sketch),
         "docvalue_fields": list(plan.reading.stored),
         "_source": {"includes": fields} if fields else False,
     }
-    return {_SAMPLED: {"top_hits": hits}, **unsampled(plan.field)}
+    return {_SAMPLED: {"top_hits": hits}, **unsampled(plan.field, plan.field.sketch), **keyed}
 
 
 class _Counter:
@@ -117,10 +126,11 @@ class _Counter:
             return GroupEstimate.exactly(self._leaders(hits) if hits else total)
         if total == len(hits) and (ordered := self._in_order(hits)) is not None:
             return GroupEstimate.exactly(self._leaders(ordered))
-        if self._settings.recipe.method != "min-k" or counted(sampled, UNSORTED):
+        options, is_min_k = self._plan.options, self._settings.recipe.method == "min-k"
+        if not is_min_k or counted(sampled, UNSORTED) or not can_be_sampled(options):
             return GroupEstimate(total, "estimate", 1, total)
-        sample = sample_of(hits, total, counted(sampled, LACKING), self._settings)
-        return estimate_groups(Stream(), sample, self._reader, self._plan.options)
+        sample = sample_of(hits, total, sampled, options, self._settings)
+        return estimate_groups(Stream(), sample, self._reader, options)
 
     def _with_recipe(self, hit: Hit) -> Hit:
         """Return a hit with the fields that its sketch needs, also those that were read from its document."""

@@ -13,7 +13,12 @@ from http import HTTPStatus
 from ndd_search.middleware.add_answers import extended, with_documents
 from ndd_search.middleware.fallbacks import after_partial_refusal, after_refusal, without_sketches
 from ndd_search.middleware.fetch_strategies import DoesNotFit, ranges_of
-from ndd_search.middleware.group_count import counting_requests, sample_requests, with_group_count
+from ndd_search.middleware.group_count import (
+    counting_requests,
+    sample_requests,
+    usable_sample,
+    with_group_count,
+)
 from ndd_search.middleware.plan import Plan, Replan, replan_if_learned
 from ndd_search.middleware.sampling import sample_frequency_table
 from ndd_search.middleware.sending import RoundTrips, trouble
@@ -96,11 +101,14 @@ class HitFetcher:
         """Return the state with the number of groups. sampled: the answer to the request for the sample, if any."""
         again: list[Request] = []
         with suppress(*MALFORMED):
-            again = counting_requests(self.plan, self.settings, sampled) if not state.stream.exhausted else []
+            again = [] if state.stream.exhausted else counting_requests(self.plan, self.settings, sampled)
         if again:
-            sampled = yield from self.round_trips.later(again)
-            whole = sampled[0].whole
-            envelope = after(state.envelope or {}, sampled) if whole else state.envelope
+            answers = yield from self.round_trips.later(again)
+            sampled = ()
+            with suppress(*MALFORMED):
+                sampled = usable_sample(self.plan, self.settings, answers)
+            whole = all(answer.whole for answer in answers)
+            envelope = after(state.envelope or {}, answers) if whole else state.envelope
             state = replace(state, lasting=state.lasting and whole, envelope=envelope)
         return with_group_count(state, self.plan, self.settings, sampled)
 

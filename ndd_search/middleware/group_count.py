@@ -1,12 +1,13 @@
 """Estimates the number of groups of the whole result in the first trip of a search, for total="estimate".
 
 One more request of the `_msearch` fetches the sketches of a sample: the hits with the smallest values, by a sort of the
-engine on the stored field (see `paging.group_estimate`). The estimate depends on the first window and that sample
-alone, so every page of a search has the same one.
+engine on a stored field (see `paging.group_estimate`). The estimate depends on the first window and that sample alone,
+so every page of a search has the same one.
 
-Documents without values have to be counted, which costs the engine as much as the sort. So the first request puts them
-first: if none comes first, there is none. Else another request counts them, and for a while the further samples of this
-caller do so at once.
+The field is `ndd.smallest`, of one value a document. Documents without it have to be counted, which costs the engine
+as much as a search. So the first request puts them first: if none comes first, there is none. Else two more requests
+count them, one of them sorted by `ndd.sketch`: earlier versions stored no smallest value. For a while, the further
+samples of this caller are made like the one that could be used.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from typing import Any
 
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.middleware.add_answers import sketches_of
 from ndd_search.middleware.fetch_strategies import can_be_split, sketches_only
 from ndd_search.middleware.plan import Plan
@@ -31,55 +34,112 @@ from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import VALUES
 
 SAMPLE = 40  # hits; docs/paging.md has the intervals that they give, and what they cost
-LACKING, UNSORTED = "lacking", "unsorted"  # documents without a sketch; with one in a form that engines cannot sort by
+LACKING, UNSORTED = "lacking", "unsorted"  # documents without a sketch; with one, but without the field of the sort
+_KEYS, _KEYLESS = "keys", "keyless"  # different keys of `group_by`; documents without one
+_COUNTED, _ERROR = 10_000, 0.03  # keys that an engine counts exactly, nearly; error of a larger count
 
 
 def sample_requests(plan: Plan, settings: Settings) -> list[Request]:
     """Return the request for the sample, none if no estimate is wanted or the search cannot be sent beside another.
 
-    With `collapse`, the engine counts documents but returns groups of its own, so there is no sample of these.
+    With `collapse`, the engine counts documents but returns groups of its own, so there is no sample of these. A sample
+    does not show how many groups `max_per` or several fields of `group_by` leave.
     """
-    if plan.options.total != "estimate" or "collapse" in plan.search.body:
+    if plan.options.total != "estimate" or "collapse" in plan.search.body or not can_be_sampled(plan.options):
         return []
     if not plan.may_split or not can_be_split(plan.search, plan.options):
         return []
-    counts = settings.clock() < settings.known.of_caller(plan.search.target_of_caller).lacking_until
-    return [_request(plan, counts)]
+    return [_request(plan, _learned_sort(plan, settings))]
 
 
 def counting_requests(plan: Plan, settings: Settings, sampled: Sequence[Answer]) -> list[Request]:
-    """Return the request for a sample that counts documents without values, if some of these are in a sample."""
-    if not sampled or not sampled[0].whole or not sampled[0].hits or "aggregations" in sampled[0].body:
+    """Return the requests for samples that count documents without values, if the first sample is not usable."""
+    if (
+        not sampled
+        or not sampled[0].whole
+        or _is_usable(sampled[0])
+        or _learned_sort(plan, settings) == plan.field.sketch
+    ):
         return []
-    if _smallest(sampled[0].hits[0]) is not None:
-        return []
+    return [_request(plan, sort) for sort in _sorts(plan.field)]
+
+
+def usable_sample(plan: Plan, settings: Settings, sampled: Sequence[Answer]) -> Sequence[Answer]:
+    """Return the first usable one of the answers to `counting_requests`, else the last, and remember its sort."""
+    tried = list(zip(_sorts(plan.field), sampled, strict=True))
+    sort, answer = next((one for one in tried if one[1].whole and _is_usable(one[1])), tried[-1])
     until = settings.clock() + settings.bypass_seconds
-    settings.known.learn_of_caller(plan.search.target_of_caller, lacking_until=until)
-    return [_request(plan, counts=True)]
+    settings.known.learn_of_caller(plan.search.target_of_caller, sort=sort, sort_until=until)
+    return [answer]
 
 
-def _request(plan: Plan, counts: bool) -> Request:
-    """Return the request for the sample. counts: documents without values are counted; else they come first."""
+def _learned_sort(plan: Plan, settings: Settings) -> str:
+    """Return the field by which this caller's samples are sorted, "" if no documents without values are known."""
+    learned = settings.known.of_caller(plan.search.target_of_caller)
+    return learned.sort if settings.clock() < learned.sort_until else ""
+
+
+def _is_usable(sampled: Answer) -> bool:
+    """Return whether the documents without values are counted in a sample, or there are none."""
+    aggregations = sampled.body.get("aggregations") or {}
+    if any(name.rpartition("#")[2] == UNSORTED for name in aggregations):
+        return not counted(aggregations, UNSORTED)
+    return all(_smallest(hit) is not None for hit in sampled.hits)
+
+
+def _sorts(field: SketchField) -> tuple[str, ...]:
+    return field.smallest, field.sketch
+
+
+def _request(plan: Plan, sort: str) -> Request:
+    """Return the request for the sample.
+
+    sort: the field to sort by; documents without values are counted. "" for the smallest value, and those first.
+    """
     request = sketches_only(plan.search, Fetch(0, SAMPLE), plan.field, plan.reading)
-    missing = "_last" if counts else "_first"
-    own = {**request.body, "sort": smallest_first(plan.field, missing), "track_total_hits": True}
-    if counts:
-        own["aggs"] = unsampled(plan.field)
+    order = smallest_first(sort, "_last") if sort else smallest_first(plan.field.smallest, "_first")
+    own = {**request.body, "sort": order, "track_total_hits": True}
+    if aggregations := {**(unsampled(plan.field, sort) if sort else {}), **of_keys(plan.options)}:
+        own["aggs"] = aggregations
     own.pop("track_scores", None)
     return replace(request, body=own)
 
 
-def smallest_first(field: SketchField, missing: str = "_last") -> list[dict[str, Any]]:
-    """Return the sort by the smallest value of a sketch. missing: place of the documents without values."""
-    return [{field.sketch: {"order": "asc", "mode": "min", "unmapped_type": "integer", "missing": missing}}]
+def can_be_sampled(options: CollapseOptions) -> bool:
+    """Return whether a sample shows how many groups there are."""
+    return not options.max_per and len(options.group_by) <= 1
 
 
-def unsampled(field: SketchField) -> dict[str, Any]:
-    """Return the aggregations that count documents without values, and those with packed values alone."""
-    integers, packed = ({"exists": {"field": path}} for path in field.values)
+def of_keys(options: CollapseOptions) -> dict[str, Any]:
+    """Return the aggregations that count the keys of `group_by`. A missing value and an empty text are no key."""
+    aggregations: dict[str, Any] = {}
+    for name in options.group_by:
+        missing = {"bool": {"must_not": [{"exists": {"field": name}}]}}
+        empty = {"match": {name: {"query": "", "lenient": True}}}
+        aggregations[_KEYS] = {"cardinality": {"field": name, "precision_threshold": _COUNTED}}
+        aggregations[_KEYLESS] = {"filter": {"bool": {"should": [missing, empty], "minimum_should_match": 1}}}
+    return aggregations
+
+
+def keys_in(aggregations: Mapping[str, Any], options: CollapseOptions) -> int | None:
+    """Return the number of keys and of documents without one, at most; None without `group_by`."""
+    if not options.group_by:
+        return None
+    found = next(int(one["value"]) for name, one in aggregations.items() if name.rpartition("#")[2] == _KEYS)
+    return found + (ceil(_ERROR * found) if found > _COUNTED else 0) + counted(aggregations, _KEYLESS)
+
+
+def smallest_first(path: str, missing: str = "_last") -> list[dict[str, Any]]:
+    """Return the sort by the smallest value of a field. missing: place of the documents without values."""
+    return [{path: {"order": "asc", "mode": "min", "unmapped_type": "integer", "missing": missing}}]
+
+
+def unsampled(field: SketchField, sort: str) -> dict[str, Any]:
+    """Return the aggregations that count documents without a sketch, and those that lack just the field of a sort."""
+    sketched, unsorted = ([{"exists": {"field": path}} for path in paths] for paths in (field.values, [sort]))
     return {
-        LACKING: {"filter": {"bool": {"must_not": [integers, packed]}}},
-        UNSORTED: {"filter": {"bool": {"must": [packed], "must_not": [integers]}}},
+        LACKING: {"filter": {"bool": {"must_not": sketched}}},
+        UNSORTED: {"filter": {"bool": {"should": sketched, "minimum_should_match": 1, "must_not": unsorted}}},
     }
 
 
@@ -88,11 +148,15 @@ def counted(aggregations: Mapping[str, Any], wanted: str) -> int:
     return sum(int(one["doc_count"]) for name, one in aggregations.items() if name.rpartition("#")[2] == wanted)
 
 
-def sample_of(hits: Sequence[Hit], total: int, lacking: int, settings: Settings) -> Sample:
+def sample_of(
+    hits: Sequence[Hit], total: int, aggregations: Mapping[str, Any], options: CollapseOptions, settings: Settings
+) -> Sample:
     """Return the sample in hits that were sorted by their smallest value. Hits without values are left out."""
-    valued = [(hit, smallest) for hit in hits if (smallest := _smallest(hit)) is not None]
+    valued = [(hit, value) for hit in hits if (value := _smallest(hit)) is not None]
     found = [hit for hit, _ in valued]
-    return Sample(found, sketches_of(found, settings), [smallest for _, smallest in valued], total, lacking)
+    smallest = [value for _, value in valued]
+    lacking, keys = counted(aggregations, LACKING), keys_in(aggregations, options)
+    return Sample(found, sketches_of(found, settings), smallest, total, lacking, keys)
 
 
 def _smallest(hit: Hit) -> int | None:
@@ -124,21 +188,23 @@ def _estimated(
     head: Stream, sampled: Sequence[Answer], state: State, plan: Plan, settings: Settings
 ) -> GroupEstimate | None:
     """Return the estimate from the answer to the request for the sample, None if it is not usable."""
-    sample = _sample(sampled, settings)
+    sample = _sample(sampled, plan.options, settings)
     reader = partial(_reader, state, settings, head.fetched)
     return None if sample is None else estimate_groups(head, sample, reader, plan.options)
 
 
-def _sample(sampled: Sequence[Answer], settings: Settings) -> Sample | None:
+def _sample(sampled: Sequence[Answer], options: CollapseOptions, settings: Settings) -> Sample | None:
     """Return the sample in the answer to the request for it, None if it is not one of the whole result."""
     if settings.recipe.method != "min-k" or not sampled or not sampled[0].whole or sampled[0].total is None:
         return None
+    if not _is_usable(sampled[0]):
+        return None
     aggregations = sampled[0].body.get("aggregations") or {}
-    if not aggregations and any(_smallest(hit) is None for hit in sampled[0].hits):
-        return None
-    if counted(aggregations, UNSORTED):
-        return None
-    return sample_of(sampled[0].hits, sampled[0].total, counted(aggregations, LACKING), settings)
+    sample = sample_of(sampled[0].hits, sampled[0].total, aggregations, options, settings)
+    stored = zip(sample.sketches, sample.smallest, strict=True)
+    if any(sketch[0] != smallest for sketch, smallest in stored if not isinstance(sketch, str)):
+        return None  # earlier versions replace a sketch without its smallest value
+    return sample
 
 
 def _reader(state: State, settings: Settings, start: int, found: Sequence[Any]) -> HitReader:

@@ -99,7 +99,8 @@ class LearnedOfCaller:
     met:         whether a search of this caller needed a table before.
     charged:     whether that search is counted in `strangers` of the target.
     timings:     figures of the caller's last searches.
-    lacking_until: until then, samples of groups count the documents without values: there were some.
+    sort:        the field by which samples of groups are sorted, "" as long as it is not known that some documents
+                 lack values. Samples by a field count the documents without values. Used until `sort_until`.
     """
 
     bypass_until: float = 0.0
@@ -108,7 +109,8 @@ class LearnedOfCaller:
     met: bool = False
     charged: bool = False
     timings: Timings = field(default_factory=Timings)
-    lacking_until: float = 0.0
+    sort: str = ""
+    sort_until: float = 0.0
 
 
 class Learned:

@@ -13,6 +13,9 @@ duplicates and two other hits added (Agresti and Coull 1998), so that a sample w
 A group that holds a large share of the result may be missing from the sample altogether, and the ratio is then wrong.
 Where a large group shows, the sample's number of groups (Horvitz and Thompson 1952) and the first window's share of
 groups are estimates of their own: the interval includes all three, and the value is their geometric mean.
+
+With `group_by`, the engine counts the keys. No two leaders have an equal key, so there are at most as many groups as
+keys and hits without one. There are fewer where hits resemble a leader of another key; the sample shows how many do.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.collapse_options import CollapseOptions
+from ndd_search.matching.keys import values_of
 from ndd_search.matching.rows import Ranks
 from ndd_search.paging.stream import Reader, Stream
 from ndd_search.sketching.estimates import estimated_shingles
@@ -74,6 +78,7 @@ class Sample:
     hits:     ascending by their smallest value; all hits that have values if `complete`.
     sketches: of each hit, or why it has none to compare. smallest: its smallest value.
     total:    number of hits of the result. lacking: how many of them have no values.
+    keys:     with `group_by`, the number of its different keys and of hits without one.
     """
 
     hits: Sequence[Any]
@@ -81,6 +86,7 @@ class Sample:
     smallest: Sequence[int]
     total: int
     lacking: int
+    keys: int | None = None
 
     @property
     def complete(self) -> bool:
@@ -145,6 +151,8 @@ def estimate_groups(head: Stream, sample: Sample, reader: ReaderOf, options: Col
     head:   the first window of its stream; an empty one for a sample alone.
     reader: makes the reader of hits that follow the head, from their sketches.
     """
+    if sample.keys is not None:
+        return _estimate_by_keys(head, sample, sample.keys, reader, options)
     groups = _groups(head)
     bare = max(sample.lacking - head.lacking.count("missing") - head.lacking.count("empty"), 0)
     unseen = max(sample.total - head.fetched - bare, 0)  # with values
@@ -172,6 +180,28 @@ def estimate_groups(head: Stream, sample: Sample, reader: ReaderOf, options: Col
     known = groups + bare
     value = float(np.exp(np.mean(np.log([known + max(one, 1.0) for one in values]))))
     return GroupEstimate.between(value, known + min(bounds), known + max(bounds), max(known, 1), known + unseen)
+
+
+def _estimate_by_keys(
+    head: Stream, sample: Sample, keys: int, reader: ReaderOf, options: CollapseOptions
+) -> GroupEstimate:
+    """Return the number of groups of a result whose hits are also grouped by a field."""
+    groups, unseen = _groups(head), max(sample.total - head.fetched, 0)
+    if not unseen:
+        return GroupEstimate.exactly(groups)
+    further, most = sample.beyond(head), max(min(groups + unseen, keys), groups, 1)
+    if not further.hits:
+        return GroupEstimate.between(most, groups, most, max(groups, 1), most)
+    stream = head.extend(further.hits, len(further.hits), reader(further.sketches), options)
+    (name,) = options.group_by
+    own = [values_of(hit, name, reader(()).value) for hit in stream.hits]
+    leaders = zip(own, stream.leader.tolist(), strict=True)
+    elsewhere = np.array([own[leader].isdisjoint(values) for values, leader in leaders])
+    elsewhere &= stream.leader != np.arange(len(own))
+    by_text = replace(stream, leader=np.where(elsewhere, stream.leader, np.arange(len(own))))
+    share, error = _Counted.of(by_text, len(head.hits), sample.limit / VALUES, reader(()).recipe.k).duplicates()
+    value = keys - int(np.count_nonzero(elsewhere[: len(head.hits)])) - unseen * share
+    return GroupEstimate.between(value, value - unseen * error, most, max(groups, 1), most)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from ndd_search.sketching.field import MARKS, STALE, SketchField
 _IN_URL = ("_source", "_source_includes", "_source_excludes", "_source_exclude_vectors")
 _RECIPE = re.compile(rf"[a-z]\d+-k\d+-v\d+(-.+)?|{STALE}")
 _RELATED = ("has_child", "has_parent")
-_STORED = {"sketch", "packed", "recipe", "numbers", "duplicate_of"}
+_STORED = {"sketch", "packed", "smallest", "recipe", "numbers", "duplicate_of"}
 _KEY = re.compile(r"[0-9a-f]{8}")
 
 

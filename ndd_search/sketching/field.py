@@ -2,12 +2,13 @@
 
 A document carries one object, by default under the name "ndd":
 
-    "ndd": {"sketch": [17, 4711, ...], "recipe": "w3-k64-v1"}
-    "ndd": {"packed": "EQAAAGcSAAA=", "recipe": "w3-k64-v1"}
+    "ndd": {"sketch": [17, 4711, ...], "smallest": 17, "recipe": "w3-k64-v1"}
+    "ndd": {"packed": "EQAAAGcSAAA=", "smallest": 17, "recipe": "w3-k64-v1"}
 
 `sketch` is an `integer` field with doc values and no index, `recipe` a `keyword`. `packed` is a `binary` field with doc
 values that holds the same values as little-endian 32-bit integers; a response has them as base64, half the size of a
-list of numbers. A document has one of the two, or both. A search reads all three as doc values.
+list of numbers. A document has one of the two, or both. A search reads all three as doc values. `smallest` is the first
+value again: engines sort a result by it for a sample, ten times as fast as by a field of 64 values a document.
 Further fields are optional: `ndd.numbers`, the number signature of the text (see `text.numbers`), mapped like the
 sketch; `ndd.duplicate_of`, the id of an earlier near-duplicate; `ndd.group`, equal in all documents of a group; and
 `ndd_keys`, the smallest values as indexed terms, which find near-duplicates in a whole index. The keys are outside the
@@ -78,6 +79,11 @@ class SketchField:
         return f"{self.name}.recipe"
 
     @cached_property
+    def smallest(self) -> str:
+        """Return the path of the smallest value."""
+        return f"{self.name}.smallest"
+
+    @cached_property
     def numbers(self) -> str:
         """Return the path of the number signature."""
         return f"{self.name}.numbers"
@@ -95,7 +101,7 @@ class SketchField:
     @cached_property
     def paths(self) -> tuple[str, ...]:
         """Return all paths."""
-        return *self.read, self.numbers, self.duplicate_of, self.keys
+        return *self.read, self.smallest, self.numbers, self.duplicate_of, self.keys
 
     @cached_property
     def values(self) -> tuple[str, ...]:
@@ -124,12 +130,16 @@ class SketchField:
 
     def cleared(self, stored: Mapping[str, Any]) -> dict[str, Any]:
         """Return an object for a partial update: the engine merges it into the stored one, whose values it replaces."""
-        return {**dict.fromkeys(("sketch", "packed", "numbers", *MARKS)), **stored}
+        return {**dict.fromkeys(("sketch", "packed", "smallest", "numbers", *MARKS)), **stored}
 
     def _values(self, sketch: Sketch) -> dict[str, Any]:
-        """Return the values in each form that is stored. No values are packed for an empty sketch."""
-        integers = {} if self.storage == "packed" else {"sketch": sketch.tolist()}
-        return integers if self.storage == "integers" or not len(sketch) else {**integers, "packed": pack(sketch)}
+        """Return the values in each form that is stored, and the smallest one, which an empty sketch lacks."""
+        stored: dict[str, Any] = {} if self.storage == "packed" else {"sketch": sketch.tolist()}
+        if len(sketch):
+            if self.storage != "integers":
+                stored["packed"] = pack(sketch)
+            stored["smallest"] = int(sketch[0])
+        return stored
 
     def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | Lack]:
         """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare.

@@ -115,7 +115,8 @@ class Engine:
 
     def _is_sorted_by_value(self, body: dict[str, Any]) -> bool:
         """Return whether the hits are sorted by their smallest value. Those without values come last, at any rate."""
-        return any("ndd.sketch" in one for one in body.get("sort", ()) if isinstance(one, dict))
+        paths = {"ndd.sketch", "ndd.smallest"}
+        return any(paths & one.keys() for one in body.get("sort", ()) if isinstance(one, dict))
 
     def _stored_tables(self, ids: list[str]) -> dict[str, Any]:
         found = [{"_index": "ndd-tables", "_id": id, "_source": self.tables[id]} for id in ids if id in self.tables]

@@ -26,7 +26,8 @@ def request(path: str, body: Any, method: str = "PUT") -> Request:
 
 
 def sketch(text: str) -> dict[str, Any]:
-    return {"sketch": ndd.sketch(text).tolist(), "recipe": ndd.Recipe().id}
+    values = ndd.sketch(text).tolist()
+    return {"sketch": values, "smallest": values[0], "recipe": ndd.Recipe().id}
 
 
 def dsl(engine: Engine) -> Any:
