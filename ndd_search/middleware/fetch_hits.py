@@ -101,7 +101,7 @@ class HitFetcher:
         """Return the state with the number of groups. sampled: the answer to the request for the sample, if any."""
         again: list[Request] = []
         with suppress(*MALFORMED):
-            again = [] if state.stream.exhausted else counting_requests(self.plan, self.settings, sampled)
+            again = [] if state.stream.exhausted else counting_requests(self.plan, sampled)
         if again:
             answers = yield from self.round_trips.later(again)
             sampled = ()

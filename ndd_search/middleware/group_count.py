@@ -49,17 +49,13 @@ def sample_requests(plan: Plan, settings: Settings) -> list[Request]:
         return []
     if not plan.may_split or not can_be_split(plan.search, plan.options):
         return []
-    return [_request(plan, _learned_sort(plan, settings))]
+    learned = settings.known.of_caller(plan.search.target_of_caller)
+    return [_request(plan, learned.sort if settings.clock() < learned.sort_until else "")]
 
 
-def counting_requests(plan: Plan, settings: Settings, sampled: Sequence[Answer]) -> list[Request]:
-    """Return the requests for samples that count documents without values, if the first sample is not usable."""
-    if (
-        not sampled
-        or not sampled[0].whole
-        or _is_usable(sampled[0])
-        or _learned_sort(plan, settings) == plan.field.sketch
-    ):
+def counting_requests(plan: Plan, sampled: Sequence[Answer]) -> list[Request]:
+    """Return the requests for samples that count documents without values, if a sample that counts none has some."""
+    if not sampled or not sampled[0].whole or _is_counted(sampled[0]) or _is_usable(sampled[0]):
         return []
     return [_request(plan, sort) for sort in _sorts(plan.field)]
 
@@ -73,17 +69,15 @@ def usable_sample(plan: Plan, settings: Settings, sampled: Sequence[Answer]) -> 
     return [answer]
 
 
-def _learned_sort(plan: Plan, settings: Settings) -> str:
-    """Return the field by which this caller's samples are sorted, "" if no documents without values are known."""
-    learned = settings.known.of_caller(plan.search.target_of_caller)
-    return learned.sort if settings.clock() < learned.sort_until else ""
+def _is_counted(sampled: Answer) -> bool:
+    """Return whether documents without values are counted in a sample."""
+    return any(name.rpartition("#")[2] == UNSORTED for name in sampled.body.get("aggregations") or {})
 
 
 def _is_usable(sampled: Answer) -> bool:
-    """Return whether the documents without values are counted in a sample, or there are none."""
-    aggregations = sampled.body.get("aggregations") or {}
-    if any(name.rpartition("#")[2] == UNSORTED for name in aggregations):
-        return not counted(aggregations, UNSORTED)
+    """Return whether a sample is one of all documents: those without values are counted, or there are none."""
+    if _is_counted(sampled):
+        return not counted(sampled.body["aggregations"], UNSORTED)
     return all(_smallest(hit) is not None for hit in sampled.hits)
 
 
