@@ -20,6 +20,7 @@ from ndd_search.indexing.backfill import Backfill, BackfillReport
 from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.indexing.retry import Retry, Stopped
+from ndd_search.sketching.field import SketchField
 from tests.collections import read
 from tests.command_line import command, run
 from tests.engines.find import Engine
@@ -181,7 +182,7 @@ def test_a_new_recipe_is_made_beside_the_old_one_which_is_then_removed(engine: E
         backfill(client, index, ["text"], field="ndd_next", recipe=following)
         both = stored(client, index)["7"]["_source"]
         assert both["ndd"]["recipe"] == RECIPE.id
-        assert both["ndd_next"] == {"sketch": ndd.sketch(f"{TEXT} 7", following).tolist(), "recipe": following.id}
+        assert both["ndd_next"] == SketchField().encode(ndd.sketch(f"{TEXT} 7", following), following)
         done = run("backfill", engine.url, index, "--remove", "ndd", "--yes")
         assert "300 documents written" in done.stdout
         assert "mapping of ndd stays" in done.stderr

@@ -230,6 +230,7 @@ def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_wit
             wanted = SketchField().parts(ndd.sketch(text), RECIPE, 8, number_signature(text, RECIPE))
             found = {key: after[name][key] for key in ("ndd", "ndd_keys")}
             assert [found["ndd"].pop(mark) for mark in ("duplicate_of", "group")] == [None, None]
+            assert text or found["ndd"].pop("smallest") is None
             assert found == wanted
         assert backfill(client, index, ["text"], recheck=True).tally.written == 0
         backfill(client, index, ["text"], recipe="w5-k128-v1")  # the text is the same, so the mark stays

@@ -189,7 +189,7 @@ class _Reader:
 
     def plain(self, hit: Hit) -> Hit:
         """Return a new dict: the hit without the sketch."""
-        ours = (*self.field.read, self.field.numbers, SIMILARITY, DUPLICATE_OF, SHARES)
+        ours = (*self.field.read, self.field.smallest, self.field.numbers, SIMILARITY, DUPLICATE_OF, SHARES)
         fields = {name: value for name, value in (hit.get("fields") or {}).items() if name not in ours}
         rest = {name: value for name, value in hit.items() if name != "fields"}
         return {**rest, **({"fields": fields} if fields else {})}

@@ -14,6 +14,7 @@ from ndd_search.corpus.marks import unmark
 from ndd_search.corpus.sources import IndexSource
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill
+from ndd_search.sketching.field import SketchField
 from tests.corpus import made
 from tests.corpus.made import DOCUMENTS, OTHER
 from tests.corpus.test_commands import run
@@ -109,5 +110,5 @@ def test_an_index_that_was_marked_first_gets_its_sketches_and_keeps_its_marks(en
             report = Backfill(index=index, fields=["body"]).run(client)
             assert (report.tally.written, report.tally.left, report.remaining) == (written, {}, 0)
         after = client.get(index=index, id="a")["_source"]["ndd"]
-        assert after == {**marked["ndd"], "recipe": ndd.Recipe().id, "sketch": after["sketch"]}
+        assert after == {**marked["ndd"], **SketchField().encode(ndd.sketch(DOCUMENTS[0]["body"]), ndd.Recipe())}
         assert len(after["sketch"]) > 5
