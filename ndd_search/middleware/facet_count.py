@@ -18,9 +18,12 @@ from ndd_search.middleware.group_count import (
     UNSORTED,
     can_be_sampled,
     counted,
+    learn_sort,
+    learned_sort,
     of_keys,
     sample_of,
     smallest_first,
+    sorts,
     unsampled,
 )
 from ndd_search.middleware.plan import Plan
@@ -67,13 +70,18 @@ def _counts(
     """Return the counts of facets by their names, None if the request fails. found: the engine's aggregations."""
     held = state.stream.exhausted and state.stream.fetched <= plan.options.window
     size = _INNER_LIMIT if held else _size(sum(len(buckets_of(found, name)) for name in facets))
-    request = sampling(plan.search.as_found, facets, _sampler(plan, size))
-    (answer,) = yield from round_trips.later([request])
-    if trouble([answer], like=answer):
-        return None
+    learned = learned_sort(plan, settings)
+    for sort in (learned,) if learned else sorts(plan.field):
+        request = sampling(plan.search.as_found, facets, _sampler(plan, size, sort))
+        (answer,) = yield from round_trips.later([request])
+        if trouble([answer], like=answer):
+            return None
+        sampled = {name: dict(buckets_of(answer.body.get("aggregations"), name)) for name in facets}
+        if not any(counted(bucket, UNSORTED) for buckets in sampled.values() for bucket in buckets.values()):
+            break
+        learn_sort(plan, settings, plan.field.sketch)
     counter = _Counter(state, plan, settings, held)
-    aggregations = answer.body.get("aggregations")
-    return {name: counter.counts(buckets_of(found, name), dict(buckets_of(aggregations, name))) for name in facets}
+    return {name: counter.counts(buckets_of(found, name), sampled[name]) for name in facets}
 
 
 def block_of_facets(state: State) -> dict[str, Any]:
@@ -85,16 +93,16 @@ def _size(buckets: int) -> int:
     return max(_AT_LEAST, min(OF_BUCKET, _OF_ALL // max(buckets, 1)))
 
 
-def _sampler(plan: Plan, size: int) -> dict[str, Any]:
+def _sampler(plan: Plan, size: int, sort: str) -> dict[str, Any]:
     fields = list(plan.reading.fields)
     keyed = of_keys(plan.options) if can_be_sampled(plan.options) else {}
     hits = {
         "size": size,
-        "sort": smallest_first(plan.field.sketch),
+        "sort": smallest_first(sort),
         "docvalue_fields": list(plan.reading.stored),
         "_source": {"includes": fields} if fields else False,
     }
-    return {_SAMPLED: {"top_hits": hits}, **unsampled(plan.field, plan.field.sketch), **keyed}
+    return {_SAMPLED: {"top_hits": hits}, **unsampled(plan.field, sort), **keyed}
 
 
 class _Counter:
@@ -129,7 +137,8 @@ class _Counter:
         options, is_min_k = self._plan.options, self._settings.recipe.method == "min-k"
         if not is_min_k or counted(sampled, UNSORTED) or not can_be_sampled(options):
             return GroupEstimate(total, "estimate", 1, total)
-        sample = sample_of(hits, total, sampled, options, self._settings)
+        if (sample := sample_of(hits, total, sampled, options, self._settings)) is None:
+            return GroupEstimate(total, "estimate", 1, total)
         return estimate_groups(Stream(), sample, self._reader, options)
 
     def _with_recipe(self, hit: Hit) -> Hit:

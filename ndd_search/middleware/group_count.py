@@ -49,24 +49,34 @@ def sample_requests(plan: Plan, settings: Settings) -> list[Request]:
         return []
     if not plan.may_split or not can_be_split(plan.search, plan.options):
         return []
-    learned = settings.known.of_caller(plan.search.target_of_caller)
-    return [_request(plan, learned.sort if settings.clock() < learned.sort_until else "")]
+    return [_request(plan, learned_sort(plan, settings))]
 
 
 def counting_requests(plan: Plan, sampled: Sequence[Answer]) -> list[Request]:
     """Return the requests for samples that count documents without values, if a sample that counts none has some."""
     if not sampled or not sampled[0].whole or _is_counted(sampled[0]) or _is_usable(sampled[0]):
         return []
-    return [_request(plan, sort) for sort in _sorts(plan.field)]
+    return [_request(plan, sort) for sort in sorts(plan.field)]
 
 
 def usable_sample(plan: Plan, settings: Settings, sampled: Sequence[Answer]) -> Sequence[Answer]:
     """Return the first usable one of the answers to `counting_requests`, else the last, and remember its sort."""
-    tried = list(zip(_sorts(plan.field), sampled, strict=True))
+    tried = list(zip(sorts(plan.field), sampled, strict=True))
     sort, answer = next((one for one in tried if one[1].whole and _is_usable(one[1])), tried[-1])
+    learn_sort(plan, settings, sort)
+    return [answer]
+
+
+def learned_sort(plan: Plan, settings: Settings) -> str:
+    """Return the field by which this caller's samples are sorted, "" if none is known to lack values."""
+    learned = settings.known.of_caller(plan.search.target_of_caller)
+    return learned.sort if settings.clock() < learned.sort_until else ""
+
+
+def learn_sort(plan: Plan, settings: Settings, sort: str) -> None:
+    """Sort this caller's samples by a field, and count documents without it, for a while."""
     until = settings.clock() + settings.bypass_seconds
     settings.known.learn_of_caller(plan.search.target_of_caller, sort=sort, sort_until=until)
-    return [answer]
 
 
 def _is_counted(sampled: Answer) -> bool:
@@ -81,7 +91,8 @@ def _is_usable(sampled: Answer) -> bool:
     return all(_smallest(hit) is not None for hit in sampled.hits)
 
 
-def _sorts(field: SketchField) -> tuple[str, ...]:
+def sorts(field: SketchField) -> tuple[str, ...]:
+    """Return the fields by which a sample can be sorted, the fastest first. An earlier version stored only the last."""
     return field.smallest, field.sketch
 
 
@@ -144,13 +155,19 @@ def counted(aggregations: Mapping[str, Any], wanted: str) -> int:
 
 def sample_of(
     hits: Sequence[Hit], total: int, aggregations: Mapping[str, Any], options: CollapseOptions, settings: Settings
-) -> Sample:
-    """Return the sample in hits that were sorted by their smallest value. Hits without values are left out."""
+) -> Sample | None:
+    """Return the sample in hits that were sorted by their smallest value. Hits without values are left out.
+
+    Returns None if a hit has the smallest value of another sketch: earlier versions replaced only the sketch.
+    """
     valued = [(hit, value) for hit in hits if (value := _smallest(hit)) is not None]
     found = [hit for hit, _ in valued]
     smallest = [value for _, value in valued]
+    sketches = sketches_of(found, settings)
+    if any(one[0] != value for one, value in zip(sketches, smallest, strict=True) if not isinstance(one, str)):
+        return None
     lacking, keys = counted(aggregations, LACKING), keys_in(aggregations, options)
-    return Sample(found, sketches_of(found, settings), smallest, total, lacking, keys)
+    return Sample(found, sketches, smallest, total, lacking, keys)
 
 
 def _smallest(hit: Hit) -> int | None:
@@ -194,11 +211,7 @@ def _sample(sampled: Sequence[Answer], options: CollapseOptions, settings: Setti
     if not _is_usable(sampled[0]):
         return None
     aggregations = sampled[0].body.get("aggregations") or {}
-    sample = sample_of(sampled[0].hits, sampled[0].total, aggregations, options, settings)
-    stored = zip(sample.sketches, sample.smallest, strict=True)
-    if any(sketch[0] != smallest for sketch, smallest in stored if not isinstance(sketch, str)):
-        return None  # earlier versions replace a sketch without its smallest value
-    return sample
+    return sample_of(sampled[0].hits, sampled[0].total, aggregations, options, settings)
 
 
 def _reader(state: State, settings: Settings, start: int, found: Sequence[Any]) -> HitReader:

@@ -172,21 +172,30 @@ def test_documents_without_a_sketch_are_counted_by_a_request_of_its_own_once_a_w
     assert found[0]["high"] - found[0]["low"] < exact["value"] / 2
 
 
+def numbers(found: tuple[dict[str, Any], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The count of groups of a result, and those of its buckets."""
+    return [found[0], *found[1]]
+
+
 @pytest.mark.one_kind_of_client
 def test_every_stored_form_has_an_estimate_and_a_stale_smallest_value_is_seen(engine: Engine, connect: Connect) -> None:
     """Integers, packed values, a sketch that an earlier version replaced, and sketches that it stored."""
     caller = connect(window=20, total="estimate", frequency_table=False, cache=False)
     rng, name = random.Random(5), f"ndd-totals-{random.SystemRandom().randrange(2**32):08x}"
     texts = [" ".join(["market", *rng.choices(WORDS, k=40)]) for _ in range(60)]
+    facet = {"halves": {"histogram": {"field": "half", "interval": 1}}}
     found: dict[str, Any] = {}
     for form in ("integers", "packed", "replaced", "earlier"):  # the last one is remembered
         made = ndd.with_sketches(
-            ({"_index": name, "_id": f"{place}", "body": text} for place, text in enumerate([*texts, *texts])),
+            (
+                {"_index": name, "_id": f"{place}", "body": text, "half": 0}
+                for place, text in enumerate([*texts, *texts])
+            ),
             fields=["body"],
             storage="packed" if form == "packed" else "integers",
         )
         actions = list(made)
-        mapping = mapping_properties()
+        mapping = {**mapping_properties(), "half": {"type": "byte"}}
         if form == "earlier":
             del mapping["ndd"]["properties"]["smallest"]
             for action in actions:
@@ -197,13 +206,14 @@ def test_every_stored_form_has_an_estimate_and_a_stale_smallest_value_is_seen(en
             client.indices.create(index=name, body={"mappings": {"properties": mapping}})
             try:
                 bulk(engine, client, actions)
-                found[form] = caller.search(index=name, body=MATCH)["ndd"]["unique"]
+                block = caller.search(index=name, body={**MATCH, "aggs": facet, "ndd": {"facets": ["halves"]}})["ndd"]
+                found[form] = block["unique"], block["facets"]["halves"]["buckets"]
             finally:
                 client.indices.delete(index=name)
     assert found["integers"] == found["packed"] == found["earlier"]
-    assert found["integers"]["low"] <= len(texts) <= found["integers"]["high"]
-    width = {form: unique["high"] - unique["low"] for form, unique in found.items()}
-    assert width["integers"] < len(texts) < width["replaced"]  # extrapolated from the window
+    for counts, replaced in zip(numbers(found["integers"]), numbers(found["replaced"]), strict=True):
+        assert counts["low"] <= len(texts) <= counts["high"]
+        assert counts["high"] - counts["low"] < len(texts) < replaced["high"] - replaced["low"]  # not from a sample
 
 
 @pytest.mark.one_kind_of_client
