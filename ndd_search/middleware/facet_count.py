@@ -22,7 +22,7 @@ from ndd_search.middleware.state import State
 from ndd_search.paging.group_estimate import GroupEstimate, estimate_groups
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import MALFORMED, Answer, Hit, HitReader
-from ndd_search.rest.facets import buckets_of, facets_of, sampling
+from ndd_search.rest.facets import Buckets, buckets_of, facets_of, samples_of, sampling
 from ndd_search.rest.request import Request
 from ndd_search.sketching.field import listed
 
@@ -65,7 +65,11 @@ def _counts(
         return None
     counter = _Counter(state, plan, settings, held)
     aggregations = answer.body.get("aggregations")
-    return {name: counter.counts(buckets_of(found, name), dict(buckets_of(aggregations, name))) for name in facets}
+    counts = {}
+    for name, facet in facets.items():
+        buckets = buckets_of(found, name)
+        counts[name] = counter.counts(buckets, samples_of(aggregations, name, facet, buckets))
+    return counts
 
 
 def block_of_facets(state: State) -> dict[str, Any]:
@@ -100,11 +104,11 @@ class _Counter:
         for place, (hit, sketch) in enumerate(placed):
             self._places.setdefault((hit.get("_index"), sketch.tobytes()), place)
 
-    def counts(self, buckets: Sequence[tuple[Any, Mapping[str, Any]]], sampled: Mapping[Any, Any]) -> list[Any]:
+    def counts(self, buckets: Buckets, samples: Sequence[Mapping[str, Any] | None]) -> list[Any]:
         """Return the counts of each bucket: number of documents, and of groups with its interval."""
         return [
-            {"key": key, "documents": bucket["doc_count"], **self._groups(bucket, sampled.get(key)).as_dict()}
-            for key, bucket in buckets
+            {"key": key, "documents": bucket["doc_count"], **self._groups(bucket, sampled).as_dict()}
+            for (key, bucket), sampled in zip(buckets, samples, strict=True)
         ]
 
     def _groups(self, bucket: Mapping[str, Any], sampled: Mapping[str, Any] | None) -> GroupEstimate:
