@@ -188,6 +188,7 @@ def test_what_one_page_fetches_and_a_token_weighs_does_not_grow_without_end() ->
         ({"rescore": {"window_size": 10}}, {}, '"rescore" cannot be continued'),
         ({"knn": {"field": "v", "query_vector": [1.0], "k": 10}}, {}, '"knn" cannot be continued'),
         ({"query": {"function_score": {"random_score": {}}}}, {}, "random_score without a seed cannot"),
+        ({"sort": [{"day": {"format": "yyyy-MM-dd||epoch_millis"}}]}, {}, 'whose "format" rounds its values cannot'),
         ({}, {"mode": "demote"}, 'mode="demote" cannot be continued'),
         ({}, {"max_per_group": 2, "keep": ["newest:day"]}, "keep with max_per_group cannot"),
         ({"size": 0}, {}, "this search is left alone"),

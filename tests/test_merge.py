@@ -166,6 +166,9 @@ def test_hits_without_ids_are_different_hits() -> None:
         merged = ndd.merge({"eu": [bare, bare]}, by=by, frequency_table=False)
         assert merged["ndd"]["examined"] == 10
         assert [one["_source"]["body"] for one in merged["hits"]["hits"]] == list(TEXTS.values())
+        marked = ndd.merge({"eu": [bare, bare]}, by=by, frequency_table=False, mode="annotate")
+        named = [one["fields"].get("ndd.duplicate_of") for one in marked["hits"]["hits"]]
+        assert sorted(map(str, named)) == ["None"] * 5 + ["[None]"] * 5
 
 
 def test_pages_are_slices_of_one_list() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 import uuid
 from typing import Any
 
@@ -113,9 +114,26 @@ def test_a_memory_keeps_sketches_of_texts(memory: Remembering) -> None:
     memory.add("ann", [TEXTS[0], ndd.sketch(TEXTS[1])])
     page = ndd.collapse(TEXTS, seen=memory.of("ann"))
     assert list(page) == TEXTS[2:]
-    for wrong in ("a text", {"_id": "1"}, [{"id": "1"}], 3):
-        with pytest.raises(TypeError):
-            memory.add("ann", wrong)
+    wrong: Any
+    for wrong in ("a text", {"_id": "1"}, [{"id": "1"}], 3, [3], [[3, 2]], [[1.5]], [b"abc"]):
+        with pytest.raises((TypeError, InvalidSketch)):
+            memory.add("ann", wrong)  # each search of this user would raise it for a week
+    assert len(memory.of("ann")) == 2
+    nobody: Any = None
+    for call in (memory.of, lambda user: memory.add(user, [TEXTS[0]])):
+        with pytest.raises(TypeError, match="a user must be a text, got None"):
+            call(nobody)
+
+
+def test_what_another_program_wrote_into_a_memory_is_no_item(redis_url: str) -> None:
+    redis = pytest.importorskip("redis")
+    memory = ndd.RedisSeenMemory(redis_url, prefix=uuid.uuid4().hex, budget=20.0)
+    memory.add("ann", [hit("1"), TEXTS[0]])
+    before = memory.of("ann")
+    wrong = [b"\xff", b"text", b"5", b"null", b"[1.5]", b"[3,2]", b"[-1]", b"[2147483648]", b"[true]", b'{"_id":5}']
+    redis.Redis.from_url(redis_url).zadd(memory._key("ann"), dict.fromkeys(wrong, time.time()))
+    assert memory.of("ann") == before
+    assert len(before) == 2
 
 
 def test_the_memory_of_a_process_is_bounded_by_users() -> None:

@@ -56,6 +56,7 @@ class NearDuplicateFilter(PassageSettings, BaseDocumentCompressor, BaseDocumentT
 
     def transform_documents(self, documents: Sequence[Document], **others: Any) -> list[Document]:
         """All different documents, in the order given."""
+        documents = list(documents)
         options = replace(self._options("metadata"), size=len(documents), max_tokens=None)
         chosen = [self._document(one) for one in select(documents, self._fields(), options)]
         if not self.store_sketches:
@@ -80,12 +81,13 @@ class NearDuplicateFilter(PassageSettings, BaseDocumentCompressor, BaseDocumentT
         found: Document = passage.hit
         if not passage.copies:
             return found
+        listed = passage.provenance_after(lambda one: one.metadata)
         if passage.text == found.page_content:
-            return _with(found, near_duplicates=passage.provenance)
+            return _with(found, near_duplicates=listed)
         metadata = {name: value for name, value in found.metadata.items() if name != _STORED}  # of a shorter text
         whole = found.model_copy(update={"page_content": passage.text, "metadata": metadata})
         start = {} if passage.start is None else {self.start: passage.start}
-        return _with(whole, near_duplicates=passage.provenance, **start)
+        return _with(whole, near_duplicates=listed, **start)
 
 
 def _id(document: Document) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ndd_search.errors import MissingExtra
 from ndd_search.integrations.options import Fields
-from ndd_search.integrations.results import Passage
+from ndd_search.integrations.results import LISTED, Passage
 from ndd_search.integrations.selection import select
 from ndd_search.sketching.field import SketchField
 
@@ -24,7 +24,6 @@ except ModuleNotFoundError as error:
 from ndd_search.integrations.model import PassageSettings
 
 _STORED = SketchField().name
-_LISTED = "near_duplicates"
 
 
 class NearDuplicatePostprocessor(PassageSettings, BaseNodePostprocessor):
@@ -66,7 +65,7 @@ def _node(passage: Passage) -> NodeWithScore:
     if not passage.copies:
         return found
     node: BaseNode = found.node.model_copy()
-    node.metadata = {**node.metadata, _LISTED: passage.provenance}
+    node.metadata = {**node.metadata, LISTED: passage.provenance_after(lambda one: one.node.metadata)}
     node.excluded_llm_metadata_keys = _and_listed(node.excluded_llm_metadata_keys)
     node.excluded_embed_metadata_keys = _and_listed(node.excluded_embed_metadata_keys)
     if passage.text != found.node.get_content(metadata_mode=MetadataMode.NONE):
@@ -79,4 +78,4 @@ def _node(passage: Passage) -> NodeWithScore:
 
 
 def _and_listed(names: list[Any]) -> list[Any]:
-    return names if _LISTED in names else [*names, _LISTED]
+    return names if LISTED in names else [*names, LISTED]

@@ -23,6 +23,9 @@ _UNUSED = (
     "max_per_group",
     "strategy",
     "total",
+    "members",
+    "facets",
+    "seen_mode",
 )  # options that do not apply to passages
 
 
@@ -129,9 +132,15 @@ def read(hit: Any, where: Where) -> Any:
 
 
 def in_metadata(options: PassageOptions, path: str) -> PassageOptions:
-    """The same options where `keep`, `must_match` and `time_field` name fields of what a passage has under a path."""
+    """Return the options with a path before each field that they name."""
     chosen = options.collapse
     keep = tuple(one.replace(":", f":{path}.", 1) if isinstance(one, str) else one for one in chosen.keep)
-    must_match = tuple(f"{path}.{name}" for name in chosen.must_match)
-    time_field = chosen.time_field and f"{path}.{chosen.time_field}"
-    return replace(options, collapse=replace(chosen, keep=keep, must_match=must_match, time_field=time_field))
+    moved = replace(
+        chosen,
+        keep=keep,
+        must_match=tuple(f"{path}.{name}" for name in chosen.must_match),
+        group_by=tuple(f"{path}.{name}" for name in chosen.group_by),
+        max_per={f"{path}.{name}": most for name, most in chosen.max_per.items()},
+        time_field=chosen.time_field and f"{path}.{chosen.time_field}",
+    )
+    return replace(options, collapse=moved)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 Relation = Literal["similar", "contained", "merged"]
+
+LISTED = "near_duplicates"  # the metadata that holds the provenance
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,16 @@ class Passage:
             for copy in self.copies
         ]
 
+    def provenance_after(self, metadata: Callable[[Any], Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return the provenance, with what earlier filters listed under this passage and under those it stands for.
+
+        metadata: passage as it was given -> its metadata. Ranks of earlier entries are those of the earlier list.
+        """
+        entries = _listed(metadata(self.hit))
+        for copy, entry in zip(self.copies, self.provenance, strict=True):
+            entries += entry, *_listed(metadata(copy.hit))
+        return entries
+
 
 @dataclass(frozen=True)
 class Passages(Sequence[Passage]):
@@ -107,3 +119,9 @@ class Passages(Sequence[Passage]):
     def __getitem__(self, index: slice) -> tuple[Passage, ...]: ...
     def __getitem__(self, index: int | slice) -> Passage | tuple[Passage, ...]:
         return self.shown[index]
+
+
+def _listed(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a copy of the list that an earlier filter wrote, empty if there is none."""
+    found = metadata.get(LISTED)
+    return list(found) if isinstance(found, list) else []

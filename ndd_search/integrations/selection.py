@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 from ndd_search.errors import InvalidDocument
@@ -32,7 +31,7 @@ def select(ranked: Sequence[Any], where: Fields, options: PassageOptions) -> Pas
 
 def _with_score(one: Any) -> tuple[Any, Any]:
     """A passage and its score, None where it comes without."""
-    if type(one) in (tuple, list) and len(one) == 2 and isinstance(one[1], Real):
+    if type(one) in (tuple, list) and len(one) == 2 and (one[1] is None or hasattr(one[1], "__float__")):
         return one[0], one[1]
     return one, None
 

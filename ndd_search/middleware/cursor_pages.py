@@ -104,8 +104,8 @@ class CursorPage:
         after = stream.hits[end - 1]["sort"] if end > known else self._cursor.after
         self._restore_sort(stream)
         body = unfiltered_body(self._plan, self._settings, state, page, round_trips.own_seconds, "off")
-        if self._cursor.pages and "total" in body["hits"]:
-            body["hits"]["total"] = self._cursor.total
+        if self._cursor.pages and body["hits"].pop("total", None) is not None and self._cursor.total is not None:
+            body["hits"] = {"total": self._cursor.total, **body["hits"]}
         if stream.exhausted and not rest:
             return body, None
         leaders = self._leaders(stream, shown)

@@ -34,7 +34,7 @@ from ndd_search.paging.cache import cache_key
 from ndd_search.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer
-from ndd_search.rest.point_in_time import closed, id_in, in_pit, opened, within
+from ndd_search.rest.point_in_time import closed, id_in, in_pit, opened, rounds, within
 from ndd_search.rest.request import Request, Search, is_search, read_search
 
 # Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
@@ -184,7 +184,8 @@ class CursorSearch(Uncached):
 
     def _request(self, plan: Plan, pit: str, after: list[Any], size: int, first: bool) -> Request:
         (request,) = plan.requests(Fetch(0, size), first)
-        return within(request, self.search, pit, self.settings.cursor_keep_alive, after or None)
+        keep_alive, family = self.settings.cursor_keep_alive, self.settings.family
+        return within(request, self.search, pit, keep_alive, after or None, family)
 
     def _in_pit(self, pit: str, request: Request) -> Request:
         return in_pit(request, pit, self.settings.cursor_keep_alive)
@@ -212,6 +213,7 @@ def obstacle(search: Search, options: CollapseOptions) -> str:
         **{f'"{name}"': name in search.body for name in _ONE_BY_ONE},
         "a search with a limit of candidates": search.one_window,
         "random_score without a seed": has_random_scores(search.body),
+        'a sort whose "format" rounds its values': rounds(search),
         '"explain"': bool(search.changes.get("explain")),
         f'total="{options.total}"': options.total != "hits",
         "a search with facets": bool(options.facets),

@@ -33,7 +33,7 @@ from ndd_search.middleware.state import State
 from ndd_search.paging.group_estimate import GroupEstimate, estimate_groups
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import MALFORMED, Answer, Hit, HitReader
-from ndd_search.rest.facets import buckets_of, facets_of, sampling
+from ndd_search.rest.facets import Buckets, buckets_of, facets_of, samples_of, sampling
 from ndd_search.rest.request import Request
 from ndd_search.sketching.field import listed
 
@@ -69,19 +69,21 @@ def _counts(
 ) -> Generator[Request, Answer, _Counts | None]:
     """Return the counts of facets by their names, None if the request fails. found: the engine's aggregations."""
     held = state.stream.exhausted and state.stream.fetched <= plan.options.window
-    size = _INNER_LIMIT if held else _size(sum(len(buckets_of(found, name)) for name in facets))
+    buckets = {name: buckets_of(found, name) for name in facets}
+    size = _INNER_LIMIT if held else _size(sum(map(len, buckets.values())))
     learned = learned_sort(plan, settings)
     for sort in (learned,) if learned else sorts(plan.field):
         request = sampling(plan.search.as_found, facets, _sampler(plan, size, sort))
         (answer,) = yield from round_trips.later([request])
         if trouble([answer], like=answer):
             return None
-        sampled = {name: dict(buckets_of(answer.body.get("aggregations"), name)) for name in facets}
-        if not any(counted(bucket, UNSORTED) for buckets in sampled.values() for bucket in buckets.values()):
+        aggregations = answer.body.get("aggregations")
+        sampled = {name: samples_of(aggregations, name, facet, buckets[name]) for name, facet in facets.items()}
+        if not any(counted(sample, UNSORTED) for samples in sampled.values() for sample in samples if sample):
             break
         learn_sort(plan, settings, plan.field.sketch)
     counter = _Counter(state, plan, settings, held)
-    return {name: counter.counts(buckets_of(found, name), sampled[name]) for name in facets}
+    return {name: counter.counts(buckets[name], sampled[name]) for name in facets}
 
 
 def block_of_facets(state: State) -> dict[str, Any]:
@@ -117,11 +119,11 @@ class _Counter:
         for place, (hit, sketch) in enumerate(placed):
             self._places.setdefault((hit.get("_index"), sketch.tobytes()), place)
 
-    def counts(self, buckets: Sequence[tuple[Any, Mapping[str, Any]]], sampled: Mapping[Any, Any]) -> list[Any]:
+    def counts(self, buckets: Buckets, samples: Sequence[Mapping[str, Any] | None]) -> list[Any]:
         """Return the counts of each bucket: number of documents, and of groups with its interval."""
         return [
-            {"key": key, "documents": bucket["doc_count"], **self._groups(bucket, sampled.get(key)).as_dict()}
-            for key, bucket in buckets
+            {"key": key, "documents": bucket["doc_count"], **self._groups(bucket, sampled).as_dict()}
+            for (key, bucket), sampled in zip(buckets, samples, strict=True)
         ]
 
     def _groups(self, bucket: Mapping[str, Any], sampled: Mapping[str, Any] | None) -> GroupEstimate:

@@ -30,7 +30,7 @@ from ndd_search.paging.page import Page
 from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer
-from ndd_search.rest.point_in_time import sorts
+from ndd_search.rest.point_in_time import continued, sorts
 from ndd_search.rest.request import Request, Search, is_search, read_search
 
 _THEIRS = ("search_after", "pit")
@@ -104,6 +104,8 @@ class SearchAfter(CursorSearch):
         (request,) = plan.requests(Fetch(0, size), first)
         if self._tied:
             raise _tied(self.path)
+        if after and not first:  # the first request counts hits as the caller wants
+            request = continued(request, after, self.settings.family)
         pit_given = {name: self._theirs[name] for name in ("pit",) if name in self._theirs}
         params = {**request.params, "allow_partial_search_results": "false"}  # hits of a missing shard would be lost
         if pit_given and "preference" not in self.search.request.params:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -86,7 +87,8 @@ class SeenItems:
         if plan.reading.fields:
             body["fields"] = list(plan.reading.fields)
         request = plan.search.request
-        path = f"/{','.join(indexes)}/_search" if elsewhere else request.path
+        names = ",".join(quote(name, safe="") for name in indexes)  # a name may come from anywhere, and hold "/" or "?"
+        path = f"/{names}/_search" if elsewhere else request.path
         return replace(request, method="POST", path=path, params={"ignore_unavailable": "true"}, body=body)
 
     def _found(self, hits: Sequence[Hit], plan: Plan) -> list[Shown]:

@@ -179,7 +179,7 @@ class FailureGuard:
         except Exception as error:
             if (kind := type(error).__name__) not in self._logged:
                 self._logged.add(kind)
-                log.warning("the cache failed, searches continue without it: %r", error)
+                log.warning("the cache failed, searches continue without it: %.300r", error)
 
 
 class SingleFlight:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from math import inf
 from threading import Lock
 from typing import Any, TypeVar
 from weakref import finalize
@@ -29,7 +30,7 @@ class RedisCache:
     """A cache.SharedCache in a Redis or Valkey server. Thread-safe; a copy, also in another process, shares it.
 
     url:        redis://[[user]:password@]host[:port][/database], rediss:// for TLS, or unix://path.
-    seconds:    lifetime of an entry that is put without one, above 0.
+    seconds:    lifetime of an entry that is put without one, finite and above 0.
     prefix:     of every key, so that other programs can use the same server.
     budget:     seconds that the server may take to answer, above 0. A connection may take three times as long.
     pause:      seconds for which the cache is not used after a failed or late answer, at least 0.
@@ -53,8 +54,8 @@ class RedisCache:
         most_bytes: int = 4 * 2**20,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not (seconds > 0 and budget > 0 and pause >= 0 and most_bytes > 0):
-            raise ValueError("seconds, budget and most_bytes must be above 0, and pause at least 0")
+        if not (0 < seconds < inf and 0 < budget < inf and pause >= 0 and most_bytes > 0):
+            raise ValueError("seconds and budget must be finite and above 0, most_bytes above 0, and pause at least 0")
         self._arguments = url, seconds, prefix, budget, pause, most_bytes, clock
         self._seconds, self._most_bytes, self._pause, self._clock = seconds, most_bytes, pause, clock
         self._prefix = f"{prefix}:1:".encode()  # 1: version of the layout

@@ -7,11 +7,12 @@ import logging
 import time
 from collections.abc import Callable
 from hashlib import blake2b
+from math import inf
 from typing import Any
 from weakref import finalize
 
 from ndd_search.errors import importing
-from ndd_search.plugins.seen_memory import WEEK, Item, check_limits, members_of
+from ndd_search.plugins.seen_memory import WEEK, Item, check_limits, check_user, is_item, members_of
 from ndd_search.recipe import Recipe
 
 with importing("redis", "the shared memory of what was seen", "redis", "redis"):
@@ -45,8 +46,8 @@ class RedisSeenMemory:
         now: Callable[[], float] = time.time,
     ) -> None:
         check_limits(seconds, most_items)
-        if not budget > 0:
-            raise ValueError(f"budget must be above 0 seconds, got {budget}")
+        if not 0 < budget < inf or seconds == inf:
+            raise ValueError(f"seconds and budget must be finite and above 0, got {seconds} and {budget}")
         self._seconds, self._most, self._recipe, self._now = seconds, most_items, Recipe.of(recipe), now
         self._prefix = f"{prefix}:1:"  # 1: version of the layout
         self._redis: redis.Redis = redis.Redis.from_url(
@@ -60,10 +61,9 @@ class RedisSeenMemory:
 
     def add(self, user: str, items: Any) -> None:
         """Remember what a user was shown: an answer, a list of its hits, texts, or sketches."""
-        fresh = members_of(items, self._recipe)
+        key, now, fresh = self._key(user), self._now(), members_of(items, self._recipe)
         if not fresh:
             return
-        key, now = self._key(user), self._now()
         # Equal times are ordered by the members; the fraction keeps the order in which they were shown.
         scores = {member: now + place / 1e6 for place, member in enumerate(fresh)}
 
@@ -81,13 +81,14 @@ class RedisSeenMemory:
         """Return what a user was shown, the oldest first, in the form that a search and `collapse` take as `seen`."""
         key, since = self._key(user), self._now() - self._seconds
         found = self._run(lambda server: server.zrangebyscore(key, f"({since}", "+inf"), [])
-        return [json.loads(member) for member in found]
+        return [item for member in found if is_item(item := _read(member))]
 
     def forget(self, user: str) -> None:
         """Forget everything about a user."""
         self._run(lambda server: server.delete(self._key(user)), None)
 
     def _key(self, user: str) -> str:
+        check_user(user)
         return self._prefix + blake2b(user.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def _run(self, ask: Callable[[redis.Redis], Any], otherwise: Any) -> Any:
@@ -96,3 +97,11 @@ class RedisSeenMemory:
         except (redis.RedisError, OSError) as error:
             log.warning("what was seen may be shown again: the memory in the server failed: %s", error)
             return otherwise
+
+
+def _read(member: bytes) -> Any:
+    """Return the value of a member, None if another program wrote something else."""
+    try:
+        return json.loads(member)
+    except ValueError:
+        return None

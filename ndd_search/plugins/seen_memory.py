@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Any, Protocol
 
+import numpy as np
 from cachetools import LRUCache
 
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import sketch
+from ndd_search.sketching.estimates import checked_sketch
+from ndd_search.sketching.sketches import VALUES, sketch
 
 Item = dict[str, str] | list[int]  # the name of a document, or a sketch
 
@@ -28,7 +30,10 @@ class Remembering(Protocol):
     """
 
     def add(self, user: str, items: Any) -> None:
-        """Remember what a user was shown: an answer, a list of its hits, texts, or sketches."""
+        """Remember what a user was shown: an answer, a list of its hits, texts, or sketches.
+
+        Raises TypeError or InvalidSketch for an item of another form, TypeError for a user that is not a text.
+        """
 
     def of(self, user: str) -> list[Item]:
         """Return what a user was shown, the oldest first, in the form that a search and `collapse` take as `seen`."""
@@ -64,6 +69,7 @@ class SeenMemory:
 
     def add(self, user: str, items: Any) -> None:
         """Remember what a user was shown: an answer, a list of its hits, texts, or sketches."""
+        check_user(user)
         now, fresh = self._now(), members_of(items, self._recipe)
         with self._lock:
             known = self._users.get(user, {})
@@ -73,6 +79,7 @@ class SeenMemory:
 
     def of(self, user: str) -> list[Item]:
         """Return what a user was shown, the oldest first, in the form that a search and `collapse` take as `seen`."""
+        check_user(user)
         now = self._now()
         with self._lock:
             known = dict(self._users.get(user, {}))
@@ -84,6 +91,21 @@ class SeenMemory:
             self._users.pop(user, None)
 
 
+def check_user(user: object) -> None:
+    """Raise TypeError if a user is not a text: all readers without a name would share one memory under None."""
+    if not isinstance(user, str):
+        raise TypeError(f"a user must be a text, got {user!r:.80}: give readers without a name none, or a session's")
+
+
+def is_item(one: Any) -> bool:
+    """Return whether a value that was read from a server has the form of an item."""
+    if isinstance(one, dict):
+        return isinstance(one.get("_id"), str) and set(map(type, one.values())) == {str}
+    if not isinstance(one, list) or not {int}.issuperset(map(type, one)):
+        return False
+    return one == sorted(set(one)) and all(0 <= end < VALUES for end in (*one[:1], *one[-1:]))
+
+
 def check_limits(seconds: float, most_items: int) -> None:
     """Raise ValueError for an invalid limit of a memory."""
     if not seconds > 0 or not 1 <= most_items <= 1000:
@@ -91,7 +113,7 @@ def check_limits(seconds: float, most_items: int) -> None:
 
 
 def members_of(items: Any, recipe: Recipe) -> list[str]:
-    """Return what is remembered of items, each once, as JSON. Raises TypeError for an item of another form."""
+    """Return what is remembered of items, each once, as JSON. Raises TypeError or InvalidSketch for any other item."""
     return list(dict.fromkeys(json.dumps(_item_of(one, recipe)) for one in _listed(items)))
 
 
@@ -114,5 +136,8 @@ def _item_of(one: Any, recipe: Recipe) -> Item:
     if isinstance(one, Mapping):
         if not isinstance(one.get("_id"), str):
             raise TypeError(f"a hit without an _id cannot be remembered: {dict(one)!r:.80}")
-        return {name: one[name] for name in _OF_A_DOCUMENT if name in one}
-    return [int(value) for value in one]
+        return {name: one[name] for name in _OF_A_DOCUMENT if isinstance(one.get(name), str)}
+    if not isinstance(one, list | tuple | np.ndarray):
+        raise TypeError(f"neither a hit, nor a text, nor a sketch: {one!r:.80}")
+    values: list[int] = checked_sketch(one, len(one) or 1).tolist()
+    return values

@@ -20,6 +20,7 @@ _WHICH = {  # parts of a body that decide which documents are aggregated
 _COUNTS = {"_count", "_key", "_term"}
 
 Counts = Mapping[str, Any]
+Buckets = Sequence[tuple[Any, Mapping[str, Any]]]  # each with its key
 
 
 def facets_of(search: Search, names: Sequence[str]) -> dict[str, Any]:
@@ -64,6 +65,21 @@ def buckets_of(aggregations: Mapping[str, Any] | None, name: str) -> list[tuple[
     if isinstance(buckets, Mapping):
         return list(buckets.items())
     return [(bucket.get("key", place), bucket) for place, bucket in enumerate(buckets or [])]
+
+
+def samples_of(
+    aggregations: Mapping[str, Any] | None, name: str, facet: Mapping[str, Any], buckets: Buckets
+) -> list[dict[str, Any] | None]:
+    """Return the bucket of an aggregation in the answer to `sampling` for each of its buckets in the first answer.
+
+    None if the index has changed and it has none. Ranges and filters are matched by their order: two may have one key,
+    and the key of a range up to "now" differs from request to request.
+    """
+    sampled = buckets_of(aggregations, name)
+    if _kind(facet) in ("range", "date_range", "filters") and len(sampled) == len(buckets):
+        return [bucket for _, bucket in sampled]
+    by_key = dict(sampled)
+    return [by_key.get(key) for key, _ in buckets]
 
 
 def with_counts(body: dict[str, Any], search: Search, facets: Mapping[str, Sequence[Counts]]) -> dict[str, Any]:
@@ -121,7 +137,5 @@ def _orders(inner: Mapping[str, Any]) -> Iterator[str]:
 
 def _answered(aggregations: Mapping[str, Any], name: str) -> tuple[str, dict[str, Any] | None]:
     """Return the key and value of an aggregation in an answer. The key has a prefix with `typed_keys`."""
-    return next(
-        ((key, value) for key, value in aggregations.items() if key.rpartition("#")[2] == name and "buckets" in value),
-        (name, None),
-    )
+    keys = (name, *(key for key in aggregations if key.partition("#")[2] == name))  # a name may hold "#" as well
+    return next(((key, aggregations[key]) for key in keys if "buckets" in aggregations.get(key, ())), (name, None))

@@ -6,11 +6,15 @@ caller's sort and then by `_shard_doc`, a number that is different for every doc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 from ndd_search.rest.request import Request, Search
+
+# Formats of times that are exact to the millisecond at least: names of the engines', and patterns.
+_EXACT = re.compile("nanos|millis|fraction|SSS|optional_time|date_time|epoch")
 
 Family = Literal["elasticsearch", "opensearch"]
 
@@ -52,14 +56,29 @@ def in_pit(request: Request, pit: str, keep_alive: str) -> Request:
     return replace(request, method="POST", path="/_search", params=params, body=body)
 
 
-def within(request: Request, search: Search, pit: str, keep_alive: str, after: list[Any] | None) -> Request:
+def within(
+    request: Request, search: Search, pit: str, keep_alive: str, after: list[Any] | None, family: Family
+) -> Request:
     """Return a search request as one for hits in a row of a point in time. after: sort values of the hit before."""
-    body = {**request.body, "sort": ordered(search)}
+    request = replace(request, body={**request.body, "sort": ordered(search)})
     if after is not None:
-        body["search_after"] = after
+        request = continued(request, after, family)
     if not sorts(search):
-        body["track_scores"] = True  # as without a sort
-    return in_pit(replace(request, body=body), pit, keep_alive)
+        request.body["track_scores"] = True  # as without a sort
+    return in_pit(request, pit, keep_alive)
+
+
+def continued(request: Request, after: list[Any], family: Family) -> Request:
+    """Return a search request for the hits after those with these sort values.
+
+    If OpenSearch (3.8 at least) does not count all hits, it leaves out hits after a value that many of them have or
+    lack, and fails for texts that some lack.
+    """
+    body = {**request.body, "search_after": after}
+    if family != "opensearch":
+        return replace(request, body=body)
+    params = {name: value for name, value in request.params.items() if name != "track_total_hits"}
+    return replace(request, body={**body, "track_total_hits": True}, params=params)
 
 
 def sorts(search: Search) -> list[Any]:
@@ -70,6 +89,16 @@ def sorts(search: Search) -> list[Any]:
         ]
     asked = search.body.get("sort")
     return list(asked) if isinstance(asked, list | tuple) else [asked] if asked else []
+
+
+def rounds(search: Search) -> bool:
+    """Return whether a sort gives values with fewer digits than it compares: a `format` of days, for instance.
+
+    The hits after such a value begin with some of those before it, so pages would repeat for ever.
+    """
+    orders = [order for one in sorts(search) if isinstance(one, Mapping) for order in one.values()]
+    formats = [str(order["format"]) for order in orders if isinstance(order, Mapping) and order.get("format")]
+    return any("no_millis" in one or not _EXACT.search(one.partition("||")[0]) for one in formats)
 
 
 def ordered(search: Search) -> list[Any]:

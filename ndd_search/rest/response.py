@@ -33,7 +33,10 @@ def hits_of(page: Page, plain: Plain) -> list[Hit]:
 
 
 def block_of(page: Page, plain: Plain) -> dict[str, Any]:
-    """Return the block `ndd`: the facts of page.Info, with times in milliseconds and hits by their ids."""
+    """Return the block `ndd`: the facts of page.Info, with times in milliseconds and hits by their ids.
+
+    The id is None if the search left it out (`filter_path`).
+    """
     facts = page.info.as_dict()
     facts["took_ms"] = round(facts.pop("took") * 1000, 3)
     facts["degraded"] = facts["degraded"] or None
@@ -41,7 +44,7 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
         if facts[name] is None:
             del facts[name]
     seen = [
-        {"_id": plain(page.hit_at(rank))["_id"], "item": item, "similarity": round(similarity, 4)}
+        {"_id": plain(page.hit_at(rank)).get("_id"), "item": item, "similarity": round(similarity, 4)}
         for rank, item, similarity in facts.pop("seen")
     ]
     if page.compares_seen:
@@ -49,8 +52,8 @@ def block_of(page: Page, plain: Plain) -> dict[str, Any]:
     facts["warnings"] = list(facts["warnings"])  # a tuple would keep the page out of the cache
     facts["late"] = [
         {
-            "_id": plain(page.hit_at(rank))["_id"],
-            "duplicate_of": plain(page.hit_at(leader))["_id"],
+            "_id": plain(page.hit_at(rank)).get("_id"),
+            "duplicate_of": plain(page.hit_at(leader)).get("_id"),
             "similarity": round(similarity, 4),
         }
         for rank, leader, similarity in page.info.late
@@ -80,7 +83,7 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     hit = plain(group.hit)
     if group.duplicate_of is not None:
         leader = plain(page.hit_at(group.duplicate_of))
-        return _with_fields(hit, {**_relation(group), DUPLICATE_OF: [leader["_id"]]})
+        return _with_fields(hit, {**_relation(group), DUPLICATE_OF: [leader.get("_id")]})
     if group.seen is not None:
         hit = _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], SEEN: [group.seen]})
     if not group.duplicates:

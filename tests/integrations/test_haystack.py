@@ -50,6 +50,11 @@ def test_the_documents_found_are_not_changed() -> None:
     assert before == FOUND
 
 
+def test_documents_that_are_all_without_text_are_shown() -> None:
+    images = [haystack.Document(id=id) for id in "ab"]
+    assert NearDuplicateFilter().run(images)["documents"] == images
+
+
 def test_a_stored_pipeline_is_loaded_without_being_told_of_the_module() -> None:
     settings = {"size": 2, "keep": ["newest:date"], "guards": {"min_shingles": 5}, "count_tokens": ndd_tokens}
     stored = pipeline(**{**settings, "count_tokens": None}, max_tokens=100).dumps()

@@ -59,6 +59,18 @@ def test_settings_name_fields_of_the_metadata() -> None:
     assert [one.id for one in newest.compress_documents(FOUND, "")] == ["3", "2"]
     apart = NearDuplicateFilter(guards={"must_match": ["date"]}, contained=False)
     assert apart.compress_documents(FOUND, "") == FOUND
+    for guards in ({"group_by": "date"}, {"max_per": {"date": 1}}):
+        same_day = [document(text, text[:4], date="2024-01-01") for text in (STEEL, FINAL)]
+        (shown,) = NearDuplicateFilter(guards=guards).compress_documents(same_day, "")
+        assert [one["id"] for one in shown.metadata["near_duplicates"]] == [FINAL[:4]]
+
+
+def test_a_second_filter_keeps_what_the_first_one_listed() -> None:
+    first = [one for part in (FOUND[:3], FOUND[3:]) for one in NearDuplicateFilter().compress_documents(part, "")]
+    assert [one.id for one in first] == ["1", "2", "4", "5"]
+    second = NearDuplicateFilter().compress_documents([*first, document(STEEL, "6")], "")
+    listed = {one.id: [copy["id"] for copy in one.metadata.get("near_duplicates", [])] for one in second}
+    assert listed == {"1": ["3", "6"], "4": ["2"], "5": []}
 
 
 def test_chunks_of_one_file_are_merged() -> None:

@@ -4,6 +4,7 @@ import json
 import random
 from copy import deepcopy
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,8 @@ def test_the_output_of_a_reranker_is_taken_as_it_is() -> None:
     found = passages([(STEEL, 0.9), (STEEL_AGAIN, 0.8), [{"text": FINAL, "id": 7}, 0.1]])
     assert [(one.text, one.score) for one in found] == [(STEEL, 0.9), (FINAL, 0.1)]
     assert found[1].id == 7
+    pairs = [({"text": STEEL}, None), ({"text": STEEL_AGAIN}, Decimal("0.8")), ({"text": FINAL}, np.array(0.1))]
+    assert [(one.text, one.score) for one in passages(pairs)] == [(STEEL, None), (FINAL, np.array(0.1))]
 
 
 @pytest.mark.parametrize("name", ["text", "content", "page_content"])
@@ -301,6 +304,7 @@ def test_without_containment_the_groups_are_those_of_collapse(options: dict[str,
         (lambda: passages([STEEL], max_tokens="many"), TypeError, "max_tokens must be a whole number or None"),
         (lambda: passages([STEEL], count_tokens="words"), TypeError, "count_tokens must be a callable"),
         (lambda: passages([STEEL], mode="drop"), TypeError, "mode does not apply to passages"),
+        (lambda: passages([STEEL], members="all"), TypeError, "members does not apply to passages"),
         (lambda: passages([STEEL], min_similarity=2), ValueError, "min_similarity must be in 0..1"),
         (lambda: passages([STEEL], treshold=2), TypeError, "unknown option 'treshold'"),
         (lambda: passages([STEEL], recipe="w3"), ValueError, "is no recipe id"),

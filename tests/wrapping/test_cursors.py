@@ -22,7 +22,9 @@ WORDS = [f"word{number}" for number in range(500)]
 def document(place: int, text: int) -> dict[str, Any]:
     """A document of one of 30 texts; no two of these are alike."""
     words = random.Random(text).choices(WORDS, k=80)
-    return {"_id": f"{text}-{place}", "place": place, "site": f"site{place % 2}", "body": " ".join([*words, "market"])}
+    rare = {"half": place // 20, "desk": f"desk{place % 3}"} if place % 2 else {}
+    fields = {"place": place, "site": f"site{place % 2}", **rare}
+    return {"_id": f"{text}-{place}", "body": " ".join([*words, "market"]), **fields}
 
 
 def written(index: str, engine: Engine, client: Any, found: list[dict[str, Any]]) -> None:
@@ -38,6 +40,7 @@ def filled(engine: Engine, index: str) -> Iterator[list[dict[str, Any]]]:
     rng = random.Random(5)
     found = [document(place, rng.randrange(TEXTS)) for place in range(100, 190)]
     properties = {**mapping_properties(), "place": {"type": "integer"}, "site": {"type": "keyword"}}
+    properties |= {"half": {"type": "integer"}, "desk": {"type": "keyword"}}
     with engine.client() as client:
         body = {"settings": {"number_of_shards": 3}, "mappings": {"properties": properties}}
         client.indices.create(index=index, body=body)
@@ -119,6 +122,19 @@ def test_guards_and_modes_hold_over_pages(index: str, filled: list[dict[str, Any
     assert named == {
         one["_id"]: first[one["_id"].partition("-")[0]] for one in filled if one["_id"] not in first.values()
     }
+
+
+@pytest.mark.one_kind_of_client
+def test_sorts_by_fields_that_many_documents_lack_lose_no_document(
+    index: str, filled: list[dict[str, Any]], connect: Connect
+) -> None:
+    """OpenSearch leaves out hits after such a value, or fails, if it does not count all hits."""
+    caller = connect(min_similarity="identical", mode="annotate", window=10)
+    for sort in (["half"], [{"half": "desc"}], ["desk"]):
+        body = {**SEARCH, "sort": sort, "size": 9, "track_total_hits": False}
+        answers = page_by_page(caller, index=index, body=body)
+        assert sorted(id for answer in answers for id in shown(answer)) == sorted(one["_id"] for one in filled), sort
+        assert not any("total" in answer["hits"] for answer in answers)
 
 
 def test_a_point_in_time_is_freed_at_the_end_and_when_an_iteration_stops(

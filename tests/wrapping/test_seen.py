@@ -81,3 +81,6 @@ def test_documents_without_a_sketch_are_known_by_their_id_and_missing_ones_hide_
     refused = caller.search(index=index, body={**search, "ndd": {"seen": [{"_index": "_Wrong", "_id": "a"}]}})
     assert sorted(ids(refused)) == ["a", "b", "c"]
     assert "may be shown again" in refused["ndd"]["degraded"]
+    foreign = {"seen": [{"_index": f"{index}/_doc#", "_id": "a"}]}  # a POST to this path would write a document
+    named = caller.search(index=index, body={**search, "ndd": foreign})
+    assert (sorted(ids(named)), named["ndd"]["degraded"]) == (["a", "b", "c"], None)

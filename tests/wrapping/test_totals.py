@@ -314,6 +314,22 @@ def listed(buckets: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.one_kind_of_client
+def test_ranges_with_one_key_and_names_with_a_hash_sign_are_counted(articles: Articles, connect: Connect) -> None:
+    caller = connect(window=100, frequency_table=False, facets=["same", "a#same"])
+    limit = {"range": {"day": {"lt": 120}}}
+    ranges = [{"key": "one", "to": 60}, {"key": "one", "from": 60}]
+    aggs = {"a#same": {"terms": {"field": "desk"}}, "same": {"range": {"field": "day", "ranges": ranges}}}
+    body = {"query": within(MATCH["query"], limit), "size": SIZE, "aggs": aggs}
+    facets = caller.search(index=articles.index, body=body)["ndd"]["facets"]
+    halves = ({"range": {"day": {"lt": 60}}}, {"range": {"day": {"gte": 60}}})
+    values = [one["value"] for one in facets["same"]["buckets"]]
+    assert values == [clicked(caller, articles, limit, one) for one in halves]
+    assert [one["value"] for one in facets["a#same"]["buckets"]] == [
+        clicked(caller, articles, limit, {"term": {"desk": one["key"]}}) for one in facets["a#same"]["buckets"]
+    ]
+
+
+@pytest.mark.one_kind_of_client
 def test_facets_that_cannot_be_counted_keep_the_counts_of_the_engine(
     articles: Articles, connect: Connect, proxy: Proxy
 ) -> None:

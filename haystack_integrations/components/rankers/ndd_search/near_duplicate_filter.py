@@ -86,7 +86,7 @@ class NearDuplicateFilter:
         :param size: Another number than that of the component.
         """
         fields = Fields(
-            text="content",
+            text=lambda one: one.content or "",  # documents may all be without text, as images are
             id="id",
             source=lambda one: one.meta.get(self.source),
             document=lambda one: one.meta.get(self.document),
@@ -101,9 +101,9 @@ class NearDuplicateFilter:
         found: Document = passage.hit
         if not passage.copies:
             return found
-        meta = {**found.meta, "near_duplicates": passage.provenance}
+        meta = {**found.meta, "near_duplicates": passage.provenance_after(lambda one: one.meta)}
         score = passage.best.score  # it may be cut off or sorted by its score
-        if passage.text == found.content:
+        if passage.text == (found.content or ""):
             return replace(found, meta=meta, score=score)
         meta.pop(_STORED, None)  # of a shorter text
         if passage.start is not None:
