@@ -208,6 +208,22 @@ def test_own_keys_are_never_overwritten(engine: Engine, index: str) -> None:
         assert after == document
 
 
+def test_a_recheck_adds_the_smallest_value_that_an_earlier_version_did_not_store(engine: Engine, index: str) -> None:
+    mapping = mapping_properties()
+    del mapping["ndd"]["properties"]["smallest"]
+    made = sketch_fields({"text": TEXT}, "text")
+    smallest = made["ndd"].pop("smallest")
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"properties": mapping}})
+        fill(client, index, [{"id": "1", **made}])
+        assert backfill(client, index, ["text"]).tally.written == 0
+        for written in (1, 0):
+            assert backfill(client, index, ["text"], recheck=True).tally.written == written
+        found = client.search(index=index, body={"docvalue_fields": ["ndd.smallest", "ndd.sketch"]})["hits"]["hits"][0]
+        assert found["_source"]["ndd"] == {**made["ndd"], "smallest": smallest}
+        assert found["fields"]["ndd.smallest"] == found["fields"]["ndd.sketch"][:1] == [smallest]
+
+
 def test_resume_makes_keys_and_numbers_and_marks_fit_a_text_that_was_changed_without_them(
     engine: Engine, index: str
 ) -> None:
