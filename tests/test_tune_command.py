@@ -237,6 +237,9 @@ def test_wrong_places_are_told(folder: Path, queries: Path, tmp_path: Path) -> N
     assert "No such file" in run("tune", folder, "--queries", tmp_path / "no", code=2).stderr
     assert "is not an address" in run("tune", folder, "news", "--queries", queries, code=2).stderr
     assert "name the index after" in run("tune", "http://localhost:1", "--queries", queries, code=2).stderr
+    before = queries.read_text()
+    assert "holds no settings" in run("tune", folder, "--queries", queries, "--save", queries, code=2).stderr
+    assert queries.read_text() == before
 
 
 def test_pages_where_nothing_resembles_anything_are_told_so(tmp_path: Path, queries: Path) -> None:

@@ -41,7 +41,7 @@ from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
 from ndd_search.indexing.retry import server_reason
 from ndd_search.reports.side_by_side import Piece, side_by_side
-from ndd_search.settings_file import read_settings, write_settings
+from ndd_search.settings_file import check_replaceable, read_settings, write_settings
 from ndd_search.sketching.field import SketchField
 from ndd_search.sources.csv_and_json import open_text
 from ndd_search.text.printable import safe
@@ -96,6 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
     for file in filter(None, (arguments.save, arguments.html, arguments.answers)):
         if not file.parent.is_dir():  # checked before the user answers questions
             raise ValueError(f"{file}: there is no folder {file.parent}")
+    if arguments.save:
+        check_replaceable(arguments.save)
     failures: list[str] = []
     queries = _queries(arguments, failures)
     answers = AnswerFile(arguments.answers or _beside(arguments.save))
