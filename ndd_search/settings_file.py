@@ -192,5 +192,7 @@ def _toml_key(name: str) -> str:
 
 def _toml_value(value: Any) -> str:
     """Return a text, number, boolean or list in TOML: as in JSON, except inf and nan, lone surrogates and DEL."""
+    if value is None:
+        raise ValueError("TOML has no null, which a rule holds: save to a file whose name ends in .json")
     text = repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)  # inf, not Infinity
     return text.encode("utf-8", "replace").decode().replace("\x7f", "\\u007f")

@@ -111,7 +111,8 @@ def run(arguments: argparse.Namespace) -> int:
         tuning = _interview(tuning, arguments.ask, answers, out) if arguments.ask else tuning
     if arguments.save:
         about = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "on": name}
-        write_settings(arguments.save, replace(settings_of(tuning, about), indexes=_rules_in(arguments.save)))
+        rules = {**_rules_in(arguments.settings), **_rules_in(arguments.save)}
+        write_settings(arguments.save, replace(settings_of(tuning, about), indexes=rules))
     if arguments.html:
         arguments.html.write_text(page(tuning, name), "utf-8", errors="replace")
     if arguments.json:
@@ -121,10 +122,10 @@ def run(arguments: argparse.Namespace) -> int:
     return NO if not pages.pairs else PARTLY if failures else DONE
 
 
-def _rules_in(file: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Return the rules for indexes of a settings file that is written anew, none if it cannot be read."""
+def _rules_in(file: Path | None) -> Mapping[str, Mapping[str, Any]]:
+    """Return the rules for indexes of a settings file, none if it cannot be read."""
     with suppress(OSError, InvalidSettings):
-        return read_settings(file).indexes
+        return read_settings(file).indexes if file else {}
     return {}
 
 
