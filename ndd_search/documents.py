@@ -45,10 +45,17 @@ def text_of(document: Any, paths: Sequence[str]) -> str | None:
     """Return the text of some fields, a line each, in the order of `paths`; None if the document has none of them.
 
     Lists are read in order, objects in the order of their keys, because engines return keys in any order. Numbers and
-    booleans are written as in JSON. Raises InvalidDocument for a value that contains itself.
+    booleans are written as in JSON; NaN is no text. Raises InvalidDocument for a value that contains itself.
     """
     parts = [part for path in paths for part in _texts(value_of(document, path))]
     return "\n".join(parts) if parts else None
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, or NaN, NaT or NA, which data frames write where a value is missing."""
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ in ("NaTType", "NAType")
 
 
 def _member(document: Any, name: str) -> Any:
@@ -78,7 +85,7 @@ def _texts(value: Any) -> Iterator[str]:
             seen.add(id(item))
         elif isinstance(item, str):
             yield item
-        elif item is not None:
+        elif not is_missing(item):
             yield _as_stored(item)
 
 

@@ -112,6 +112,17 @@ def write_settings(path: str | os.PathLike[str], settings: StoredSettings) -> No
     replace_file(file, text)
 
 
+def check_replaceable(file: Path) -> None:
+    """Raise InvalidSettings if a file exists and holds something other than settings. Raises OSError."""
+    if not file.exists() or not file.stat().st_size:
+        return
+    try:
+        read_settings(file)
+    except InvalidSettings as error:
+        problem = f"it exists and holds no settings that this version reads ({error.args[1]})"
+        raise InvalidSettings(file, problem, "name another file, or remove this one") from None
+
+
 def replace_file(file: Path, text: str) -> None:
     """Write a text file atomically. Raises OSError."""
     temporary = file.with_name(file.name + ".new")
@@ -121,15 +132,23 @@ def replace_file(file: Path, text: str) -> None:
 
 def parse_file(file: Path) -> dict[str, Any]:
     """Return the names and values of a TOML or JSON file. Raises InvalidSettings, OSError."""
+    kind = "JSON" if file.suffix.lower() == ".json" else "TOML"
     try:
-        text = file.read_text("utf-8")
-        content = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+        text = file.read_text("utf-8-sig")  # editors on Windows write the mark
+        content = json.loads(text, object_pairs_hook=_members) if kind == "JSON" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        kind = "JSON" if file.suffix.lower() == ".json" else "TOML"
         raise InvalidSettings(file, f"it is not valid {kind}: {error}", "correct it, or write it anew") from None
     if not isinstance(content, dict):
         raise InvalidSettings(file, f"it holds a {type(content).__name__}, not names and values", "write it anew")
     return content
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of a JSON object. Raises ValueError for a name that stands there twice, as TOML does."""
+    members = dict(pairs)
+    if twice := [name for number, (name, _) in enumerate(pairs) if name in dict(pairs[:number])]:
+        raise ValueError(f"an object names {twice[0]!r} twice")
+    return members
 
 
 def _options(file: Path, content: Mapping[str, Any]) -> CollapseOptions:
@@ -173,5 +192,7 @@ def _toml_key(name: str) -> str:
 
 def _toml_value(value: Any) -> str:
     """Return a text, number, boolean or list in TOML: as in JSON, except inf and nan, lone surrogates and DEL."""
+    if value is None:
+        raise ValueError("TOML has no null, which a rule holds: save to a file whose name ends in .json")
     text = repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)  # inf, not Infinity
     return text.encode("utf-8", "replace").decode().replace("\x7f", "\\u007f")

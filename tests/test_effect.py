@@ -86,6 +86,7 @@ def test_pages_hidden_hits_and_clicks_are_counted_by_arm(tmp_path: Path) -> None
     as_json = json.loads(run("effect", str(plain), str(packed), "--json").stdout)
     assert as_json["arms"]["treatment"]["clicked"] == 1
     plain.write_text('{"search": "x"\n[]\n')
+    assert measure_effect(['{"ndd": {"examined": 3, "experiment": "treatment"}}']).arms["all"].pages == 1
     assert "2 lines are no JSON objects" in run("effect", str(plain), code=3).stderr
     plain.write_text("{}\n")
     assert "no page in these logs was collapsed" in run("effect", str(plain), code=1).stdout

@@ -154,6 +154,12 @@ def test_a_folder_is_read_with_its_labels_clusters_and_pages(folder: Path) -> No
         ("pairs", '{"a": "t1", "b": "t2", "label": NaN}', "a label is nan"),
         ("pairs", '{"a": "t1", "b": "t2", "label": 1}\n{"a": "t1"}', "line 2: it is not an object with a, b, label"),
         ("pairs", "[" * 100_000, "line 1: it is not valid JSON"),
+        (
+            "pairs",
+            '{"a": "t1", "b": "t2", "label": 1}\n{"a": "t2", "b": "t1", "label": 0}',
+            "'t2' and 't1' has two labels",
+        ),
+        ("clusters", '{"members": ["t1", "t2"]}\n{"members": ["t2"]}', "'t2' is in two clusters"),
         ("documents", '["t1"]', "line 1: it is not an object with id"),
         ("documents", '{"text": "x"}', "line 1: it is not an object with id"),
         ("clusters", "{}", "line 1: it is not an object with members"),

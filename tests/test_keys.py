@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,6 +87,18 @@ def test_what_a_field_put_under_a_hit_says_which_field_and_keeps_its_true_simila
     assert page.info.lacking == {"missing": 1}
     shown = ndd.collapse(hits, text="body", group_by="isbn", mode="annotate", min_similarity=0.5).groups
     assert [(one.duplicate_of, one.shares) for one in shown][:2] == [(None, ""), (0, "isbn")]
+
+
+@pytest.mark.parametrize("option", [{"group_by": "isbn"}, {"max_per": {"isbn": 1}}])
+def test_missing_values_and_texts_of_data_frames_are_no_keys_and_no_texts(option: Any) -> None:
+    """Data frames write NaN where a value is missing."""
+    nan = float("nan")
+    hits = [{"body": text, "isbn": isbn} for text in (*TEXTS[:2], nan, nan) for isbn in (nan, np.float32("nan"), [nan])]
+    page = ndd.collapse(hits, text="body", size=20, min_similarity="identical", **option)
+    assert [group.rank for group in page.groups] == [0, 3, *range(6, 12)]
+    assert page.info.lacking == {"missing": 6}
+    guarded = [{"body": TEXTS[0], "price": price} for price in (nan, None)]
+    assert len(ndd.collapse(guarded, text="body", must_match=["price"])) == 1
 
 
 def test_guards_keep_texts_apart_and_not_keys() -> None:

@@ -83,13 +83,25 @@ def test_what_is_wrong_with_a_file_is_told_with_its_name(tmp_path: Path, text: s
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("[1]", "it holds a list"), ("{", "it is not valid JSON"), ("[" * 100_000, "JSON")]
+    ("text", "told"),
+    [
+        ("[1]", "it holds a list"),
+        ("{", "it is not valid JSON"),
+        ("[" * 100_000, "JSON"),
+        ('{"version": 1, "collapse": {"window": 5, "window": 6}}', "names 'window' twice"),
+    ],
 )
 def test_what_is_wrong_with_a_json_file_is_told(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "settings.json"
     path.write_text(text)
     with pytest.raises(InvalidSettings, match=told):
         read_settings(path)
+
+
+def test_a_byte_order_mark_of_an_editor_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text("\ufeffversion = 1\n[collapse]\nwindow = 50\n", "utf-8")
+    assert read_settings(path).options.window == 50
 
 
 @pytest.fixture

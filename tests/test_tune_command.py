@@ -237,6 +237,9 @@ def test_wrong_places_are_told(folder: Path, queries: Path, tmp_path: Path) -> N
     assert "No such file" in run("tune", folder, "--queries", tmp_path / "no", code=2).stderr
     assert "is not an address" in run("tune", folder, "news", "--queries", queries, code=2).stderr
     assert "name the index after" in run("tune", "http://localhost:1", "--queries", queries, code=2).stderr
+    before = queries.read_text()
+    assert "holds no settings" in run("tune", folder, "--queries", queries, "--save", queries, code=2).stderr
+    assert queries.read_text() == before
 
 
 def test_pages_where_nothing_resembles_anything_are_told_so(tmp_path: Path, queries: Path) -> None:
@@ -253,10 +256,12 @@ def test_settings_to_start_from_are_kept_and_what_is_tuned_is_the_bar(
     folder: Path, queries: Path, tmp_path: Path
 ) -> None:
     start, saved = tmp_path / "start.toml", tmp_path / "tuned.toml"
-    start.write_text('version = 1\n[collapse]\nwindow = 30\nmin_similarity = 0.9\nmust_match = ["id"]\n')
+    rule = '[indexes."a*"]\nwindow = 20\n'
+    start.write_text(f'version = 1\n[collapse]\nwindow = 30\nmin_similarity = 0.9\nmust_match = ["id"]\n{rule}')
     run("tune", folder, "--queries", queries, "--settings", start, "--save", saved, code=1)
     options = read_settings(saved).options
     assert options == ndd.CollapseOptions(window=30, must_match=("id",), min_similarity="auto")
+    assert read_settings(saved).indexes == {"a*": {"window": 20}}
     run("tune", folder, "--queries", queries, "--preset", "products", "--save", saved, code=1)
     assert read_settings(saved).options == ndd.preset("products").options
     told = run("tune", folder, "--queries", queries, "--preset", "messages").stderr

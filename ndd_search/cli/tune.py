@@ -41,7 +41,7 @@ from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import IndexUnusable, InvalidDocument, InvalidSettings
 from ndd_search.indexing.retry import server_reason
 from ndd_search.reports.side_by_side import Piece, side_by_side
-from ndd_search.settings_file import read_settings, write_settings
+from ndd_search.settings_file import check_replaceable, read_settings, write_settings
 from ndd_search.sketching.field import SketchField
 from ndd_search.sources.csv_and_json import open_text
 from ndd_search.text.printable import safe
@@ -96,6 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
     for file in filter(None, (arguments.save, arguments.html, arguments.answers)):
         if not file.parent.is_dir():  # checked before the user answers questions
             raise ValueError(f"{file}: there is no folder {file.parent}")
+    if arguments.save:
+        check_replaceable(arguments.save)
     failures: list[str] = []
     queries = _queries(arguments, failures)
     answers = AnswerFile(arguments.answers or _beside(arguments.save))
@@ -109,7 +111,8 @@ def run(arguments: argparse.Namespace) -> int:
         tuning = _interview(tuning, arguments.ask, answers, out) if arguments.ask else tuning
     if arguments.save:
         about = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "on": name}
-        write_settings(arguments.save, replace(settings_of(tuning, about), indexes=_rules_in(arguments.save)))
+        rules = {**_rules_in(arguments.settings), **_rules_in(arguments.save)}
+        write_settings(arguments.save, replace(settings_of(tuning, about), indexes=rules))
     if arguments.html:
         arguments.html.write_text(page(tuning, name), "utf-8", errors="replace")
     if arguments.json:
@@ -119,10 +122,10 @@ def run(arguments: argparse.Namespace) -> int:
     return NO if not pages.pairs else PARTLY if failures else DONE
 
 
-def _rules_in(file: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Return the rules for indexes of a settings file that is written anew, none if it cannot be read."""
+def _rules_in(file: Path | None) -> Mapping[str, Mapping[str, Any]]:
+    """Return the rules for indexes of a settings file, none if it cannot be read."""
     with suppress(OSError, InvalidSettings):
-        return read_settings(file).indexes
+        return read_settings(file).indexes if file else {}
     return {}
 
 

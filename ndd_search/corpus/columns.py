@@ -67,8 +67,8 @@ def mark_duplicates(
 
 
 def _column(frame: Any, name: str) -> Any:
-    if name not in frame.columns:
-        problem = f"it has no column {name!r}"
+    if (found := list(frame.columns).count(name)) != 1:
+        problem = f"it has {found or 'no'} column{'s' * (found > 1)} {name!r}"
         raise InvalidDocument("the DataFrame", problem, f"its columns are {', '.join(map(str, frame.columns))}")
     return frame[name]
 

@@ -102,6 +102,11 @@ def _pairs(folder: Path, place: dict[str, int]) -> LabelledPairs | None:
     labels = [row["label"] for row in rows]
     if invalid := [label for label in labels if label not in (-1, 0, 1)]:
         raise InvalidDocument(str(folder / "pairs"), f"a label is {invalid[0]!r}, not 1, 0 or -1", "correct it")
+    known: dict[frozenset[int], int] = {}
+    for row, one, other in zip(rows, first.tolist(), second.tolist(), strict=True):
+        if known.setdefault(frozenset((one, other)), row["label"]) != row["label"]:
+            problem = f"the pair {row['a']!r} and {row['b']!r} has two labels"
+            raise InvalidDocument(str(folder / "pairs"), problem, "keep one of them")
     return LabelledPairs(
         first, second, np.array(labels, np.int64), np.array([str(row.get("kind", "")) for row in rows])
     )
@@ -124,13 +129,16 @@ def _pages(folder: Path, place: dict[str, int]) -> list[Places]:
 
 
 def _clusters(folder: Path, place: dict[str, int]) -> Places:
-    cluster = np.arange(len(place))
+    cluster, clustered = np.arange(len(place)), np.zeros(len(place), bool)
     for row in _lines(folder, "clusters", ("members",)):
         if not isinstance(row["members"], list):
             raise InvalidDocument(str(folder / "clusters"), f"members are {row['members']!r}, not a list", "correct it")
         members = _places(folder, row["members"], place)
+        if clustered[members].any():
+            name = row["members"][int(clustered[members].argmax())]
+            raise InvalidDocument(str(folder / "clusters"), f"{name!r} is in two clusters", "keep it in one of them")
         if len(members):
-            cluster[members] = members.min()
+            cluster[members], clustered[members] = members.min(), True
     return cluster
 
 

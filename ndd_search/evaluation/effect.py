@@ -119,7 +119,8 @@ def _count(effect: Effect, page: Mapping[str, Any], name: str) -> ArmEffect | No
         return None
     arm = effect.arms.setdefault(name, ArmEffect())
     arm.pages += 1
-    arm.changed += bool((page.get("experiment") or page).get("changed"))
+    experiment = page.get("experiment")
+    arm.changed += bool((experiment if isinstance(experiment, dict) else page).get("changed"))
     arm.examined += _number(page, "examined")
     arm.hidden += _number(page, "hidden")
     arm.degraded += bool(page.get("degraded"))

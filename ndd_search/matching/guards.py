@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.collapse_options import CollapseOptions
+from ndd_search.documents import is_missing
 from ndd_search.matching.pairs import Pairs
 from ndd_search.matching.rows import Rows
 from ndd_search.sketching.estimates import estimated_shingles
@@ -67,7 +68,12 @@ def allowed_by_fields(
 
 
 def comparable(value: Any) -> str:
-    """Return a text that is equal for equal values of any type. 10 and 10.0 are equal, as JSON writers differ."""
+    """Return a text that is equal for equal values of any type. 10 and 10.0 are equal, as JSON writers differ.
+
+    So are None, NaN, NaT and NA.
+    """
+    if is_missing(value):
+        return repr(None)
     return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.collapse_options import CollapseOptions
+from ndd_search.documents import is_missing
 from ndd_search.matching.guards import Value, comparable
 from ndd_search.matching.measures import similarities
 from ndd_search.matching.pairs import Pairs
@@ -27,10 +28,10 @@ def reads_keys(options: CollapseOptions) -> bool:
 
 
 def values_of(hit: Any, name: str, value: Value) -> set[Hashable]:
-    """Return the values of a field of a hit. A missing value and an empty text are none."""
+    """Return the values of a field of a hit. A missing value, also NaN, and an empty text are none."""
     found = value(hit, name)
     listed = found if isinstance(found, list | tuple | set) else [found]
-    return {comparable(one) for one in listed if one is not None and one != ""}
+    return {comparable(one) for one in listed if not is_missing(one) and one != ""}
 
 
 def full_values(leaders: Iterable[Any], most: Mapping[str, int], value: Value) -> set[FieldValue]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ndd_search.rest.request import Request, Search
 
 # Formats of times that are exact to the millisecond at least: names of the engines', and patterns.
-_EXACT = re.compile("nanos|millis|fraction|SSS|optional_time|date_time|epoch")
+_EXACT = re.compile("nanos|millis|fraction|SSS|optional_time|date_time|epoch|iso8601|rfc3339")
 
 Family = Literal["elasticsearch", "opensearch"]
 

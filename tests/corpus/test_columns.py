@@ -62,6 +62,10 @@ def test_a_wrong_argument_is_named(library: Any) -> None:
     frame = library.DataFrame({"body": TEXTS})
     with pytest.raises(InvalidDocument, match="it has no column 'text'; its columns are body"):
         ndd.mark_duplicates(frame, "text")
+    if library.__name__ == "pandas":
+        twice = library.DataFrame([TEXTS[:2]], columns=["body", "body"])
+        with pytest.raises(InvalidDocument, match="it has 2 columns 'body'"):
+            ndd.mark_duplicates(twice, "body")
     with pytest.raises(TypeError, match="text names columns of a DataFrame"):
         ndd.mark_duplicates(frame)
     with pytest.raises(TypeError, match="text names columns of a DataFrame"):
