@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 16  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 17  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -200,6 +200,16 @@ class Core(Protocol):
         """Return the places (int64) of the sketches that equal no earlier one and are not empty.
 
         Also returns whether a value is in more than `times` sketches. None also for more than 500 sketches.
+        """
+
+    def counted(
+        self, values: object, offsets: object, k: int, rule: Rule, handful: float, brief: bool, /
+    ) -> tuple[float, bytes, bytes, bytes, bytes] | None:
+        """Return the frequency table of a list, then its leaders by the rule and this table, as `leaders` does.
+
+        The table is the number of documents, the values (int32) and their counts (float64).
+        rule: without a table. handful: as in FrequencyTable. brief: the table is empty if no two sketches resemble.
+        None also for more than 500 sketches, for short texts, and if only numpy can decide.
         """
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:

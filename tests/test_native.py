@@ -22,6 +22,7 @@ from ndd_search import native
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import InvalidSketch
 from ndd_search.matching.decision import Constants, Decision, Overlaps
+from ndd_search.matching.document_frequency import count_in_list, leaders_of_list
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import assign_leaders, leaders
 from ndd_search.matching.pairs import Pairs, overlapping_pairs, resembling_pairs
@@ -176,6 +177,27 @@ def test_texts_in_frames_get_the_same_answers_however_much_frames_weigh(seed: in
     assert 0 < told < 12 * len(alike)  # weights part some of what is alike, and not all
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_list_gets_the_same_frequency_table_and_leaders(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    page, _ = in_frames(rng, int(rng.choice((1, 5, 40, 120))), int(rng.choice((40, 100, 400))))
+    recipe = Recipe(size=int(rng.choice((1, 3))), k=int(rng.choice((32, 64))))
+    sketches = sketches_of([*page, *page[: seed % 3]], recipe.k)
+    table, plain = both(lambda: count_in_list(sketches, recipe))
+    assert table == plain
+    decision = Decision.of("auto", recipe, plain)
+    found, wanted = leaders_of_list(sketches, recipe), both(lambda: assign_leaders(sketches, recipe.k, decision))[1]
+    assert found is not None
+    assert [column.tolist() for column in found] == [column.tolist() for column in wanted]
+
+
+def test_short_texts_and_long_lists_are_left_to_numpy() -> None:
+    sketches = [np.arange(place, place + 40, dtype=np.int32) for place in range(501)]
+    assert leaders_of_list(sketches[:500], Recipe()) is not None
+    for left in (sketches, [*sketches[:9], sketches[0][:20]]):
+        assert leaders_of_list(left, Recipe()) is None
+
+
 def long_list(rng: np.random.Generator, count: int, frame: int) -> list[np.ndarray]:
     """Texts long and short, half of them with a frame of so many shingles, some of them copies of one before."""
     shared = rng.choice(2**31, frame, replace=False)
@@ -239,6 +261,9 @@ def test_what_is_no_page_is_left_to_numpy(page: list[object], k: int, floor: flo
     assert [one is not None for one in found] == [expected, expected]
     assert (native.core.rows(page, None, k) is not None) == (regular and k >= 1)
     assert (native.core.repeats(page, None, k, 1) is not None) == (regular and k >= 1)
+    for rule in (native.Rule(floor, margin=floor), native.Rule(0.27)):
+        counted = native.core.counted(page, None, k, rule, floor, False)
+        assert counted is None or (regular and k >= 1 and len(counted[3]) == 8 * len(page))
 
 
 @given(

@@ -119,13 +119,11 @@ class Fields:
 
 def read(hit: Any, where: Where) -> Any:
     """What a passage has there, None where it has nothing; a text has nothing but itself."""
+    if type(hit) is dict and type(where) is str and (where in hit or "." not in where):
+        return hit.get(where)  # as value_of does, and several times as fast
     if callable(where):
         return where(hit)
-    if isinstance(hit, str):
-        return None
-    if type(hit) is dict and (where in hit or "." not in where):  # as value_of does, and several times as fast
-        return hit.get(where)
-    return value_of(hit, where)
+    return None if isinstance(hit, str) else value_of(hit, where)
 
 
 def in_metadata(options: PassageOptions, path: str) -> PassageOptions:
