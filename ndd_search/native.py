@@ -64,9 +64,9 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        limits: tuple[int, int, int],
         guards: tuple[object, object, float],
         progress: object,
+        limits: tuple[int, int, int],
         /,
     ) -> tuple[bytes, bytes, tuple[int, int, int, int]] | None:
         """Like `leaders`, for a whole collection, with the effort (corpus.search.Effort).
@@ -84,9 +84,9 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        limits: tuple[int, int, int],
         guards: tuple[object, object, float],
         progress: object,
+        limits: tuple[int, int, int],
         /,
     ) -> tuple[bytes, bytes, bytes, bytes, tuple[int, int, int, int]] | None:
         """Return first and second of each pair (int64), similarity (float64), the first of each document's equals.
@@ -167,14 +167,12 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        limits: tuple[int, int, int],
         guards: tuple[object, object, float],
         holders: object,
         /,
     ) -> tuple[bytes, bytes, bytes] | None:
         """Return the values by which documents are looked up, those with few holders first (see corpus.lists.Entries).
 
-        limits: (1, 0, 1), not used.
         holders: uint16 as int32, how many documents hold each key, by slot; the number of slots is a power of two.
         """
 
@@ -185,14 +183,12 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        limits: tuple[int, int, int],
         guards: tuple[object, object, float],
         pairs: object,
         /,
     ) -> bytes | None:
         """Return the similarity of each of some pairs (float64), -1 where the two are no near-duplicates.
 
-        limits: (1, 0, 1), not used.
         pairs: int64, the first document of each pair, then the second document of each.
         """
 
