@@ -31,8 +31,8 @@ from ndd_search.paging.cache import MemoryCache
 from ndd_search.rest.request import Request
 from ndd_search.sketching.sketches import sketch, sketch_many
 from tests.compiled_core import compiled, compiler, loaded
+from tests.native.both import in_frames
 from tests.prove.engine import INDEX, Engine
-from tests.test_native import in_frames
 from tests.wrapping.recorder import recorder
 
 HEADER = Path(__file__).parent / "failing_allocations.h"
