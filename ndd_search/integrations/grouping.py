@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.collapse_options import CollapseOptions, check_fit
@@ -26,7 +27,7 @@ from ndd_search.matching.groups import assign_leaders
 from ndd_search.matching.guards import allowed, reads_hits
 from ndd_search.matching.keys import reads_keys
 from ndd_search.matching.pairs import Pairs, leaders_of
-from ndd_search.matching.rows import rows_of
+from ndd_search.matching.rows import Ranks, rows_of
 from ndd_search.paging.collapse import collapse
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
@@ -114,40 +115,37 @@ def others(members: dict[int, float], shown: int) -> dict[int, float]:
 
 def groups_of(given: Given, options: PassageOptions) -> Groups:
     """Return the near-duplicates among all passages, by the best rank of each group."""
-    count, chosen = len(given.hits), options.collapse
+    count, chosen, table = len(given.hits), options.collapse, options.frequency_table
     check_fit(chosen, given.recipe)
     plain = not reads_hits(chosen) and (chosen.keep, chosen.mode, chosen.max_per_group) == (("score",), "group", 1)
-    if plain and (found := _by_core(given, options)):
-        return found
-    if not reads_keys(chosen) and count <= _FEW and not _some_resemble(given, chosen, options.frequency_table):
-        return {rank: {rank: 1.0} for rank in range(count)}
-    return _collapsed(given, options)
-
-
-def _by_core(given: Given, options: PassageOptions) -> Groups | None:
-    """Return the groups that show their best-ranked passage, from the native core; None if only numpy can decide."""
-    chosen, recipe, table = options.collapse, given.recipe, options.frequency_table
-    if recipe.measure != "kmv" or not native.core:
-        return None
+    counts = table is True and chosen.min_similarity == "auto"
     found = None
-    if table is True and chosen.min_similarity == "auto":
-        found = leaders_of_list(given.sketches, recipe, chosen.min_shingles)
-        table = found is None and count_in_list([sketch for sketch in given.sketches if len(sketch)], recipe)
-    if found is None:
-        decision = Decision.of(chosen.min_similarity, recipe, table if isinstance(table, FrequencyTable) else None)
-        found = leaders_of(given.sketches, recipe.k, decision, min_shingles=chosen.min_shingles)
-    if found is None:
-        return None
+    if plain and counts:
+        found = leaders_of_list(given.sketches, given.recipe, chosen.min_shingles)
+    if found is None and count <= _FEW and not reads_keys(chosen) and not _some_resemble(given, chosen, table):
+        return {rank: {rank: 1.0} for rank in range(count)}
+    if found is None and plain and native.core and given.recipe.measure == "kmv":
+        if counts:
+            table = count_in_list([sketch for sketch in given.sketches if len(sketch)], given.recipe)
+        found = leaders_of(given.sketches, given.recipe.k, _decision(given, chosen, table), 0, chosen.min_shingles)
+    return _collapsed(given, options) if found is None else _led(*found)
+
+
+def _decision(given: Given, options: CollapseOptions, table: FrequencyTable | bool) -> Decision:
+    return Decision.of(options.min_similarity, given.recipe, table if isinstance(table, FrequencyTable) else None)
+
+
+def _led(leaders: Ranks, similarities: npt.NDArray[np.float64]) -> Groups:
+    """Return the groups of leaders, which show their best-ranked passage."""
     groups: Groups = {}
-    for rank, (leader, similarity) in enumerate(zip(found[0].tolist(), found[1].tolist(), strict=True)):
+    for rank, (leader, similarity) in enumerate(zip(leaders.tolist(), similarities.tolist(), strict=True)):
         groups.setdefault(leader, {})[rank] = similarity
     return groups
 
 
 def _some_resemble(given: Given, options: CollapseOptions, frequency_table: FrequencyTable | bool) -> bool:
     """Return whether any two passages can be near-duplicates: their resemblance is at least what every bar asks."""
-    table = frequency_table if isinstance(frequency_table, FrequencyTable) else None
-    decision = Decision.of(options.min_similarity, given.recipe, table)
+    decision = _decision(given, options, frequency_table)
     if given.recipe.measure != "kmv":
         return True
     loosest = Decision(decision.bar or Constants().least, given.recipe.size)

@@ -27,7 +27,7 @@ _UNUSED = (
 
 
 def count_words(text: str) -> int:
-    """The tokens of a text where nobody says how a model counts them: runs of characters without white space."""
+    """Return the number of words of a text, runs of characters without white space: the default count of tokens."""
     return len(text.split())
 
 
@@ -94,7 +94,7 @@ class Fields:
     """Where in a passage something is: a field, dotted for one inside another, or a callable that is given the passage.
 
     text:     None looks for text, content and page_content.
-    id, source: what is told of a passage that another one stands for.
+    id, source: listed for a passage that is not shown, under the one that stands for it.
     document: which document a passage was cut from. start: of its first character in that document, counted from 0.
     stored:   {"sketch": [...], "recipe": "..."} as `ndd_search.sketch_fields` writes it; of another recipe, or
               malformed, it is made anew from the text.
