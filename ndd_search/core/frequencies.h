@@ -221,10 +221,10 @@ static void connect(const Page *page, const Pair *pairs, int64_t count, int64_t 
         groups[hit] = hit;
     for (int64_t i = 0; i < count; i++) {
         int64_t left = pairs[i].hits[0], right = pairs[i].hits[1];
-        while (groups[left] != left)
-            left = groups[left];
+        while (groups[left] != left) /* each visit halves the path */
+            left = groups[left] = groups[groups[left]];
         while (groups[right] != right)
-            right = groups[right];
+            right = groups[right] = groups[groups[right]];
         groups[left > right ? left : right] = left < right ? left : right;
     }
     for (int64_t hit = 0; hit < page->count; hit++)
