@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 16  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 17  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -64,9 +64,9 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        limits: tuple[int, int, int],
         guards: tuple[object, object, float],
         progress: object,
+        limits: tuple[int, int, int],
         /,
     ) -> tuple[bytes, bytes, tuple[int, int, int, int]] | None:
         """Like `leaders`, for a whole collection, with the effort (corpus.search.Effort).
@@ -84,9 +84,9 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        limits: tuple[int, int, int],
         guards: tuple[object, object, float],
         progress: object,
+        limits: tuple[int, int, int],
         /,
     ) -> tuple[bytes, bytes, bytes, bytes, tuple[int, int, int, int]] | None:
         """Return first and second of each pair (int64), similarity (float64), the first of each document's equals.
@@ -167,14 +167,12 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        limits: tuple[int, int, int],
         guards: tuple[object, object, float],
         holders: object,
         /,
     ) -> tuple[bytes, bytes, bytes] | None:
         """Return the values by which documents are looked up, those with few holders first (see corpus.lists.Entries).
 
-        limits: (1, 0, 1), not used.
         holders: uint16 as int32, how many documents hold each key, by slot; the number of slots is a power of two.
         """
 
@@ -185,14 +183,12 @@ class Core(Protocol):
         k: int,
         rule: Rule,
         frequency_table: bytes | None,
-        limits: tuple[int, int, int],
         guards: tuple[object, object, float],
         pairs: object,
         /,
     ) -> bytes | None:
         """Return the similarity of each of some pairs (float64), -1 where the two are no near-duplicates.
 
-        limits: (1, 0, 1), not used.
         pairs: int64, the first document of each pair, then the second document of each.
         """
 
@@ -200,6 +196,16 @@ class Core(Protocol):
         """Return the places (int64) of the sketches that equal no earlier one and are not empty.
 
         Also returns whether a value is in more than `times` sketches. None also for more than 500 sketches.
+        """
+
+    def counted(
+        self, values: object, offsets: object, k: int, rule: Rule, handful: float, brief: bool, /
+    ) -> tuple[float, bytes, bytes, bytes, bytes] | None:
+        """Return the frequency table of a list, then its leaders by the rule and this table, as `leaders` does.
+
+        The table is the number of documents, the values (int32) and their counts (float64).
+        rule: without a table. handful: as in FrequencyTable. brief: the table is empty if no two sketches resemble.
+        None also for more than 500 sketches, for short texts, and if only numpy can decide.
         """
 
     def common_table(self, values: object, weights: object, /) -> bytes | None:

@@ -22,8 +22,8 @@ from ndd_search.matching.rows import rows_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField, pack
 from ndd_search.sketching.sketches import sketch, sketch_many
+from tests.native.both import FLOORS, both, in_frames, same_answers, same_decisions
 from tests.strategies import AWKWARD
-from tests.test_native import FLOORS, both, in_frames, same_answers, same_decisions
 
 ODD = "".join(AWKWARD)
 MARKS = [chr(point) for point in range(0x110000) if unicodedata.category(chr(point))[0] == "M"]

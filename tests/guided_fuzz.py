@@ -24,7 +24,7 @@ from ndd_search.matching.groups import assign_leaders
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch, sketch_many
 from tests.compiled_core import compiled, loaded
-from tests.test_native import FLOORS, both, same_answers
+from tests.native.both import FLOORS, both, same_answers
 
 CORPUS = Path(__file__).parent / "data" / "fuzz.txt"  # an input in hexadecimal digits a line
 HEADER = Path(__file__).parent / "coverage_counters.h"

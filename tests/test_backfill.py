@@ -322,6 +322,42 @@ def test_an_index_that_would_suffer_is_left_alone(
             backfill(client, index, ["text"])
 
 
+class Failing(Exception):
+    """An error with a status, as the clients raise them."""
+
+    def __init__(self, status_code: int) -> None:
+        super().__init__("the server failed")
+        self.status_code = status_code
+
+
+def failing(client: Any, *statuses: int) -> Any:
+    """Copy a client; its first requests to change a mapping fail with these statuses."""
+    copied, left, put_mapping = copy.copy(client), list(statuses), client.indices.put_mapping
+    copied.indices = copy.copy(client.indices)
+
+    def put(**arguments: Any) -> Any:
+        if left:
+            raise Failing(left.pop(0))
+        return put_mapping(**arguments)
+
+    copied.indices.put_mapping = put
+    return copied
+
+
+@pytest.mark.newest_servers
+def test_a_failing_server_is_no_refusal_of_an_index(
+    engine: Engine, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ndd_search.indexing.retry.waits", lambda: [0.01] * 5)
+    with engine.client() as client:
+        fill(client, index, [{"id": "1", "text": TEXT}])
+        with pytest.raises(Failing):
+            backfill(failing(client, 500), index, ["text"])
+        assert backfill(failing(client, 503, 429), index, ["text"]).tally.written == 1
+        report = backfill(client, index, [], field="nothing", remove=True)
+        assert report.notes == (f"the mapping of {index} has no field nothing: check the name",)
+
+
 def test_fields_that_are_none_are_told_before_every_document_counts_as_done(engine: Engine, index: str) -> None:
     with engine.client() as client:
         fill(client, index, [{"id": "1", "text": TEXT, "author": {"name": "Ann"}}])

@@ -1,9 +1,7 @@
-"""Near-duplicates in a whole index: search by keys, and the policy for new documents that resemble another."""
+"""Near-duplicates in a whole index: search by keys."""
 
 from __future__ import annotations
 
-import asyncio
-import importlib
 import json
 from typing import Any
 
@@ -17,7 +15,6 @@ from ndd_search.cli import main
 from ndd_search.indexing.all_pairs import Collection, all_duplicates, read_collection
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
-from ndd_search.indexing.duplicate_policy import DuplicatePolicy
 from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.measures import similar_pairs
@@ -25,30 +22,8 @@ from ndd_search.matching.rows import rows_of
 from ndd_search.rest.stored_keys import shared_keys
 from tests.collections import read
 from tests.command_line import run
-from tests.engines.find import MODULES, Engine
-
-TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."
-COPY = f"LONDON (Wire) - {TEXT}"
-OTHER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
-DOCUMENTS = [{"_id": "a", "body": TEXT}, {"_id": "b", "body": COPY}, {"_id": "c", "body": OTHER}]
-
-
-def create(client: Any, index: str, documents: list[dict[str, Any]] = DOCUMENTS, **settings: Any) -> None:
-    client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
-    store(client, index, ndd.with_sketches(documents, "body", **{"keys": 8, **settings}))
-
-
-def store(client: Any, index: str, actions: Any) -> list[dict[str, Any]]:
-    """Index, as a bulk helper does; returns the documents."""
-    stored = [dict(action) for action in actions]
-    lines = [
-        line
-        for one in stored
-        for line in ({"index": {"_index": index, "_id": one["_id"]}}, {k: v for k, v in one.items() if k != "_id"})
-    ]
-    if lines:
-        assert not client.bulk(body=lines, refresh=True)["errors"]
-    return stored
+from tests.engines.find import Engine
+from tests.keyed import COPY, DOCUMENTS, OTHER, TEXT, create, store
 
 
 def test_a_text_and_a_sketch_find_what_resembles_them_most_similar_first(engine: Engine, index: str) -> None:
@@ -260,173 +235,3 @@ def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index
         assert settings.run(client).tally.written == 0
         client.indices.refresh(index=index)
         assert [one.id for one in ndd.find_duplicates(client, index, TEXT)] == ["a", "b"]
-
-
-def test_a_new_document_is_marked_left_out_or_only_told(engine: Engine, index: str) -> None:
-    new = [
-        {"_id": "d", "body": f"{TEXT} Read more."},
-        {"_id": "e", "body": "Nothing like it was ever seen before, here."},
-    ]
-    with engine.client() as client:
-        create(client, index)
-        told: list[Any] = []
-        policy = {"client": client, "index": index, "min_similarity": 0.5, "on_duplicate": told.append}
-        for action in ("report", "skip", "mark"):
-            actions = ndd.with_sketches(new, "body", keys=8, duplicates=DuplicatePolicy(action, **policy))
-            done = list(actions)
-            assert actions.report.duplicates == 1
-            assert [one["_id"] for one in done] == (["e"] if action == "skip" else ["d", "e"])
-            marks = [one["ndd"].get("duplicate_of") for one in done]
-            assert marks == (["a", None] if action == "mark" else [None] * len(done))
-            assert actions.report.skipped == (action == "skip")
-        assert [(one.id, one.of) for one in told] == [("d", "a")] * 3
-
-
-def test_duplicates_within_a_batch_and_before_a_refresh_are_found_and_marks_never_chain(
-    engine: Engine, index: str
-) -> None:
-    words = TEXT.split()
-    drift = [" ".join([f"word{i}{j}" for j in range(3 * i)] + words[: len(words) - i]) for i in range(4)]
-    new = [{"_id": f"d{i}", "body": body} for i, body in enumerate([*drift, TEXT])]
-    with engine.client() as client:
-        create(client, index, [])
-        policy = DuplicatePolicy("mark", client=client, index=index, min_similarity=0.5)
-        actions = ndd.with_sketches(new, "body", keys=16, duplicates=policy, batch_size=2)
-        marks = {one["_id"]: one["ndd"].get("duplicate_of") for one in actions}
-        assert marks["d4"] == "d0"
-        leaders = {key for key, of in marks.items() if of is None}
-        assert {of for of in marks.values() if of} <= leaders
-        store(client, index, ndd.with_sketches([{**new[0]}], "body", keys=16, duplicates=policy))
-        again = list(ndd.with_sketches([{**new[0]}], "body", keys=16, duplicates=policy))
-        assert "duplicate_of" not in again[0]["ndd"], "a document is no duplicate of itself"
-
-
-PRICED = [{"_id": "a", "body": TEXT, "price": 2}, {"_id": "b", "body": COPY, "price": 2}]
-COPIES = [{"_id": str(number), "body": f"{TEXT} {number}"} for number in range(6)]
-
-
-@pytest.mark.parametrize(
-    ("before", "stream", "expected"),
-    [
-        (DOCUMENTS, PRICED, {"a": TEXT, "b": COPY}),
-        (DOCUMENTS, [{"_id": "a", "body": OTHER}, {"_id": "c", "body": TEXT}], {"a": OTHER, "c": TEXT}),
-        (DOCUMENTS[:1], [{"_op_type": "delete", "_id": "a"}, {"_id": "n", "body": TEXT}], {"n": TEXT}),
-        (DOCUMENTS[:1], [{"_id": "a", "body": OTHER}, {"_id": "n", "body": TEXT}], {"a": OTHER, "n": TEXT}),
-        (DOCUMENTS[:1], [{"_id": "n", "body": COPY}, {"_id": "a", "body": OTHER}], {"a": OTHER, "n": COPY}),
-        ([], [{"_id": 5, "body": TEXT}, {"_id": "5", "body": COPY}], {"5": COPY}),
-        ([{"_id": "5", "body": OTHER}, {"_id": "6", "body": TEXT}], [{"_id": 5, "body": COPY}], {"5": COPY}),
-        (DOCUMENTS[:1], [{"_id": "n", "body": COPY}, {"_op_type": "create", "_id": "m", "body": COPY}], {"a": TEXT}),
-    ],
-    ids=["a new price", "a swap", "deleted first", "rewritten first", "rewritten after", "5", "5 is there", "copies"],
-)
-@pytest.mark.parametrize("refreshed", [True, False])
-def test_with_skip_a_text_is_missing_only_where_it_stays_under_another_id(
-    engine: Engine, index: str, before: Any, stream: Any, expected: dict[str, str], refreshed: bool
-) -> None:
-    helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
-    with engine.client() as client:
-        client.indices.create(index=index, body={"mappings": {"properties": mapping_properties(keys=True)}})
-        client.indices.put_alias(index=index, name=f"{index}-alias")
-        given = [{"_index": index, **one} for one in before]
-        helpers.bulk(client, ndd.with_sketches(given, "body", keys=8), refresh=refreshed)
-        policy = DuplicatePolicy("skip", client=client, min_similarity=0.5)
-        given = [{"_index": f"{index}-alias" if place % 2 else index, **one} for place, one in enumerate(stream)]
-        helpers.bulk(client, ndd.with_sketches(iter(given), "body", keys=8, duplicates=policy), refresh=True)
-        hits = client.search(index=index, body={})["hits"]["hits"]
-        texts = {hit["_id"]: hit["_source"]["body"] for hit in hits}
-        assert {id: texts.get(id) for id in expected} == expected
-        if "n" not in expected and refreshed:
-            assert "n" not in texts
-            assert "m" not in texts
-
-
-def test_of_copies_that_are_sent_again_one_stays_unmarked(engine: Engine, index: str) -> None:
-    helpers = importlib.import_module(f"{MODULES[engine.family]}.helpers")
-    with engine.client() as client:
-        create(client, index, COPIES)
-        for _ in range(2):
-            policy = DuplicatePolicy("mark", client=client, index=index, min_similarity=0.5)
-            given = [{"_index": index, **one} for one in COPIES]
-            helpers.bulk(client, ndd.with_sketches(given, "body", keys=8, duplicates=policy), refresh=True)
-            hits = client.search(index=index, body={})["hits"]["hits"]
-            marks = {hit["_id"]: hit["_source"]["ndd"].get("duplicate_of") for hit in hits}
-            leaders = {id for id, of in marks.items() if of is None}
-            assert leaders
-            assert {of for of in marks.values() if of} <= leaders
-
-
-def test_the_policy_works_with_an_asynchronous_client(engine: Engine, index: str) -> None:
-    async def through() -> list[dict[str, Any]]:
-        async with engine.async_client() as client:
-            policy = DuplicatePolicy("mark", client=client, index=index)
-            actions = ndd.with_sketches([{"_id": "d", "body": TEXT}], "body", keys=8, duplicates=policy)
-            return [one async for one in actions]
-
-    with engine.client() as client:
-        create(client, index)
-        assert asyncio.run(through())[0]["ndd"]["duplicate_of"] == "a"
-
-
-def created(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Actions that never replace a document."""
-    return [{"_op_type": "create", **one} for one in documents]
-
-
-class NoSearch:
-    """A client all of whose searches fail."""
-
-    def msearch(self, body: list[Any]) -> dict[str, Any]:
-        return {"responses": [{"error": {"type": "overloaded"}, "status": 503}] * (len(body) // 2)}
-
-
-def test_when_the_search_fails_documents_are_stored_as_new_and_those_of_this_run_still_found(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    policy = DuplicatePolicy("skip", client=NoSearch(), index="news")
-    given = [*DOCUMENTS, {"_id": "d", "body": TEXT}]
-    actions = ndd.with_sketches(created(given), "body", keys=8, duplicates=policy)
-    assert [one["_id"] for one in actions] == ["a", "c"]
-    actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy)
-    assert [one["_id"] for one in actions] == ["a", "b", "c", "d"], "each may replace a document of another text"
-    assert len([line for line in caplog.messages if "the search for duplicates failed" in line]) == 2, "once a run"
-
-
-NOWHERE = "http://127.0.0.1:1"  # nobody listens there
-
-
-@pytest.mark.parametrize(
-    ("sync", "async_"), [("Elasticsearch", "AsyncElasticsearch"), ("OpenSearch", "AsyncOpenSearch")]
-)
-def test_when_no_search_gets_through_documents_are_stored_as_new_too(
-    sync: str, async_: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    clients = pytest.importorskip("opensearchpy" if "Open" in sync else "elasticsearch")
-    given = created([*DOCUMENTS, {"_id": "d", "body": TEXT}])
-
-    async def through() -> list[Any]:
-        async with getattr(clients, async_)(NOWHERE, max_retries=0) as client:
-            policy = DuplicatePolicy("skip", client=client, index="news")
-            actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy)
-            return [one["_id"] async for one in actions]
-
-    policy = DuplicatePolicy("skip", client=getattr(clients, sync)(NOWHERE, max_retries=0), index="news")
-    actions = ndd.with_sketches(given, "body", keys=8, duplicates=policy)
-    assert [one["_id"] for one in actions] == ["a", "c"]
-    assert asyncio.run(through()) == ["a", "c"]
-    assert len([line for line in caplog.messages if line.startswith("the search for duplicates failed (")]) == 2
-
-
-def test_only_the_last_documents_are_remembered() -> None:
-    policy = DuplicatePolicy("skip", client=NoSearch(), index="news", remembered=2)
-    bodies = [" ".join(f"{letter}{number}" for number in range(20)) for letter in "abc"]
-    new = [{"_id": str(i), "body": body} for i, body in enumerate([*bodies, bodies[2], bodies[0]])]
-    actions = ndd.with_sketches(created(new), "body", keys=8, duplicates=policy)
-    assert [one["_id"] for one in actions] == ["0", "1", "2", "4"]
-
-
-def test_the_policy_says_what_it_needs() -> None:
-    with pytest.raises(ValueError, match="action must be"):
-        DuplicatePolicy("drop", client=None)  # type: ignore[arg-type]
-    actions = ndd.with_sketches(DOCUMENTS, "body", keys=8, duplicates=DuplicatePolicy("mark", client=NoSearch()))
-    with pytest.raises(ValueError, match=r"names no _index: name the index to search in DuplicatePolicy\(index="):
-        list(actions)

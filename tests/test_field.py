@@ -133,3 +133,11 @@ def test_numbers_are_read_only_as_they_were_stored(stored: object, number: int |
 def test_the_object_needs_a_name() -> None:
     with pytest.raises(ValueError, match="the object that holds the sketch needs a name, got ''"):
         SketchField("")
+
+
+def test_only_marks_in_the_form_in_which_they_are_written_are_ours() -> None:
+    ours = {"group": "a", "group_size": 2, "leads": True}
+    assert is_sketch_object(ours)
+    assert is_sketch_object(dict.fromkeys(ours))  # after their removal
+    for other in ({"group_size": True}, {"group_size": "2"}, {"group_size": 0}, {"leads": None}, {"group": 7}):
+        assert not is_sketch_object({**ours, **other})

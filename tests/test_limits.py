@@ -158,6 +158,22 @@ def test_a_reranker_looks_at_no_more_than_it_was_told_to() -> None:
     assert limits_of({"retriever": {"text_similarity_reranker": {"retriever": STANDARD}}}).found == 10
 
 
+def test_a_page_of_a_rescorer_is_its_window_where_no_size_is_named() -> None:
+    """The smallest window of several counts, 10 where one names none."""
+    sizes: list[tuple[Any, int]] = [
+        ({"window_size": 30}, 30),
+        ([{"window_size": 30}, {"window_size": 20}], 20),
+        ([{}], 10),
+    ]
+    for rescore, window in sizes:
+        body = {"retriever": {"rescorer": {"retriever": STANDARD, "rescore": rescore}}}
+        assert raised(body, 100, limits_of(body)) == ({}, {})
+        for start, size, wanted in ((0, None, window), (5, None, window - 5), (0, 7, 7), (window, 5, None)):
+            asked = {**body, "from": start, **({} if size is None else {"size": size})}
+            search = read_search(Request("POST", "/news/_search", {}, {}, asked))
+            assert (search and (search.size, search.limits.found)) == (wanted and (wanted, window))
+
+
 def test_a_fused_ranking_shows_no_more_than_its_window() -> None:
     """A page that is longer is for the engine to refuse, one that begins beyond it for the engine to leave empty."""
     assert limits_of(RRF).shown == 50

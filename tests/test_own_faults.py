@@ -21,6 +21,7 @@ from ndd_search import native
 from ndd_search.corpus.search import Search
 from ndd_search.integrations.verbatim import possible_containers
 from ndd_search.matching.decision import Decision
+from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.groups import assign_leaders
 from ndd_search.matching.pairs import resembling_pairs
 from ndd_search.matching.rows import rows_of
@@ -30,8 +31,8 @@ from ndd_search.paging.cache import MemoryCache
 from ndd_search.rest.request import Request
 from ndd_search.sketching.sketches import sketch, sketch_many
 from tests.compiled_core import compiled, compiler, loaded
+from tests.native.both import in_frames
 from tests.prove.engine import INDEX, Engine
-from tests.test_native import in_frames
 from tests.wrapping.recorder import recorder
 
 HEADER = Path(__file__).parent / "failing_allocations.h"
@@ -79,6 +80,7 @@ def work() -> dict[str, Callable[[], Any]]:
         "pairs": lambda: list(
             vars(resembling_pairs(rows_of(sketches, 64), Decision(None, 3, replace(table)))).values()
         ),
+        "the frequency table of a list": lambda: count_in_list(sketches, recipe).to_dict(),
         "a text": lambda: [sketch(text, recipe) for text in texts],
         "texts": lambda: [one.tolist() for one in sketch_many(texts, recipe)],
         "longer texts": lambda: possible_containers(shortened, [len(one) for one in shortened], recipe),

@@ -38,7 +38,7 @@ static void end_inquiry(Inquiry *inquiry)
     PyBuffer_Release(&inquiry->times);
 }
 
-/* Read the arguments of both. 1: done; 0: something is not regular; -1: it is an error. */
+/* Read the arguments. format: with or without the limits at the end. 1: done; 0: something is not regular; -1: it is an error. */
 static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format)
 {
     PyObject *values, *offsets, *table, *codes, *times;
@@ -46,11 +46,11 @@ static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format
     Question *question = &inquiry->question;
     Rule *rule = &question->rule;
     Page *page = &question->page;
-    *inquiry = (Inquiry){0};
+    *inquiry = (Inquiry){.budget = 1, .threads = 1}; /* of those that take no limits */
     if (!PyArg_ParseTuple(arguments, format, &values, &offsets, &k, &rule->least, &rule->asked, &rule->few,
                           &rule->known, &rule->power, &rule->margin, &rule->content, &shortest, &table,
-                          &inquiry->budget, &inquiry->last, &inquiry->threads, &codes, &times, &inquiry->guards.apart,
-                          &inquiry->progress))
+                          &codes, &times, &inquiry->guards.apart, &inquiry->progress, &inquiry->budget,
+                          &inquiry->last, &inquiry->threads))
         return -1;
     rule->shortest = shortest;
     page->k = k;
@@ -90,7 +90,7 @@ static PyObject *effort_of(const Effort *effort)
                          (long long)effort->cut);
 }
 
-PyDoc_STRVAR(corpus_leaders_doc, "corpus_leaders(values, offsets, k, rule, common, (budget, old, threads), guards, progress)\n"
+PyDoc_STRVAR(corpus_leaders_doc, "corpus_leaders(values, offsets, k, rule, common, guards, progress, (budget, old, threads))\n"
                                  "-> (leaders, similarities, effort), or None. effort: (documents, met, compared, cut).");
 
 static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -98,7 +98,7 @@ static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments
     Inquiry inquiry;
     Effort effort = {0};
     PyObject *result = NULL, *leaders = NULL, *similarities = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LLL)(OOd)O:corpus_leaders");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(OOd)O(LLL):corpus_leaders");
     const Page *page = &inquiry.question.page;
     int64_t size = page->count * (int64_t)sizeof(int64_t);
     if (fine > 0 && (leaders = bytes_of(NULL, size)) && (similarities = bytes_of(NULL, size))) {
@@ -118,7 +118,7 @@ static PyObject *corpus_leaders(PyObject *Py_UNUSED(module), PyObject *arguments
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(corpus_pairs_doc, "corpus_pairs(values, offsets, k, rule, common, (budget, each, threads), guards, progress)\n"
+PyDoc_STRVAR(corpus_pairs_doc, "corpus_pairs(values, offsets, k, rule, common, guards, progress, (budget, each, threads))\n"
                                "-> (first, second, similarity, same, effort), or None. same: of each document the first with its values.");
 
 static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -128,7 +128,7 @@ static PyObject *corpus_pairs(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair *pairs = NULL;
     PyObject *result = NULL, *same = NULL, *columns = NULL;
     int64_t count = -1;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LLL)(OOd)O:corpus_pairs");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(OOd)O(LLL):corpus_pairs");
     const Page *page = &inquiry.question.page;
     if (fine > 0 && (same = bytes_of(NULL, page->count * (int64_t)sizeof(int64_t)))) {
         int64_t *first = (int64_t *)PyBytes_AsString(same);
@@ -205,7 +205,7 @@ static int64_t enter_all(Corpus *corpus, const uint16_t *popular, int shift, int
     return entries;
 }
 
-PyDoc_STRVAR(corpus_entries_doc, "corpus_entries(values, offsets, k, rule, common, (1, 0, 1), guards, holders)\n"
+PyDoc_STRVAR(corpus_entries_doc, "corpus_entries(values, offsets, k, rule, common, guards, holders)\n"
                                  "-> (document, key, kind), or None. holders: uint16, by slot_of a key.");
 
 static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -213,7 +213,7 @@ static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments
     Inquiry inquiry;
     Py_buffer popular = {0};
     PyObject *result = NULL, *documents = NULL, *keys = NULL, *kinds = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LLL)(OOd)O:corpus_entries");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(OOd)O:corpus_entries");
     const Page *page = &inquiry.question.page;
     Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
                      .weights = inquiry.question.common};
@@ -246,7 +246,7 @@ static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(corpus_check_doc, "corpus_check(values, offsets, k, rule, common, (1, 0, 1), guards, pairs) -> similarities,\n"
+PyDoc_STRVAR(corpus_check_doc, "corpus_check(values, offsets, k, rule, common, guards, pairs) -> similarities,\n"
                                "-1 for a pair that does not count, or None. pairs: int64, all the first ones, then the second.");
 
 static PyObject *corpus_check(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -256,7 +256,7 @@ static PyObject *corpus_check(PyObject *Py_UNUSED(module), PyObject *arguments)
     Pair pair;
     Py_buffer pairs = {0};
     PyObject *result = NULL;
-    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(LLL)(OOd)O:corpus_check");
+    int fine = get_inquiry(&inquiry, arguments, "OOL(dddddddL)O(OOd)O:corpus_check");
     const Page *page = &inquiry.question.page;
     Corpus corpus = {.page = page, .rule = &inquiry.question.rule, .guards = &inquiry.guards,
                      .weights = inquiry.question.common};

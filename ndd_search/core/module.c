@@ -8,13 +8,14 @@
  * While the interpreter lock is released, no Python object is touched, and no memory but our own.
  *
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
- * rule.h, index.h and search.h find near-duplicates on a page; corpus.h, with corpus_documents.h, corpus_lists.h and
+ * rule.h, index.h and search.h find near-duplicates on a page; frequencies.h counts its values; corpus.h, with corpus_documents.h, corpus_lists.h and
  * corpus_meetings.h, finds them in whole collections, with the threads of team.h; containers.h finds texts that may
  * stand in longer ones; meetings.h and super_tokens.h find records that share tokens; names.h, values.h and records.h
  * compare records; clean.h and sketch.h sketch texts; stored_calls.h reads stored sketches; answer_calls.h packs those
  * of a response. Each includes the ones before.
  */
 #include "page_calls.h"
+#include "frequencies.h"
 #include "corpus_calls.h"
 #include "meetings.h"
 #include "containers.h"
@@ -26,12 +27,13 @@
 #include "answer_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native.py. */
-enum { VERSION = 16 };
+enum { VERSION = 17 };
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
     {"leaders", leaders, METH_VARARGS, leaders_doc},
     {"repeats", repeats, METH_VARARGS, repeats_doc},
+    {"counted", counted, METH_VARARGS, counted_doc},
     {"common_table", common_table, METH_VARARGS, common_doc},
     {"pairs", pairs, METH_VARARGS, pairs_doc},
     {"corpus_leaders", corpus_leaders, METH_VARARGS, corpus_leaders_doc},

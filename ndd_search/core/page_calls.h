@@ -127,75 +127,6 @@ static PyObject *rows(PyObject *Py_UNUSED(module), PyObject *arguments)
     return result;
 }
 
-enum { SUMMED = 500 }; /* rows whose sums are compared with one another */
-
-/* Write the places of the rows that are not empty and equal no earlier one. Returns how many. sums: room for all. */
-static int64_t list_different(const Page *page, int64_t *sums, int64_t *places)
-{
-    int64_t found = 0;
-    for (int64_t hit = 0; hit < page->count; hit++) {
-        const int32_t *values = values_of(page, hit);
-        int64_t length = length_of(page, hit), sum = 0, other = 0;
-        for (int64_t i = 0; i < length; i++)
-            sum += values[i];
-        while (other < found && (sums[other] != sum || length_of(page, places[other]) != length
-                                 || memcmp(values_of(page, places[other]), values, (size_t)length * sizeof *values)))
-            other++;
-        if (length && other == found) {
-            sums[found] = sum;
-            places[found++] = hit;
-        }
-    }
-    return found;
-}
-
-/* Whether any value is in more than `times` rows. slots: free ones hold -1; there are `most` + 1, a power of two. */
-static int is_repeated(const Page *page, int64_t times, int32_t *slots, int64_t *counts, uint32_t most)
-{
-    for (int64_t i = 0; i < page->offsets[page->count]; i++) {
-        uint32_t at = hash_of(page->values[i]) >> 7 & most;
-        while (slots[at] >= 0 && slots[at] != page->values[i])
-            at = (at + 1) & most;
-        slots[at] = page->values[i];
-        if (++counts[at] > times)
-            return 1;
-    }
-    return 0;
-}
-
-PyDoc_STRVAR(repeats_doc, "repeats(sketches, offsets, k, times) -> (places, repeated), or None.\n\n"
-                          "int64: the sketches that differ, without empty ones; whether a value is in more than `times`.");
-
-static PyObject *repeats(PyObject *Py_UNUSED(module), PyObject *arguments)
-{
-    PyObject *sketches, *offsets, *result = NULL;
-    long long k, times;
-    Page page = {0};
-    Weights none = {0};
-    if (!PyArg_ParseTuple(arguments, "OOLL:repeats", &sketches, &offsets, &k, &times))
-        return NULL;
-    if (copy_page(&page, sketches, offsets, k) && page.count <= SUMMED) {
-        uint32_t most = 15;
-        while (most < 2 * page.offsets[page.count])
-            most = 2 * most + 1;
-        int64_t *sums = malloc(2 * ((size_t)page.count + 1) * sizeof *sums);
-        int64_t *counts = calloc((size_t)most + 1, sizeof *counts);
-        int32_t *slots = malloc(((size_t)most + 1) * sizeof *slots);
-        if (sums && counts && slots) {
-            memset(slots, 0xFF, ((size_t)most + 1) * sizeof *slots);
-            int64_t *places = sums + page.count, found = list_different(&page, sums, places);
-            int repeated = is_repeated(&page, times, slots, counts, most);
-            PyObject *different = bytes_of(places, found * (int64_t)sizeof *places);
-            result = different ? Py_BuildValue("NN", different, PyBool_FromLong(repeated)) : NULL;
-        }
-        free(sums);
-        free(counts);
-        free(slots);
-    }
-    free_page(&page, &none);
-    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
-}
-
 /* How the bytes of a table of common values are laid out. */
 static void lay_out(Weights *weights, const char *table, int64_t slots)
 {
@@ -203,6 +134,30 @@ static void lay_out(Weights *weights, const char *table, int64_t slots)
     weights->filter = (const uint8_t *)(weights->slots + slots);
     for (weights->shift = 32; slots > 1; slots /= 2)
         weights->shift--;
+}
+
+/* An empty table of common values in `bytes`, of sizeof(Common) + 1 for each slot. */
+static void clear_table(Weights *table, char *bytes, int64_t slots)
+{
+    lay_out(table, bytes, slots);
+    memset((void *)table->slots, 0xFF, (size_t)slots * sizeof(Common));
+    memset((void *)table->filter, 0, (size_t)slots);
+}
+
+static void put_weight(Weights *table, int32_t value, uint32_t weight)
+{
+    uint32_t bit = filter_bit(table, value);
+    ((Common *)table->slots)[common_slot(table, value)] = (Common){value, weight};
+    ((uint8_t *)table->filter)[bit / 8] |= (uint8_t)(1 << bit % 8);
+}
+
+/* Slots of a table of `count` values, a power of two. */
+static int64_t slots_for(int64_t count)
+{
+    int64_t slots = 16;
+    while (slots < 3 * count)
+        slots *= 2;
+    return slots;
 }
 
 PyDoc_STRVAR(common_doc, "common_table(values, weights) -> bytes, for leaders and pairs; or None.\n\n"
@@ -215,29 +170,31 @@ static PyObject *common_table(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "OO", &values, &weights))
         return NULL;
     int has_values = get_row(values, sizeof(int32_t), &of), has_weights = get_row(weights, sizeof(int64_t), &are);
-    int64_t count = of.len / (int64_t)sizeof(int32_t), slots = 16;
+    int64_t count = of.len / (int64_t)sizeof(int32_t), slots = 0;
     if (has_values && has_weights && count == are.len / (int64_t)sizeof(int64_t) && count < 1 << 26) {
-        while (slots < 3 * count)
-            slots *= 2;
+        slots = slots_for(count);
         result = bytes_of(NULL, slots * (int64_t)(sizeof(Common) + 1));
     }
     if (result) {
         Weights table;
-        lay_out(&table, PyBytes_AsString(result), slots);
-        memset((void *)table.slots, 0xFF, (size_t)slots * sizeof(Common));
-        memset((void *)table.filter, 0, (size_t)slots);
-        for (int64_t i = 0; i < count; i++) {
-            int32_t value = ((int32_t *)of.buf)[i];
-            uint32_t bit = filter_bit(&table, value);
-            ((Common *)table.slots)[common_slot(&table, value)] = (Common){value, (uint32_t)((int64_t *)are.buf)[i]};
-            ((uint8_t *)table.filter)[bit / 8] |= (uint8_t)(1 << bit % 8);
-        }
+        clear_table(&table, PyBytes_AsString(result), slots);
+        for (int64_t i = 0; i < count; i++)
+            put_weight(&table, ((int32_t *)of.buf)[i], (uint32_t)((int64_t *)are.buf)[i]);
     }
     if (has_values)
         PyBuffer_Release(&of);
     if (has_weights)
         PyBuffer_Release(&are);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+/* Room for the weights of a page. Returns 0 without memory. */
+static int make_room(Weights *weights, const Page *page)
+{
+    weights->weights = malloc((size_t)page->offsets[page->count] * sizeof *weights->weights + 1);
+    weights->looked_up = calloc((size_t)page->count + 1, 1);
+    weights->maybe = malloc((size_t)page->offsets[page->count] * sizeof *weights->maybe + 1);
+    return weights->weights && weights->looked_up && weights->maybe;
 }
 
 /* Prepare the weights of a page from a common_table or None. Returns 0 for anything else, or without memory. */
@@ -249,10 +206,7 @@ static int get_weights(Weights *weights, PyObject *table, const Page *page)
     if (slots < 16 || slots & (slots - 1) || slots > 1 << 28 || size % (int64_t)(sizeof(Common) + 1))
         return 0;
     lay_out(weights, PyBytes_AsString(table), slots);
-    weights->weights = malloc((size_t)page->offsets[page->count] * sizeof *weights->weights + 1);
-    weights->looked_up = calloc((size_t)page->count + 1, 1);
-    weights->maybe = malloc((size_t)page->offsets[page->count] * sizeof *weights->maybe + 1);
-    return weights->weights && weights->looked_up && weights->maybe;
+    return make_room(weights, page);
 }
 
 /* The arguments of `leaders` and `pairs`. */

@@ -76,9 +76,7 @@ def entries_of(
     k: values of a sketch at most. rule, table: of the decision. codes: of the guards, or None.
     """
     popular = np.minimum(holders.counts, 2**16 - 1).astype(np.uint16).view(np.int32)
-    found = _core().corpus_entries(
-        sketches.values, sketches.offsets, k, rule, table, (1, 0, 1), (codes, None, 0.0), popular
-    )
+    found = _core().corpus_entries(sketches.values, sketches.offsets, k, rule, table, (codes, None, 0.0), popular)
     if found is None:
         raise ValueError(f"sketches of {k} values are longer than the lists of a collection take")
     kinds = (np.int32, np.int32, np.uint8)

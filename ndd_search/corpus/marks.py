@@ -13,6 +13,7 @@ from typing import Any
 from ndd_search.indexing.retry import Retry
 from ndd_search.indexing.rewrite import Rewriter, Tally
 from ndd_search.indexing.scan import Hits
+from ndd_search.sketching.field import holds_marks, is_sketch_object
 
 _PROPERTIES = {"group": {"type": "keyword"}, "group_size": {"type": "integer"}, "leads": {"type": "boolean"}}
 
@@ -46,11 +47,17 @@ class _Removal:
 
     @property
     def search(self) -> Mapping[str, Any]:
-        return {"query": {"exists": {"field": f"{self.field}.group"}}, "_source": False}
+        return {"query": {"exists": {"field": f"{self.field}.group"}}, "_source": [self.field]}
 
-    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | None]:
+    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str]:
+        return [self._change(hit) for hit in hits]
+
+    def _change(self, hit: Mapping[str, Any]) -> Mapping[str, Any] | str:
+        stored = hit.get("_source", {}).get(self.field)
+        if not is_sketch_object(stored) and not (isinstance(stored, Mapping) and holds_marks(stored)):
+            return f"its field {self.field} holds no marks of a group"
         nothing = dict.fromkeys(_PROPERTIES)  # a script could remove the names, but not every server runs scripts
-        return [{"doc": {self.field: nothing}} for _ in hits]
+        return {"doc": {self.field: nothing}}
 
 
 def mark(
@@ -84,7 +91,10 @@ def mark(
 
 
 def unmark(client: Any, index: str, *, field: str = "ndd", rate: float | None = None) -> Tally:
-    """Set the marks of `mark` to null again, which no search finds; whatever else the object holds stays."""
+    """Set the marks of `mark` to null again, which no search finds; whatever else the object holds stays.
+
+    Documents with other values under these names are left alone, and counted in `left` of the tally.
+    """
     return _rewriter(client, index, rate, None).repeat(_Removal(field))
 
 

@@ -174,9 +174,9 @@ class Search:
             self.recipe.k,
             self.native_rule,
             self.native_table,
-            (self.budget, last, _THREADS),
             self.guards.arguments,
             self.progress,
+            (self.budget, last, _THREADS),
         )
         return found
 
@@ -197,7 +197,7 @@ class Search:
         if native.core:
             pairs, guards = np.concatenate((first, second)).astype(np.int64), self.guards.arguments
             columns, rule = (sketches.values, sketches.offsets, self.recipe.k), self.native_rule
-            found = native.core.corpus_check(*columns, rule, self.native_table, (1, 0, 1), guards, pairs)
+            found = native.core.corpus_check(*columns, rule, self.native_table, guards, pairs)
             if found is not None:
                 similarity = np.frombuffer(found)
                 counts = similarity >= 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -72,9 +73,12 @@ class Pieces:
     def stamps(self) -> list[list[Any]]:
         """What tells one reading from another, as JSON values.
 
-        That is the paths, sizes and times of change of files, the name and the query of an index, and the length of a
-        table or list. Iterables of equal length are taken to hold the same documents.
+        That is the paths, sizes and times of change of files, the name and the query of an index, and a hash of the
+        documents of a table or list, which are read for it. Raises ValueError if that would use a source up.
         """
+        if self.read_once:
+            what = "an iterator can be read only once, so its documents cannot be compared with those of a store"
+            raise ValueError(f"{what}: give a list, a table or files, or no store")
         return [_stamp(piece) for piece in self.pieces]
 
     def check_outputs(self, *outputs: str | None) -> None:
@@ -192,10 +196,20 @@ def _stamp(piece: object) -> list[Any]:
     if isinstance(piece, IndexSource):
         return [type(piece).__name__, piece.index, json.loads(json.dumps(piece.query, default=str))]
     if not isinstance(piece, Path):
-        return [type(piece).__name__, len(piece) if isinstance(piece, Sized) else None]
+        return [type(piece).__name__, *_content(piece)]
     files = [path.stat() for path in piece.rglob("*") if path.is_file()] if piece.is_dir() else [piece.stat()]
     changed = max((about.st_mtime_ns for about in files), default=0)
     return [str(piece.absolute()), len(files), sum(about.st_size for about in files), changed]
+
+
+def _content(piece: object) -> list[Any]:
+    """The number of documents of a table or an iterable, and their hash."""
+    count, found = 0, blake2b(digest_size=16)
+    for batch in _batches(piece, lambda sentence: None, None, exact=False):
+        for document in batch:
+            count += 1
+            found.update(f"{dict(document)!r}\n".encode(errors="surrogatepass"))
+    return [count, found.hexdigest()]
 
 
 def _batches(piece: object, report: Report, columns: Sequence[str] | None, exact: bool) -> Iterator[list[Document]]:

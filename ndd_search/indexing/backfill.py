@@ -125,12 +125,13 @@ class Backfill:
         Raises IndexUnusable if every index has a problem, or the server refuses to write. The errors of the client pass
         through. If the run ends early, what was written stays, and the next run continues.
         """
-        work = [item if item.problem else self._with_fields(client, item) for item in self.plan(client)]
+        retry = Retry(self.rate)
+        work = [item if item.problem else self._with_fields(client, item, retry) for item in self.plan(client)]
         possible = [item for item in work if not item.problem]
         if not possible:
             first = work[0]
             raise IndexUnusable(first.index, first.problem, "nothing was changed")
-        total, done, retry = sum(item.waiting for item in possible), 0, Retry(self.rate)
+        total, done = sum(item.waiting for item in possible), 0
 
         def advance(documents: int) -> None:
             nonlocal done, total
@@ -235,13 +236,13 @@ class Backfill:
                         return f"document {hit['_id']} has a field {name} that is not a sketch; {other}"
         return ""
 
-    def _with_fields(self, client: Any, item: Work) -> Work:
+    def _with_fields(self, client: Any, item: Work, retry: Retry) -> Work:
         """Add the fields of the sketch to the mapping; returns the work, with a problem if the server refuses them."""
         if not self.remove and (missing := self._missing(item.facts)):
             try:
-                client.indices.put_mapping(index=item.index, body={"properties": missing})
+                retry.call(lambda: client.indices.put_mapping(index=item.index, body={"properties": missing}))
             except Exception as error:
-                if status_of(error) not in (400, 500):
+                if status_of(error) != 400:
                     raise
                 what = f"the server refuses the fields of the sketch ({server_reason(error)})"
                 return dataclasses.replace(item, problem=f"{what}; index_templates/README.md explains them")
@@ -275,7 +276,10 @@ class Backfill:
                 notes.append(f"the mapping of {item.index} has no field {', '.join(unknown)}: check the name")
         streams = {item.facts.data_stream for item in work if item.facts.data_stream and self._missing(item.facts)}
         if self.remove:
-            notes.append(f"the mapping of {self.field} stays: engines cannot remove a field from a mapping")
+            without = [item.index for item in work if self.field not in item.facts.mapping.get("properties", {})]
+            notes += [f"the mapping of {name} has no field {self.field}: check the name" for name in without]
+            if len(without) < len(work):
+                notes.append(f"the mapping of {self.field} stays: engines cannot remove a field from a mapping")
         elif streams:
             names = ", ".join(sorted(map(str, streams)))
             notes.append(

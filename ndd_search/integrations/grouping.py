@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.collapse_options import CollapseOptions, check_fit
-from ndd_search.integrations.options import Fields, PassageOptions, Where, read
+from ndd_search.integrations.options import Fields, PassageOptions, read
 from ndd_search.integrations.verbatim import (
     Extract,
     lies_inside,
@@ -20,13 +21,13 @@ from ndd_search.integrations.verbatim import (
     stands_between_spaces,
 )
 from ndd_search.matching.decision import Constants, Decision
-from ndd_search.matching.document_frequency import count_in_list
+from ndd_search.matching.document_frequency import count_in_list, leaders_of_list
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.matching.groups import leaders
+from ndd_search.matching.groups import assign_leaders
 from ndd_search.matching.guards import allowed, reads_hits
 from ndd_search.matching.keys import reads_keys
 from ndd_search.matching.pairs import Pairs, leaders_of
-from ndd_search.matching.rows import rows_of
+from ndd_search.matching.rows import Ranks, rows_of
 from ndd_search.paging.collapse import collapse
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
@@ -35,6 +36,7 @@ from ndd_search.text.numbers import number_signature
 
 _FEW = 500  # passages of which every pair is compared to find out whether any resemble at all
 _NO_SKETCH = np.empty(0, np.int32)
+_FIELD = SketchField()
 
 
 @dataclass(frozen=True)
@@ -61,23 +63,20 @@ class Given:
         return sketches
 
     def extract(self, rank: int) -> Extract:
-        start = self._read(rank, self.where.start)
+        start = read(self.hits[rank], self.where.start)
         whole = isinstance(start, int) and not isinstance(start, bool)
         return Extract(self.texts[rank] or "", start if whole else None)
 
     def document(self, rank: int) -> Hashable:
         """Which document a passage is of; None where it does not say, or not in a word."""
-        found = self._read(rank, self.where.document)
+        found = read(self.hits[rank], self.where.document)
         return found if found is None or isinstance(found, Hashable) else None
 
     def id(self, rank: int) -> Any:
-        return self._read(rank, self.where.id)
+        return read(self.hits[rank], self.where.id)
 
     def source(self, rank: int) -> Any:
-        return self._read(rank, self.where.source)
-
-    def _read(self, rank: int, what: Where) -> Any:
-        return read(self.hits[rank], what)
+        return read(self.hits[rank], self.where.source)
 
     def value(self, hit: Any, field: str) -> Any:
         """What a passage has in a field, for guards."""
@@ -89,8 +88,8 @@ class Given:
         return None if text is None else number_signature(text, self.recipe)
 
     def _stored(self) -> Sequence[Sketch | str]:
-        place, where = SketchField(), self.where.stored
-        values, packed, made_by = place.read
+        where = self.where.stored
+        values, packed, made_by = _FIELD.read
         found = [read(hit, where) for hit in self.hits]
         if not any(found):
             return ["missing"] * len(found)
@@ -100,55 +99,62 @@ class Given:
             else {}
             for one in found
         ]
-        return place.decode(as_read, self.recipe)
+        return _FIELD.decode(as_read, self.recipe)
 
 
-class Group(NamedTuple):
-    """Near-duplicates of one another. shown: the one to show. members: by rank, with the similarity to the first."""
-
-    shown: int
-    members: dict[int, float]
-
-    def others(self, shown: int) -> dict[int, float]:
-        """The members that a shown one stands for, with their similarity."""
-        first = min(self.members)
-        alike = {**self.members, first: self.members[shown]}
-        return {rank: similarity for rank, similarity in alike.items() if rank != shown}
+Groups = dict[int, dict[int, float]]
+"""Near-duplicates of one another: of each passage to show the members by rank, with the similarity to the first."""
 
 
-def groups_of(given: Given, options: PassageOptions) -> list[Group]:
-    """The near-duplicates among all passages, by the best rank of each group."""
-    count, chosen = len(given.hits), options.collapse
+def others(members: dict[int, float], shown: int) -> dict[int, float]:
+    """Return the members of a group that a shown one stands for, with their similarity."""
+    first = min(members)
+    alike = members if shown == first else {**members, first: members[shown]}
+    return {rank: similarity for rank, similarity in alike.items() if rank != shown}
+
+
+def groups_of(given: Given, options: PassageOptions) -> Groups:
+    """Return the near-duplicates among all passages, by the best rank of each group."""
+    count, chosen, table = len(given.hits), options.collapse, options.frequency_table
     check_fit(chosen, given.recipe)
-    by_text = not reads_keys(chosen)
-    if by_text and count <= _FEW and not _some_resemble(given, chosen, options.frequency_table):
-        return [Group(rank, {rank: 1.0}) for rank in range(count)]
     plain = not reads_hits(chosen) and (chosen.keep, chosen.mode, chosen.max_per_group) == (("score",), "group", 1)
-    return (_leaders(given, options) if plain else None) or _collapsed(given, options)
+    counts = table is True and chosen.min_similarity == "auto"
+    found = None
+    if plain and counts:
+        found = leaders_of_list(given.sketches, given.recipe, chosen.min_shingles)
+    if found is None and count <= _FEW and not reads_keys(chosen) and not _some_resemble(given, chosen, table):
+        return {rank: {rank: 1.0} for rank in range(count)}
+    if found is None and plain and native.core and given.recipe.measure == "kmv":
+        if counts:
+            table = count_in_list([sketch for sketch in given.sketches if len(sketch)], given.recipe)
+        found = leaders_of(given.sketches, given.recipe.k, _decision(given, chosen, table), 0, chosen.min_shingles)
+    return _collapsed(given, options) if found is None else _led(*found)
 
 
-def _leaders(given: Given, options: PassageOptions) -> list[Group] | None:
-    """The groups that show their best-ranked passage, from the native core; None if only numpy can decide."""
-    chosen, recipe, table = options.collapse, given.recipe, options.frequency_table
-    if recipe.measure != "kmv" or not native.core:
-        return None
-    if table is True and chosen.min_similarity == "auto":
-        table = count_in_list([sketch for sketch in given.sketches if len(sketch)], recipe)
-    decision = Decision.of(chosen.min_similarity, recipe, table if isinstance(table, FrequencyTable) else None)
-    found = leaders_of(given.sketches, recipe.k, decision, min_shingles=chosen.min_shingles)
-    if found is None:
-        return None
-    groups: dict[int, Group] = {}
-    for rank, (leader, similarity) in enumerate(zip(found[0].tolist(), found[1].tolist(), strict=True)):
-        if leader == rank:
-            groups[rank] = Group(rank, {rank: 1.0})
-        else:
-            groups[leader].members[rank] = similarity
-    return list(groups.values())
+def _decision(given: Given, options: CollapseOptions, table: FrequencyTable | bool) -> Decision:
+    return Decision.of(options.min_similarity, given.recipe, table if isinstance(table, FrequencyTable) else None)
 
 
-def _collapsed(given: Given, options: PassageOptions) -> list[Group]:
-    """The groups with all settings of `collapse`."""
+def _led(leaders: Ranks, similarities: npt.NDArray[np.float64]) -> Groups:
+    """Return the groups of leaders, which show their best-ranked passage."""
+    groups: Groups = {}
+    for rank, (leader, similarity) in enumerate(zip(leaders.tolist(), similarities.tolist(), strict=True)):
+        groups.setdefault(leader, {})[rank] = similarity
+    return groups
+
+
+def _some_resemble(given: Given, options: CollapseOptions, frequency_table: FrequencyTable | bool) -> bool:
+    """Return whether any two passages can be near-duplicates: their resemblance is at least what every bar asks."""
+    decision = _decision(given, options, frequency_table)
+    if given.recipe.measure != "kmv":
+        return True
+    loosest = Decision(decision.bar or Constants().least, given.recipe.size)
+    leader, _ = assign_leaders(given.sketches, given.recipe.k, loosest)
+    return bool((leader != np.arange(len(leader))).any())
+
+
+def _collapsed(given: Given, options: PassageOptions) -> Groups:
+    """Return the groups with all settings of `collapse`."""
     count = len(given.hits)
     page = collapse(
         given.hits,
@@ -159,25 +165,14 @@ def _collapsed(given: Given, options: PassageOptions) -> list[Group]:
         frequency_table=options.frequency_table,
         options=replace(options.collapse, window=max(count, 1), max_window=max(count, 1)),
     )
-    groups = []
+    groups: Groups = {}
     for group in page.groups:
         members = {copy.rank: copy.similarity for copy in group.duplicates}
         first = min(members, default=group.rank)
         if first < group.rank:
             members[group.rank], members[first] = members[first], 1.0
-        groups.append(Group(group.rank, dict(sorted({group.rank: 1.0, **members}.items()))))
+        groups[group.rank] = dict(sorted({group.rank: 1.0, **members}.items()))
     return groups
-
-
-def _some_resemble(given: Given, options: CollapseOptions, frequency_table: FrequencyTable | bool) -> bool:
-    """Whether any two passages can be near-duplicates: their plain resemblance is at least what is held to the bar."""
-    table = frequency_table if isinstance(frequency_table, FrequencyTable) else None
-    decision = Decision.of(options.min_similarity, given.recipe, table)
-    if given.recipe.measure != "kmv":
-        return True
-    bar = decision.bar or Constants().least
-    leader = leaders(given.sketches, bar, given.recipe.k)
-    return bool((leader != np.arange(len(leader))).any())
 
 
 class Containment:
@@ -188,41 +183,50 @@ class Containment:
     looked at, and only those whose sketches leave it possible.
     """
 
-    def __init__(self, given: Given, groups: Sequence[Group], options: PassageOptions) -> None:
+    def __init__(self, given: Given, groups: Groups, options: PassageOptions) -> None:
         self.given = given
         self.lengths = [len(text or "") for text in given.texts]
-        self.guards = replace(options.collapse, min_shingles=0, min_length_ratio=0.0)
-        self.guarded = reads_hits(self.guards)
+        self.collapse = options.collapse
         self.longer: dict[int, list[int]] = {}  # what each passage may stand in
         self.shorter: dict[int, list[int]] = {}  # the other way round
         self.plain: dict[int, str] = {}
         self.known: dict[tuple[int, int], bool] = {}
         possible = possible_containers(given.sketches, self.lengths, given.recipe) if options.contained else {}
-        if not possible:
-            return
-        shown = {group.shown: group.members for group in groups}
         own = options.collapse.keep == ("score",)
         for rank, places in possible.items():
-            if rank in shown:
+            if rank in groups:
                 for longer in places:
-                    if longer in shown or (own and longer in shown[rank]):
+                    if longer in groups or (own and longer in groups[rank]):
                         self.longer.setdefault(rank, []).append(longer)
                         self.shorter.setdefault(longer, []).append(rank)
 
     def containers(self, rank: int) -> list[int]:
-        """The longer passages that a shown one stands in, longest first."""
-        found = [one for one in self.longer.get(rank, ()) if self._inside(rank, one)]
-        return sorted(found, key=lambda one: (-self.lengths[one], one))
+        """Return the longer passages that a shown one stands in, longest first."""
+        if rank not in self.longer:
+            return []
+        found = [one for one in self.longer[rank] if self._inside(rank, one)]
+        return sorted(found, key=lambda one: (-self.lengths[one], one)) if len(found) > 1 else found
 
     def contents(self, rank: int) -> list[int]:
-        """The shown passages that stand in a longer one."""
-        return [one for one in self.shorter.get(rank, ()) if self._inside(one, rank)]
+        """Return the shown passages that stand in a longer one."""
+        if rank not in self.shorter:
+            return []
+        return [one for one in self.shorter[rank] if self._inside(one, rank)]
+
+    @cached_property
+    def guards(self) -> CollapseOptions | None:
+        """The settings that keep near-duplicates apart by their fields, None if there are none."""
+        if not reads_hits(self.collapse):
+            return None
+        guards = replace(self.collapse, min_shingles=0, min_length_ratio=0.0)
+        return guards if reads_hits(guards) else None
 
     def _inside(self, shorter: int, longer: int) -> bool:
         pair = shorter, longer
-        if pair not in self.known:
-            self.known[pair] = self._verbatim(*pair) and (not self.guarded or self._allowed(*pair))
-        return self.known[pair]
+        known = self.known.get(pair)
+        if known is None:
+            known = self.known[pair] = self._verbatim(*pair) and self._allowed(*pair)
+        return known
 
     def _verbatim(self, shorter: int, longer: int) -> bool:
         texts = self.given.texts
@@ -236,7 +240,9 @@ class Containment:
         return self.plain[rank]
 
     def _allowed(self, shorter: int, longer: int) -> bool:
-        """Whether no guard keeps two passages apart."""
+        """Return whether no guard keeps two passages apart."""
+        if self.guards is None:
+            return True
         ranks = [shorter, longer]
         pair = Pairs(np.array([0]), np.array([1]), np.ones(1))
         rows = rows_of([self.given.sketches[rank] for rank in ranks], self.given.recipe.k)

@@ -37,7 +37,7 @@ class NearDuplicateFilter(PassageSettings, BaseDocumentCompressor, BaseDocumentT
     As a compressor it gives at most `size` documents (10) and `max_tokens` tokens; let the retriever find more than are
     shown. As a transformer it gives all that are different. A sketch under "ndd" in the metadata is used.
 
-    source:         metadata that is told of a document that another one stands for.
+    source:         metadata listed under "near_duplicates" for a document that is not shown.
     document:       metadata that says which document a chunk was cut from. start: where in it, in characters.
     store_sketches: transform_documents puts the sketch of each document into its metadata, under "ndd".
     """

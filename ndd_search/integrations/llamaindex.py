@@ -29,10 +29,10 @@ _STORED = SketchField().name
 class NearDuplicatePostprocessor(PassageSettings, BaseNodePostprocessor):
     """At most `size` different nodes, each with what it stands for in its metadata, under "near_duplicates".
 
-    Let the retriever find more nodes than are shown. Neither the model nor an embedding gets to see that metadata. A
-    sketch under "ndd" in the metadata is used. Chunks are merged by `ref_doc_id` and `start_char_idx`.
+    Let the retriever find more nodes than are shown. That metadata is excluded from the text for models and embeddings.
+    A sketch under "ndd" in the metadata is used. Chunks are merged by `ref_doc_id` and `start_char_idx`.
 
-    source: metadata that is told of a node that another one stands for.
+    source: metadata listed under "near_duplicates" for a node that is not shown.
     """
 
     source: str = "file_path"

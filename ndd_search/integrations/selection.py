@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ndd_search.errors import InvalidDocument
-from ndd_search.integrations.grouping import Containment, Given, Group, groups_of
+from ndd_search.integrations.grouping import Containment, Given, Groups, groups_of, others
 from ndd_search.integrations.options import TEXT_FIELDS, Fields, PassageOptions
 from ndd_search.integrations.results import Copy, Passage, Passages, Relation
 from ndd_search.integrations.verbatim import Extract, joined
@@ -36,7 +36,7 @@ def _with_score(one: Any) -> tuple[Any, Any]:
     return one, None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Slot:
     """A passage that is being put together. copies: rank -> how it is related, and its similarity."""
 
@@ -50,11 +50,9 @@ class _Slot:
 class _Selection:
     """The walk, in the order of the best rank of each group."""
 
-    def __init__(
-        self, given: Given, groups: Sequence[Group], containment: Containment, options: PassageOptions
-    ) -> None:
+    def __init__(self, given: Given, groups: Groups, containment: Containment, options: PassageOptions) -> None:
         self.given, self.containment, self.options = given, containment, options
-        self.waiting = {group.shown: group for group in groups}  # by the passage to show
+        self.waiting = dict(groups)  # by the passage to show
         self.slots: dict[int, _Slot] = {}  # by rank, in the order of their places
         self.of_document: dict[Any, list[_Slot]] = {}
         self.spent = 0
@@ -62,33 +60,35 @@ class _Selection:
 
     def run(self) -> Passages:
         left_out: list[int] = []
-        for group in list(self.waiting.values()):
-            if group.shown not in self.waiting:
+        for shown in list(self.waiting):
+            if shown not in self.waiting:
                 continue
-            if not any(self._place(rank, group) for rank in self._alternatives(group)):
+            if not self._show(shown):
                 if len(self.slots) >= self.options.most:
                     break
-                del self.waiting[group.shown]
-                left_out += group.members
-        shown = tuple(self._passage(slot) for slot in self.slots.values())
+                left_out += self.waiting.pop(shown)
+        passages = tuple(self._passage(slot) for slot in self.slots.values())
         left = tuple(self.given.hits[rank] for rank in sorted(left_out))
-        return Passages(shown, left, len(self.given.hits), self.options.collapse.min_similarity)
+        return Passages(passages, left, len(self.given.hits), self.options.collapse.min_similarity)
 
-    def _alternatives(self, group: Group) -> list[int]:
-        """The passages that may be shown for a group, the most wanted first; the others where tokens are scarce."""
-        containers = self.containment.containers(group.shown)
-        longer = [one for one in containers if one in self.waiting or one in group.members]
-        return list(dict.fromkeys([*longer, group.shown, *group.members]))
+    def _show(self, shown: int) -> bool:
+        """Show the most wanted passage of a group, or another where tokens are scarce. Returns whether one has room."""
+        members, containers = self.waiting[shown], self.containment.containers(shown)
+        longer = [one for one in containers if one in self.waiting or one in members]
+        return any(self._place(rank, shown, containers) for rank in dict.fromkeys([*longer, shown, *members]))
 
-    def _place(self, rank: int, group: Group) -> bool:
-        """Show a passage for a group, on its own or merged with what it overlaps. Returns whether there was room."""
+    def _place(self, rank: int, shown: int, containers: list[int]) -> bool:
+        """Show a passage for a group, on its own or merged with what it overlaps. Returns whether there was room.
+
+        containers: the longer passages that the shown one stands in.
+        """
         slot = _Slot(rank, self.given.extract(rank), None, {})
         if self.options.merge:
             slot.document = self.given.document(rank)
         target = self._merged(slot) or self._added(slot)
         if target is None:
             return False
-        self._list_copies(slot, group)
+        self._list_copies(slot, shown, containers)
         if target is not slot:
             target.copies |= {**slot.copies, rank: ("merged", 1.0)}
         self._merge_copies(target)
@@ -98,10 +98,11 @@ class _Selection:
         """The passage at a place of its own, None where there is none or the tokens do not suffice."""
         if len(self.slots) >= self.options.most:
             return None
-        if slot.rank not in self.counted:
-            self.counted[slot.rank] = self._count(slot.extract.text)
-        if not self._spend(slot, self.counted[slot.rank]):
-            return None
+        if self.options.max_tokens is not None:
+            if slot.rank not in self.counted:
+                self.counted[slot.rank] = self._count(slot.extract.text)
+            if not self._spend(slot, self.counted[slot.rank]):
+                return None
         self.slots[slot.rank] = slot
         if slot.document is not None:
             self.of_document.setdefault(slot.document, []).append(slot)
@@ -112,7 +113,9 @@ class _Selection:
 
         None where it overlaps none, or the tokens do not suffice.
         """
-        extract, met, rest = slot.extract, [], list(self.of_document.get(slot.document, ()))
+        if slot.document not in self.of_document:
+            return None
+        extract, met, rest = slot.extract, [], list(self.of_document[slot.document])
         while found := next(((one, both) for one in rest if (both := joined(extract, one.extract))), None):
             met.append(found[0])
             rest.remove(found[0])
@@ -130,18 +133,20 @@ class _Selection:
             self.of_document[slot.document].remove(one)
         return first
 
-    def _list_copies(self, slot: _Slot, group: Group) -> None:
+    def _list_copies(self, slot: _Slot, shown: int, containers: list[int]) -> None:
         """List all that a passage stands for when it is shown for a group: those groups wait no longer."""
         rank = slot.rank
-        within = [group.shown] if rank in self.containment.containers(group.shown) else []
-        holders = [rank, *within]
-        within += [one for holder in holders for one in self.containment.contents(holder) if one in self.waiting]
-        for shown in dict.fromkeys([group.shown, rank, *within]):
-            part = self.waiting.pop(shown, None)
-            if part is not None:
-                alike = part.others(rank) if rank in part.members else part.members
-                slot.copies |= {one: ("similar", similarity) for one, similarity in alike.items()}
-        slot.copies |= dict.fromkeys(within, ("contained", 1.0))
+        within = [shown] if rank in containers else []
+        for holder in [rank, *within]:
+            within += [one for one in self.containment.contents(holder) if one in self.waiting]
+        for group in dict.fromkeys([shown, rank, *within]):
+            members = self.waiting.pop(group, None)
+            if members is not None and (group != rank or len(members) > 1):
+                alike = others(members, rank) if rank in members else members
+                for one, similarity in alike.items():
+                    slot.copies[one] = "similar", similarity
+        for one in within:
+            slot.copies[one] = "contained", 1.0
 
     def _merge_copies(self, slot: _Slot) -> None:
         """Add what near-duplicates of the same document hold beyond the passage that stands for them."""
@@ -167,11 +172,11 @@ class _Selection:
 
     def _passage(self, slot: _Slot) -> Passage:
         given, rank, span = self.given, slot.rank, slot.extract
-        best = min([rank, *slot.copies])
-        copies = tuple(
-            Copy(given.hits[one], one, given.id(one), given.source(one), relation, similarity)
-            for one, (relation, similarity) in sorted(slot.copies.items())
-        )
+        best = min(rank, min(slot.copies, default=rank))
+        copies = [
+            Copy(given.hits[one], one, given.id(one), given.source(one), *slot.copies[one])
+            for one in sorted(slot.copies)
+        ]
         tokens = None if self.options.max_tokens is None else slot.tokens
         return Passage(
             given.hits[rank],
@@ -181,7 +186,7 @@ class _Selection:
             given.source(rank),
             given.scores[best],
             given.hits[best],
-            copies,
+            tuple(copies),
             span.start,
             span.end,
             tokens,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,7 @@ _NUMBER_GOES_ON = re.compile(r"[.,:/–-]\d|\s?[%‰]")
 _NUMBER_BEGINS = re.compile(r"(?:\d[.,:/–]|(?<!\w)[-−+<>≤≥~])$")
 
 
-@dataclass(frozen=True)
-class Extract:
+class Extract(NamedTuple):
     """A stretch of a document. start: of its first character in the document, None where that is not known."""
 
     text: str

@@ -18,7 +18,7 @@ from ndd_search.items.compare import Comparer, Rareness
 from ndd_search.items.names import Names
 from ndd_search.items.places import checked, place_of
 from ndd_search.items.synonyms import synonyms_of
-from ndd_search.items.values import ABSENT, code_of, date_of, folded, number_of, url_of, words_of
+from ndd_search.items.values import ABSENT, code_of, date_of, folded, number_of, quoted, url_of, words_of
 from ndd_search.paging.records import Near, NearNumber, NearPlace, NearText, ranges_near
 from ndd_search.recipe import Recipe
 from ndd_search.text.markup import strip_markup
@@ -74,7 +74,7 @@ class Field:
         if not raw:
             return None
         if len(raw) == 1 and isinstance(raw[0], str) and raw[0].strip().lower() in ABSENT:
-            raise BadValue(f"{name} is {raw[0]!r}")
+            raise BadValue(f"{name} is {quoted(raw[0])}")
         try:
             return self._parsed(raw)
         except (ValueError, TypeError, OverflowError) as error:
@@ -166,7 +166,7 @@ class Name(Field):
     def _parsed(self, raw: list[Any]) -> Any:
         words = words_of(_text(raw, self.markup))
         if not words:
-            raise ValueError(f"{raw[0]!r} holds no words")
+            raise ValueError(f"{quoted(raw[0])} holds no words")
         return words
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
@@ -195,7 +195,7 @@ class Text(Field):
     def _parsed(self, raw: list[Any]) -> Any:
         text = folded(_text(raw, "keep"))
         if not words_of(text):
-            raise ValueError(f"{raw[0]!r} holds no words")
+            raise ValueError(f"{quoted(raw[0])} holds no words")
         return text
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:
@@ -309,7 +309,7 @@ class Category(Field):
             members = [part for member in members for part in str(member).split(self.separator)]
         found = frozenset(text for member in members if (text := " ".join(words_of(str(member)))))
         if not found:
-            raise ValueError(f"{raw[0]!r} holds no words")
+            raise ValueError(f"{quoted(raw[0])} holds no words")
         return found
 
     def comparer(self, values: Sequence[Any], rareness: Rareness) -> Comparer:

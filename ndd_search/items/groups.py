@@ -25,6 +25,7 @@ from ndd_search.items.model import probabilities, unsure
 from ndd_search.items.ragged import Floats, Places
 from ndd_search.items.screening import screened
 from ndd_search.items.table import Table, read_table
+from ndd_search.items.values import quoted
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.pairs import Pairs
 
@@ -219,7 +220,7 @@ def read_records(
             if name is None:
                 told(f"record {place} is left out, it has no value in {id!r}, the field of ids")
             elif name in seen:
-                told(f"record {place} is left out, an earlier record has its id, {name!r}")
+                told(f"record {place} is left out, an earlier record has its id, {quoted(name)}")
             else:
                 seen[name] = None
                 records.append(document)

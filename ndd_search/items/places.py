@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ndd_search.items.values import quoted
+
 Floats = npt.NDArray[np.float64]
 Place = tuple[float, float]
 
@@ -41,7 +43,7 @@ def place_of(value: Any) -> Place:
             return _centre(value.lower())
     elif isinstance(value, Sequence) and len(value) in (2, 3):
         return checked(value[1], value[0])
-    raise ValueError(f"{value!r} is not a place")
+    raise ValueError(f"{quoted(value)} is not a place")
 
 
 def checked(latitude: Any, longitude: Any) -> Place:
@@ -49,7 +51,7 @@ def checked(latitude: Any, longitude: Any) -> Place:
     try:
         degrees = float(latitude), float(longitude)
     except TypeError:
-        raise ValueError(f"{latitude!r}, {longitude!r} is not a place") from None
+        raise ValueError(f"{quoted(latitude)}, {quoted(longitude)} is not a place") from None
     if not (abs(degrees[0]) <= 90 and abs(degrees[1]) <= 360):
         raise ValueError(f"latitude {degrees[0]:g} and longitude {degrees[1]:g} are not on the globe")
     return degrees[0], (degrees[1] + 180) % 360 - 180

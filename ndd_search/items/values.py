@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 Date = tuple[int, int, int]  # year, month, day; 0 is unknown
 
+_QUOTED = 80  # characters of a value that a message shows
 ABSENT = {"-", "--", "?", "n/a", "n.a.", "none", "null", "unknown", "undefined", "not available"}
 _LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _QUOTES = re.compile("['’‘`´ʼ]")
@@ -22,6 +23,12 @@ _HOST = re.compile(r"(?:[\w-]+\.)+[^\W\d_]{2,}|(?:\d+\.){3}\d+")
 _ISO = re.compile(r"(?!00)(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 _DIGITS = re.compile(r"\d+")
 _MONTH = re.compile(r"\b(?:(jan)|(feb)|(mar)|(apr)|(may)|(jun)|(jul)|(aug)|(sep)|(oct)|(nov)|(dec))")
+
+
+def quoted(value: object) -> str:
+    """Return a value as it is written in Python, at most 80 characters of it."""
+    text = repr(value)
+    return text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
 
 
 def folded(text: str) -> str:
@@ -52,16 +59,16 @@ def is_absent(value: Any) -> bool:
 def number_of(value: Any) -> float:
     """Return a number, also of a text such as "EUR 1,299.50" with a single number in it. Raises ValueError."""
     if isinstance(value, bool):
-        raise ValueError(f"{value!r} is not a number")
+        raise ValueError(f"{quoted(value)} is not a number")
     if isinstance(value, int | float | Decimal):
         number = float(value)
     else:
         found = _NUMBER.findall(str(value))
         if len(found) != 1:
-            raise ValueError(f"{value!r} is not a number")
+            raise ValueError(f"{quoted(value)} is not a number")
         number = float(_plain(re.sub(r"['’\s]", "", found[0]).replace("−", "-")))
     if not isfinite(number):
-        raise ValueError(f"{value!r} is not a finite number")
+        raise ValueError(f"{quoted(value)} is not a finite number")
     return number
 
 
@@ -96,7 +103,7 @@ def date_of(value: Any) -> Date:
     parts = [int(part) for part in _DIGITS.findall(text[: clock.start()] if clock else text)]
     year = next((part for part in parts if part > 31), None)
     if year is None or len(parts) > 3 or year > 9999:
-        raise ValueError(f"{value!r} is not a date")
+        raise ValueError(f"{quoted(value)} is not a date")
     rest = [part for part in parts if part is not year]
     if month:
         return _checked(year, month, rest[0] if rest else 0, value)
@@ -108,7 +115,7 @@ def date_of(value: Any) -> Date:
 
 def _checked(year: int, month: int, day: int, value: Any) -> Date:
     if not (0 <= month <= 12 and 0 <= day <= 31):
-        raise ValueError(f"{value!r} is not a date")
+        raise ValueError(f"{quoted(value)} is not a date")
     return year, month, day if month else 0
 
 
@@ -118,7 +125,7 @@ def code_of(value: Any) -> str:
         value = int(value)
     code = "".join(words_of(str(value)))
     if not code:
-        raise ValueError(f"{value!r} holds no letters or digits")
+        raise ValueError(f"{quoted(value)} holds no letters or digits")
     return code
 
 
@@ -131,6 +138,6 @@ def url_of(value: Any) -> tuple[str, str]:
     parts = urlsplit(text if "//" in text else f"//{text}")
     host = (parts.hostname or "").removeprefix("www.")
     if not _HOST.fullmatch(host):
-        raise ValueError(f"{value!r} is not a web address")
+        raise ValueError(f"{quoted(value)} is not a web address")
     query = "&".join(sorted(filter(None, parts.query.split("&"))))
     return host, unquote(parts.path).rstrip("/") + (f"?{query}" if query else "")

@@ -24,10 +24,10 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.matching.decision import Constants, Decision, telling_shingles
-from ndd_search.matching.frequency_table import HANDFUL, FrequencyTable, Places
+from ndd_search.matching.frequency_table import HANDFUL, FrequencyTable, Places, Shares
 from ndd_search.matching.groups import assign_leaders, choose_leaders
 from ndd_search.matching.pairs import Pairs, overlaps, resembling_pairs
-from ndd_search.matching.rows import Ranks, Rows, rows_of
+from ndd_search.matching.rows import Ranks, Rows, core_arguments, rows_of
 from ndd_search.matching.shared_values import compare
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimated_shingles
@@ -59,6 +59,9 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> Frequenc
     text, but a list of hits may consist of them. So a short text is counted only if others of the list show that it
     fills a form.
     """
+    if found := _counted(sketches, recipe):
+        documents, values, counts = found[0], np.frombuffer(found[1], np.int32), np.frombuffer(found[2])
+        return FrequencyTable(documents, values, counts, recipe.id)
     rows, shortest = _different(rows_of(sketches, recipe.k)), telling_shingles(recipe)
     if recipe.measure == "kmv" and (rows.lengths >= shortest).all():
         return _count_different(rows, recipe, Constants())
@@ -67,6 +70,28 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> Frequenc
     return count_document_frequency(
         [text for text in texts if len(text) >= shortest] + _fillings(short, recipe), recipe
     )
+
+
+def leaders_of_list(
+    sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, min_shingles: int = 0
+) -> tuple[Ranks, Shares] | None:
+    """Return the leaders of a list of hits and the similarity to them, by "auto" with the table of `count_in_list`.
+
+    min_shingles: as in CollapseOptions. None if only numpy can decide.
+    """
+    found = _counted(sketches, recipe, min_shingles, brief=True)
+    return (np.frombuffer(found[3], np.int64), np.frombuffer(found[4])) if found else None
+
+
+def _counted(
+    sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, min_shingles: int = 0, *, brief: bool = False
+) -> tuple[float, bytes, bytes, bytes, bytes] | None:
+    """Return what native.core.counted does, None if it cannot."""
+    if recipe.measure != "kmv" or not native.core:
+        return None
+    constants, decision = Constants(), Decision(None, recipe.size, kind=recipe.kind)
+    rule = decision.rule._replace(power=constants.power, min_shingles=min(min_shingles, recipe.k))
+    return native.core.counted(*core_arguments(sketches), recipe.k, rule, constants.handful, brief)
 
 
 def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> FrequencyTable:

@@ -12,11 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_CANDIDATES = 10_000  # of a nearest-neighbour search; the engines' own limit
-_RANK_WINDOW = 10  # the engines' default for rank_window_size
+_RANK_WINDOW = 10  # the engines' default for rank_window_size, and for window_size of a rescorer
+_SIZE = 10  # the engines' default for the size of a page
 _NEIGHBOURS = 10  # OpenSearch's default for k of "neural"
 _CANDIDATES = 1.5  # Elasticsearch's default for num_candidates, as a multiple of k
 _FUSING = ("rrf", "linear")
-LIMITED = {"knn", "neural", "hybrid", *_FUSING, "text_similarity_reranker"}  # parts of a search that have limits
+LIMITED = {
+    "knn",
+    "neural",
+    "hybrid",
+    *_FUSING,
+    "text_similarity_reranker",
+    "rescorer",
+}  # parts of a search that have limits
 _QUERY_KEYS = {"vector", "query_text", "query_image", "query_tokens", "model_id"}  # OpenSearch, below the field's name
 _REDUCING = {"post_filter", "collapse", "rescore"}  # run after the neighbour search; more neighbours may change results
 
@@ -45,12 +53,15 @@ class Limits:
     total: int | None = None
 
 
-def limits_of(body: Body, start: int = 0, size: int = 10) -> Limits:
+def default_size(body: Body) -> int:
+    """Return the size of a page that names none: 10, and with a rescorer retriever all hits that it rescores."""
+    return _rescored(body) or _SIZE
+
+
+def limits_of(body: Body, start: int = 0, size: int = _SIZE) -> Limits:
     """Return the limits of a search for the page [start, start + size)."""
     bounds = list(_bounds(body))
-    reranker = _retriever(body).get("text_similarity_reranker")
-    if isinstance(reranker, Mapping):  # each candidate costs an inference
-        window = _number(reranker, "rank_window_size") or _RANK_WINDOW
+    if window := _rescored(body) or _reranked(body):
         return Limits(size, bounded=bool(bounds), found=window, shown=window)
     if not bounds:
         return Limits(size)
@@ -119,6 +130,23 @@ def _aggregates(body: Body) -> bool:
 def _retriever(body: Body) -> Body:
     given = body.get("retriever")
     return given if isinstance(given, Mapping) else {}
+
+
+def _reranked(body: Body) -> int | None:
+    """Return the window of a reranker, which is not raised because each candidate costs an inference, or None."""
+    reranker = _retriever(body).get("text_similarity_reranker")
+    return (_number(reranker, "rank_window_size") or _RANK_WINDOW) if isinstance(reranker, Mapping) else None
+
+
+def _rescored(body: Body) -> int | None:
+    """Return the smallest window of a rescorer, or None.
+
+    It is not raised because that would change the ranking, and Elasticsearch refuses a page that is longer.
+    """
+    rescorer = _retriever(body).get("rescorer")
+    given = rescorer.get("rescore") if isinstance(rescorer, Mapping) else None
+    nodes = [node for node in (given if isinstance(given, list) else [given]) if isinstance(node, Mapping)]
+    return min((_number(node, "window_size") or _RANK_WINDOW for node in nodes), default=None)
 
 
 def _number(node: Body, name: str) -> int | None:

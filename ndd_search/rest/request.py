@@ -16,7 +16,7 @@ from typing import Any, Literal
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.paging.cache import cache_key
 from ndd_search.recipe import Recipe
-from ndd_search.rest.candidate_limits import LIMITED, Limits, limits_of, raised
+from ndd_search.rest.candidate_limits import LIMITED, Limits, default_size, limits_of, raised
 from ndd_search.rest.intent import asks_for_ids, named_inner_hits, names_in, ranks, resolved
 from ndd_search.rest.response import INNER
 from ndd_search.rest.source_filter import exclude_sketch, is_named, listed, names_of
@@ -208,7 +208,7 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     if names is None or asks_for_ids(own, request.params, names) or _has_copies_of_its_own(own, names):
         return None
     changes = options_in(body)
-    size = _number(request.params.get("size", own.get("size", 10)))
+    size = _number(request.params.get("size", own.get("size", default_size(own))))
     start = _number(request.params.get("from", own.get("from", 0)))
     overridden = [_number(own.get(name, 0)) for name in ("size", "from")]  # the engine checks these, too
     if size is None or start is None or size < 1 or start < 0 or any(one is None or one < 0 for one in overridden):

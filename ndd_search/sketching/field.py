@@ -36,7 +36,7 @@ from ndd_search.sketching.sketches import VALUES, Lack, Sketch
 # Names under which the object says what the document is a copy of. They belong to one text: `corpus mark` writes the
 # last three.
 MARKS = ("duplicate_of", "group", "group_size", "leads")
-_GROUP_MARKS = {"group": str, "group_size": int, "leads": bool}  # None after their removal
+_GROUP_MARKS = {"group": str, "group_size": int, "leads": bool}
 Storage = Literal["integers", "packed", "both"]
 STORAGES: tuple[Storage, ...] = ("integers", "packed", "both")
 STALE = "stale"  # stored as the recipe id if the text has changed and the sketch has not; no recipe has this id
@@ -202,7 +202,7 @@ def is_sketch_object(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
     if value.keys() == _GROUP_MARKS.keys():
-        return all(isinstance(value[name], kind | None) for name, kind in _GROUP_MARKS.items())
+        return holds_marks(value) or all(mark is None for mark in value.values())  # None after their removal
     if not isinstance(made_by := value.get("recipe"), str):
         return False
     packed = value.get("packed")
@@ -211,6 +211,11 @@ def is_sketch_object(value: Any) -> bool:
         and all(type(one) is int for one in listed(value.get("sketch")))
         and (packed is None or isinstance(packed, str))
     )
+
+
+def holds_marks(stored: Mapping[str, Any]) -> bool:
+    """Return whether an object holds all marks of a group in the form in which `corpus mark` writes them."""
+    return all(type(stored.get(name)) is kind for name, kind in _GROUP_MARKS.items()) and stored["group_size"] > 0
 
 
 def pack(sketch: Sketch) -> str:

@@ -7,9 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
@@ -133,6 +136,23 @@ def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:
     ndd.Corpus.read(DOCUMENTS, text="body", store=tmp_path / "of-list")
     with pytest.raises(IndexUnusable, match="sources were others"):
         ndd.Corpus.read(DOCUMENTS[:2], text="body", store=tmp_path / "of-list")
+
+
+@pytest.mark.parametrize("kind", [list, pa.Table.from_pylist])
+def test_a_store_of_other_documents_is_refused_though_there_are_as_many(
+    kind: Callable[[list[dict[str, Any]]], Any], tmp_path: Path
+) -> None:
+    corpus = ndd.Corpus.read(kind(DOCUMENTS), text="body", store=tmp_path / "store")
+    again = ndd.Corpus.read(kind([dict(one) for one in DOCUMENTS]), text="body", store=tmp_path / "store")
+    assert again.ids == corpus.ids
+    with pytest.raises(IndexUnusable, match="sources were others"):
+        ndd.Corpus.read(kind([*DOCUMENTS[1:], DOCUMENTS[0]]), text="body", store=tmp_path / "store")
+
+
+def test_an_iterator_has_no_store(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="an iterator can be read only once"):
+        ndd.Corpus.read(iter(DOCUMENTS), text="body", store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
 
 
 def test_two_readings_at_a_time_store_every_document_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,6 +158,15 @@ def test_a_value_that_cannot_be_read_is_missing_and_counted(caplog: pytest.LogCa
     assert "2 values of where could not be read and count as missing: where: latitude 200" in caplog.text
 
 
+def test_warnings_show_the_beginning_of_a_long_value(caplog: pytest.LogCaptureFixture) -> None:
+    schema = ndd.Items(name=ndd.Name(), where=ndd.Place(), price=ndd.Number(), day=ndd.Date())
+    long = {"id": "x" * 500, "name": "!" * 500, "where": "?" * 500, "price": "call us " * 99, "day": ["?"] * 300}
+    with caplog.at_level(logging.WARNING, "ndd_search"):
+        schema.groups([long, long])
+    assert len(caplog.messages) == 5
+    assert max(map(len, caplog.messages)) < 200
+
+
 def test_codes_that_differ_keep_records_and_their_groups_apart() -> None:
     schema = ndd.Items(name=ndd.Name(), isbn=ndd.Exact(veto=True))
     books = [{"name": "The history of Cork city", "isbn": "0-19"}, {"name": "The history of Cork city", "isbn": "0 27"}]

@@ -67,7 +67,10 @@ SEARCHES: dict[str, Any] = {
     "kNN beside a query": {"query": MATCH, "knn": NEAR},
     "retriever standard": {"retriever": {"standard": {"query": MATCH, "filter": AFTER}}},
     "retriever knn": {"retriever": {"knn": NEAR}},
-}
+    "retriever rescorer": {"retriever": {"rescorer": {"retriever": {"standard": {"query": MATCH}}, "rescore": {
+        "window_size": 1000, "query": {"rescore_query": {"match": {"title": "report"}}, "query_weight": 0.3},
+    }}}},
+}  # fmt: skip
 ONLY_ELASTICSEARCH = ("kNN", "retriever")
 IN_ONE_PHASE = {"rescore", *(name for name in SEARCHES if name.startswith(ONLY_ELASTICSEARCH))}  # always
 
@@ -150,3 +153,17 @@ def test_the_oracle_leaves_little_in_doubt_and_knows_copies() -> None:
     truth = expected([one["_id"] for one in documents()])
     assert len(truth.doubtful) <= len(documents()) // 8
     assert len(documents()) - len(truth.leader.keys() & set(truth.kept)) > 40
+
+
+def test_a_rescorer_shows_as_many_hits_as_it_rescores(library: Library, connect: Connect) -> None:
+    """Elasticsearch refuses a page that is longer than its window, and returns the whole window where none is named."""
+    body = search_named("retriever rescorer", library)
+    rescore = {**body["retriever"]["rescorer"]["rescore"], "window_size": 25}
+    body = {"retriever": {"rescorer": {**body["retriever"]["rescorer"], "rescore": [rescore]}}}
+    plain, caller = connect(wrapped=False), connect(cache=False)
+    engines = plain.search(index=library.news, body=body)["hits"]["hits"]
+    found = caller.search(index=library.news, body=body)
+    shown = [one["_id"] for hit in found["hits"]["hits"] for one in (hit, *copies(hit))]
+    assert len(engines) == found["ndd"]["examined"] == 25
+    assert sorted(shown) == sorted(hit["_id"] for hit in engines)
+    assert (found["ndd"]["degraded"], found["ndd"]["hidden"] > 0) == (None, True)

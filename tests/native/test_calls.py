@@ -1,0 +1,213 @@
+"""No argument from Python crashes the native core; a core that cannot be used is reported."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ndd_search import native
+from ndd_search.native import Core
+from tests.native.both import both, pages
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.lists(st.integers(-(2**31), 2**31 - 1), max_size=6).map(lambda row: np.array(row, np.int32)),
+            st.lists(st.integers(0, 2**40), max_size=4).map(lambda row: np.array(sorted(row), np.int64)),
+            st.binary(max_size=9),
+            st.sampled_from([None, 1, "text", [1, 2], np.float32([1]), np.zeros((2, 2), np.int32), np.arange(9)[::2]]),  # type: ignore[arg-type]
+        ),
+        max_size=5,
+    ),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(),
+)
+def test_what_is_no_page_is_left_to_numpy(page: list[object], k: int, floor: float) -> None:
+    assert native.core
+    regular = all(
+        isinstance(row, np.ndarray) and row.dtype == np.int32 and row.ndim == 1 and (np.diff(row, prepend=-1) > 0).all()
+        for row in page
+    )
+    rule = native.Rule(floor)
+    found = native.core.leaders(page, None, k, rule, None, 0), native.core.pairs(page, None, k, rule, None, False)
+    expected = regular and k >= 1 and 0 <= floor <= 1
+    assert [one is not None for one in found] == [expected, expected]
+    assert (native.core.rows(page, None, k) is not None) == (regular and k >= 1)
+    assert (native.core.repeats(page, None, k, 1) is not None) == (regular and k >= 1)
+    for rule in (native.Rule(floor, margin=floor), native.Rule(0.27)):
+        counted = native.core.counted(page, None, k, rule, floor, False)
+        assert counted is None or (regular and k >= 1 and len(counted[3]) == 8 * len(page))
+
+
+@given(
+    st.lists(st.integers(-(2**31), 2**31 - 1), max_size=12),
+    st.lists(st.integers(-3, 14), max_size=5),
+    st.integers(1, 5),
+)
+def test_offsets_out_of_range_are_refused(row: list[int], ends: list[int], k: int) -> None:
+    assert native.core
+    found = native.core.rows(np.array(row, np.int32), np.array(ends, np.int64), k)
+    if found is not None:
+        assert ends[0] == 0
+        assert ends[-1] == len(row)
+        assert ends == sorted(ends)
+
+
+anything = st.one_of(st.none(), st.integers(), st.text(max_size=9), st.binary(max_size=99), st.floats())
+plans = st.one_of(
+    anything,
+    st.lists(anything, max_size=5).map(tuple),
+    st.tuples(st.booleans(), st.integers(-9, 99), st.integers(-9, 2**65), st.integers(-9, 5000)),
+)
+
+
+@given(
+    st.one_of(anything, st.lists(st.one_of(anything, st.text("aé\u0301\u0323ß各", max_size=50)), max_size=4)),
+    st.binary(max_size=5),
+    plans,
+    st.one_of(anything, st.integers(0, 2**32)),
+)
+def test_nothing_handed_over_harms_the_core(texts: Any, is_ascii: bytes, plan: Any, table: Any) -> None:
+    """Not even a table that is random numbers."""
+    assert native.core
+    if isinstance(table, int):
+        table = np.random.default_rng(abs(table)).integers(0, 2**32, 0x110000 + table % 99, np.uint32).tobytes()
+    items = texts if isinstance(texts, list) else [texts]
+    for text in items:
+        native.core.sketch_text(text, plan, table)
+    native.core.sketch_texts(items, is_ascii, plan, table)
+    native.core.sketch_texts(items, bytes(len(items)), plan, table)
+    if not isinstance(texts, list | str | bytes):
+        with pytest.raises(TypeError):
+            native.core.sketch_texts(texts, is_ascii, plan, table)
+
+
+entries = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=60, unique=True)
+
+
+@given(entries, st.lists(st.integers(0, 3), min_size=7, max_size=7), st.integers(1, 4))
+def test_records_meet_at_their_tokens(pairs: list[tuple[int, int]], information: list[int], most: int) -> None:
+    token, record = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+    shared: dict[tuple[int, int], int] = {}
+    met = 0
+    for place, (one, first) in enumerate(pairs):
+        for other, second in pairs[:place]:
+            if one == other:
+                ends = min(first, second), max(first, second)
+                shared[ends] = shared.get(ends, 0) + information[one]
+                met += 1
+    best: set[tuple[int, int]] = set()
+    for record_of in range(10):
+        own = [(-weight, sum(ends) - record_of, ends) for ends, weight in shared.items() if record_of in ends]
+        best |= {ends for *_, ends in sorted(own)[:most]}
+    assert native.core is not None
+    found = native.core.meetings(token, record, np.array(information), 10, most, 1)
+    assert found is not None
+    assert set(map(tuple, np.frombuffer(found[0], np.int64).reshape(-1, 2).tolist())) == best
+    assert found[1:] == (met, len(shared))
+
+
+int64s = st.one_of(
+    st.lists(st.integers(-3, 12), max_size=20).map(lambda row: np.array(row, np.int64)),
+    st.sampled_from([None, "text", np.zeros(3), np.zeros((2, 2), np.int64), np.full(3, 2**62)]),
+)
+
+
+@given(int64s, int64s, int64s, st.integers(-2, 50), st.integers(-2, 5))
+def test_no_tokens_handed_over_harm_the_core(
+    token: Any, record: Any, information: Any, records: int, most: int
+) -> None:
+    assert native.core is not None
+    found = native.core.meetings(token, record, information, records, most, 1)
+    assert found is None or len(found[0]) % 16 == 0
+    assert native.core.meetings(token, record, information, 2**31, most, 1) is None
+    few = most if most > 0 else 1
+    joined = native.core.super_tokens(token, record, information, np.ones(few**2, np.int64), (records, 9, few, few, 3))
+    assert joined is None or len(joined[0]) == len(joined[1])
+    for kind, rows in ((1, (token,)), (2, (token, record, information)), (3, (token, record)), (4, (token, record))):
+        compared = native.core.alike(kind, rows, record, information)
+        assert compared is None or len(compared) == 16 * len(record)
+        for codes, floats in ((information, token), (np.array([0, 1, -1]), np.zeros(1, np.int64))):
+            stage = (kind, rows, codes, np.array([1]), np.zeros(0, np.int64), np.zeros(3, np.int64), floats)
+            left = native.core.screened(token, record, floats, (stage, stage), 1.0)
+            assert left is None or len(left[1]) == 2 * len(left[2]) == len(left[0])
+    rounds = native.core.mixture(token, record, information, most, token)
+    assert rounds is None or len(rounds[0]) == most * len(rounds[1])
+
+
+int32s = st.one_of(st.lists(st.integers(-3, 200), max_size=9).map(lambda row: np.array(row, np.int32)), int64s)
+whole = (
+    np.array([97, 98, 98, 49], np.int32), np.array([0, 2, 3, 4]), np.array([0, 2, 1]), np.ones(3, np.int64),
+    np.ones(3, np.int64), np.array([0, 1, 2, 0]), np.array([0, 2, 4]), np.array([97, 98, 98], np.int32),
+    np.array([0, 2, 3]), np.array([0, 0]), np.array([1]),
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.integers(0, len(whole) - 1), int32s, max_size=3))
+def test_no_names_handed_over_harm_the_core(changed: dict[int, Any]) -> None:
+    assert native.core is not None
+    rows, ends = tuple(changed.get(place, row) for place, row in enumerate(whole)), (np.array([0, 1]), np.array([1, 0]))
+    found = native.core.alike(0, rows, *ends)
+    assert found is None or len(found) == 32
+    edges, zero, one = np.array([0.9]).view(np.int64), np.zeros(1, np.int64), np.array([0, 1])
+    left = native.core.screened(*ends, zero, ((0, rows, one, edges, zero[:0], np.zeros(3, np.int64), zero),), 1.0)
+    assert left is None or len(left[0]) == 16
+    assert len(native.core.alike(0, whole, *ends) or b"") == 32
+    assert native.core.alike(0, whole[:-1], *ends) is None
+    assert native.core.alike(5, whole, *ends) is None
+
+
+@given(st.one_of(pages, st.just(None)), int64s, st.integers(-2, 30), st.integers(-2, 9))
+def test_no_lengths_handed_over_harm_the_core(page: Any, lengths: Any, k: int, spoilt: int) -> None:
+    assert native.core is not None
+    sketches = page and [np.array(row, np.int32) for row in page]
+    found = native.core.containers(sketches, None, k, lengths, spoilt)
+    assert found is None or len(found) % 16 == 0
+
+
+def test_no_sequence_at_all_is_left_to_numpy(core: Core) -> None:
+    for nothing in (None, 3, object()):
+        assert core.rows(nothing, None, 4) is None
+    with pytest.raises(TypeError):
+        core.rows([], None)  # type: ignore[call-arg]
+
+
+def test_a_core_of_another_version_is_left_alone_with_a_warning() -> None:
+    code = (
+        "import sys, types, warnings\n"
+        "old = sys.modules['ndd_search._native'] = types.ModuleType('ndd_search._native')\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    import ndd_search as ndd\n"
+        "    from ndd_search import native\n"
+        "    ndd.sketch('one two three four')\n"
+        "assert native.core is None\n"
+        "assert 'has version 1' in str(caught[0].message), caught\n"
+        "assert 'reinstall ndd_search' in str(caught[0].message), caught\n"
+        "assert len(caught) == 1\n"
+        "assert native.in_use() == f'numpy (the native core has version 1, not {native.VERSION})'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_is_in_use_is_told(core: Core) -> None:
+    told, plain = both(native.in_use)
+    assert told == "the native core"
+    assert plain.startswith("numpy (")
+
+
+def test_a_core_that_does_not_load_is_not_hidden(tmp_path: object) -> None:
+    code = (
+        "import sys, importlib.abc\n"
+        "class Broken(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'ndd_search._native': raise ImportError('undefined symbol', name=name)\n"
+        "sys.meta_path.insert(0, Broken())\n"
+        "import ndd_search.native"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "undefined symbol" in done.stderr

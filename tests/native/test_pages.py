@@ -1,0 +1,204 @@
+"""The native core and numpy find the same leaders and pairs on a page, bit for bit."""
+
+import gc
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.page_kinds import KINDS, sketches_of
+from ndd_search import native
+from ndd_search.collapse_options import CollapseOptions
+from ndd_search.errors import InvalidSketch
+from ndd_search.matching.decision import Constants, Decision
+from ndd_search.matching.document_frequency import count_in_list, leaders_of_list
+from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.matching.groups import assign_leaders, leaders
+from ndd_search.matching.pairs import overlapping_pairs, resembling_pairs
+from ndd_search.matching.rows import Rows, rows_of
+from ndd_search.native import Core
+from ndd_search.paging.collapse import collapse
+from ndd_search.recipe import Recipe
+from tests.native.both import FLOORS, both, in_frames, pages, same_answers, same_decisions, same_fields
+
+
+@given(pages, st.integers(1, 30), st.sampled_from(FLOORS))
+def test_any_page_gets_the_same_answers(page: list[list[int]], k: int, floor: float) -> None:
+    same_answers([np.array(sketch, np.int32) for sketch in page], k, floor)
+
+
+@given(pages, st.integers(1, 30), st.integers(1, 12), st.sampled_from(["auto", 0.1, "identical"]), st.integers(0, 12))
+def test_a_list_gets_the_same_groups_window_by_window(
+    page: list[list[int]], k: int, window: int, bar: float | str, min_shingles: int
+) -> None:
+    recipe, sketches = Recipe(k=k), [np.array(sketch[:k], np.int32) for sketch in page]
+    frequency_table = FrequencyTable(
+        100, np.arange(0, 30, 2, dtype=np.int32), np.arange(5, 95, 6, dtype=np.int32), recipe.id
+    )
+    options = CollapseOptions(min_similarity=bar, min_shingles=min_shingles, window=window, mode="demote")
+    found, plain = both(
+        lambda: collapse(
+            page, size=99, sketches=sketches, recipe=recipe, frequency_table=frequency_table, options=options
+        )
+    )
+    assert found.groups == plain.groups
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("count", "k"), [(20, 32), (64, 128), (100, 64), (300, 96)])
+@pytest.mark.parametrize("floor", [0.3, 0.5, 0.8])
+def test_every_kind_of_page_gets_the_same_answers(kind: str, count: int, k: int, floor: float) -> None:
+    same_answers(sketches_of(KINDS[kind](np.random.default_rng(count), count), k), k, floor)
+
+
+def test_sketches_of_very_unequal_length_get_the_same_answers() -> None:
+    rng = np.random.default_rng(5)
+    pool = np.sort(rng.choice(2**31, 400, replace=False)).astype(np.int32)
+    for floor in FLOORS:
+        page = [pool[rng.random(400) < share][:64] for share in rng.random(80) ** 3]
+        same_answers(page, 64, floor)
+
+
+def test_a_pair_closer_to_its_bar_than_powers_are_exact_is_left_to_numpy(core: Core) -> None:
+    page = [np.arange(40, dtype=np.int32), np.arange(10, 50, dtype=np.int32)]
+    rows, some = rows_of(page, 64), np.arange(15, 45, dtype=np.int32)
+    frequency_table = FrequencyTable(100, some, np.full(30, 7, np.int32), "any")
+    pair = overlapping_pairs(rows, Decision(None, 0, frequency_table))[1]
+    (similarity,) = Decision(None, 0, frequency_table).similarity(pair).tolist()
+    assert 0.3 < similarity < pair.resemblance[0] - 0.1
+    for off, told in ((0.0, False), (1e-14, False), (-1e-14, False), (1e-11, True), (-1e-11, True)):
+        decision = Decision(None, 0, frequency_table, Constants(least=similarity + 1e-9 + off, pages=0))
+        found = core.pairs(rows.values, rows.offsets, 64, decision.rule, frequency_table.native_table, True)
+        assert (found is not None) == told
+        same_decisions(page, rows, decision)
+        assert len(resembling_pairs(rows, decision)) == (off <= 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_texts_in_frames_get_the_same_answers_however_much_frames_weigh(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    k = int(rng.choice((16, 64, 200)))
+    page, frequency_table = in_frames(rng, 80, int(rng.choice((100, 800))))
+    sketches, told = sketches_of(page, k), 0
+    for power in (0.5, 4.0, 11.0, 60.0):
+        for least in (0.1, 0.27, 0.4):
+            decision, rows = (
+                Decision(None, 3, frequency_table, Constants(least=least, power=power)),
+                rows_of(sketches, k),
+            )
+            same_decisions(sketches, rows, decision)
+            pairs, overlaps = overlapping_pairs(rows, decision)
+            found = resembling_pairs(rows, decision)
+            same_fields(found, pairs.where(decision.accepts(overlaps)))  # weighed, each of them
+            told += len(found)
+    alike = resembling_pairs(rows_of(sketches, k), Decision(0.1, 3))
+    assert 0 < told < 12 * len(alike)  # weights part some of what is alike, and not all
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_list_gets_the_same_frequency_table_and_leaders(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    page, _ = in_frames(rng, int(rng.choice((1, 5, 40, 120))), int(rng.choice((40, 100, 400))))
+    recipe = Recipe(size=int(rng.choice((1, 3))), k=int(rng.choice((32, 64))))
+    sketches = sketches_of([*page, *page[: seed % 3]], recipe.k)
+    table, plain = both(lambda: count_in_list(sketches, recipe))
+    assert table == plain
+    decision = Decision.of("auto", recipe, plain)
+    found, wanted = leaders_of_list(sketches, recipe), both(lambda: assign_leaders(sketches, recipe.k, decision))[1]
+    assert found is not None
+    assert [column.tolist() for column in found] == [column.tolist() for column in wanted]
+
+
+def test_short_texts_and_long_lists_are_left_to_numpy() -> None:
+    sketches = [np.arange(place, place + 40, dtype=np.int32) for place in range(501)]
+    assert leaders_of_list(sketches[:500], Recipe()) is not None
+    for left in (sketches, [*sketches[:9], sketches[0][:20]]):
+        assert leaders_of_list(left, Recipe()) is None
+
+
+def long_list(rng: np.random.Generator, count: int, frame: int) -> list[np.ndarray]:
+    """Texts long and short, half of them with a frame of so many shingles, some of them copies of one before."""
+    shared = rng.choice(2**31, frame, replace=False)
+    page: list[np.ndarray] = []
+    while len(page) < count:
+        size = int(rng.integers(4, 30) if rng.random() < 0.2 else rng.integers(60, 200))
+        text = rng.choice(2**31, size, replace=False)
+        if page and rng.random() < 0.4:
+            before = page[rng.integers(len(page))]
+            text = np.where(rng.random(len(before)) < rng.uniform(0, 0.6), rng.integers(0, 2**31, len(before)), before)
+        page.append(np.concatenate((shared, text)) if rng.random() < 0.5 else text)
+    return page
+
+
+@pytest.mark.parametrize("frame", [0, 4, 60])
+def test_a_long_list_gets_the_same_groups(frame: int) -> None:
+    """Only the hits that a hit of a long list has met are looked at; what comes out is the same."""
+    page = long_list(np.random.default_rng(frame), 1_300, frame)
+    sketches = sketches_of(page, 64)
+    often, counts = np.unique(np.concatenate(sketches), return_counts=True)
+    frequency_table = FrequencyTable(
+        1_300, often[counts > 3].astype(np.int32), counts[counts > 3].astype(np.float64), "any"
+    )
+    for decision in (Decision(0.5, 3), Decision(None, 3), Decision(None, 3, frequency_table)):
+        same_decisions(sketches, rows_of(sketches, 64), decision)
+    pages = both(lambda: collapse([""] * 1_300, sketches=sketches, size=1_300, window=600))
+    assert pages[0].groups == pages[1].groups
+
+
+def test_rows_of_thousands_of_values_get_the_same_answers() -> None:
+    rng = np.random.default_rng(3)
+    page, frequency_table = in_frames(rng, 20, 9000)
+    frame = rng.choice(2**31, 3000, replace=False)
+    sketches = sketches_of([np.concatenate((frame, text)) for text in page], 5000)
+    for seen in (frequency_table, FrequencyTable(1000, np.unique(frame).astype(np.int32), np.full(3000, 900.0), "any")):
+        same_decisions(sketches, rows_of(sketches, 5000), Decision(None, 3, seen))
+
+
+@given(pages, st.integers(1, 4))
+def test_equal_sketches_and_repeated_values_are_found(page: list[list[int]], times: int) -> None:
+    assert native.core
+    rows = [np.array(row, np.int32) for row in page]
+    found = native.core.repeats(rows, None, 30, times)
+    assert found is not None
+    first = [place for place, row in enumerate(page) if row and page.index(row) == place]
+    assert np.frombuffer(found[0], np.int64).tolist() == first
+    assert found[1] == any(sum(value in row for row in page) > times for value in {one for row in page for one in row})
+
+
+def test_a_bad_sketch_is_named_with_the_core_as_without() -> None:
+    def problem() -> str:
+        with pytest.raises(InvalidSketch) as caught:
+            leaders([np.array([1, 2], np.int32), np.array([5, 5], np.int32)])
+        return str(caught.value)
+
+    assert len(set(both(problem))) == 1
+
+
+def test_a_page_leaves_nothing_behind(core: Core) -> None:
+    page = sketches_of(KINDS["20 % duplicates"](np.random.default_rng(1), 100), 128)
+    rows = rows_of(page, 128)
+    references = [sys.getrefcount(sketch) for sketch in page]
+
+    def check() -> None:
+        leaders(page, 0.5, 128)
+        resembling_pairs(rows, Decision(0.3, 3))
+        core.leaders([*page, "no sketch"], None, 128, native.Rule(0.5), None, 0)
+
+    check()
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(200):
+        check()
+    assert tracemalloc.get_traced_memory()[0] - before < 4000  # 20 bytes for each check
+    tracemalloc.stop()
+    assert [sys.getrefcount(sketch) for sketch in page] == references
+
+
+def test_rows_are_the_same_type_either_way() -> None:
+    found, plain = both(lambda: rows_of([[3, 4], [5]], 8))
+    assert isinstance(found, Rows)
+    assert found.values.dtype == plain.values.dtype == np.int32
