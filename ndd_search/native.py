@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 16  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 17  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -226,6 +226,12 @@ class Core(Protocol):
 
         fields: of each hit, a dict of doc values. names: paths of integers, packed values and recipe, and its id.
         A count is 0 for an empty sketch, -1 for a malformed one, -2 for one of another recipe, -3 for none with values.
+        """
+
+    def are_hits(self, listed: list[object], /) -> bool:
+        """Return whether a list holds hits of a search alone, as `rest.answers` expects them, in plain dicts and texts.
+
+        False for subclasses of these types, which the Python code accepts.
         """
 
     def packed_answer(self, text: str | bytes, field: bytes, /) -> str | bytes | None:

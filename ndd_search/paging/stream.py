@@ -23,7 +23,7 @@ from ndd_search.matching.pairs import Pairs, leaders_of
 from ndd_search.matching.rows import Ranks, rows_of
 from ndd_search.paging.records import RecordSchema, bar_of, check_fits_records, record_of
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import Lack, Sketch
+from ndd_search.sketching.sketches import Lack, Sketch, Sketches
 
 UNKNOWN: Mapping[str, Any] = MappingProxyType({})  # a hit of which only the sketch is known
 _NONE = np.empty(0, np.int32)
@@ -123,7 +123,8 @@ class Stream:
         ranks = self._new_ranks(hits, reader)
         fresh = hits if len(ranks) == len(hits) else [hits[rank - self.fetched] for rank in ranks]
         decoded = reader.sketches(fresh, ranks)
-        lacking = [str(one) if isinstance(one, Lack) else "" for one in decoded]
+        all_there = isinstance(decoded, Sketches)
+        lacking = [""] * len(decoded) if all_there else [str(one) if isinstance(one, Lack) else "" for one in decoded]
         sketches: Sequence[Any] = decoded
         if any(lacking):
             sketches = [_NONE if reason else one for one, reason in zip(decoded, lacking, strict=True)]

@@ -9,6 +9,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
+from ndd_search import native
 from ndd_search.documents import value_of
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.records import RecordSchema
@@ -116,7 +117,8 @@ class HitReader:
 
     def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> Sequence[Sketch | Lack]:
         if isinstance(ranks, range):  # no hit is left out
-            return self.found[ranks.start - self.start : ranks.stop - self.start]
+            first, end = ranks.start - self.start, ranks.stop - self.start
+            return self.found if (first, end) == (0, len(self.found)) else self.found[first:end]
         return [self.found[rank - self.start] for rank in ranks]
 
     def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -212,6 +214,8 @@ def _is_answer_to_search(body: dict[str, Any]) -> bool:
 
 def _are_hits(listed: list[Any]) -> bool:
     """Return whether all are hits. The types of a member are compared for all hits together, in a third of the time."""
+    if native.core is not None and native.core.are_hits(listed):
+        return True
     if not _are(dict, set(map(type, listed))):
         return False
     return (

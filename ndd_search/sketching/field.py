@@ -30,7 +30,7 @@ import numpy as np
 from ndd_search import native
 from ndd_search.checks import check_one_of
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import VALUES, Lack, Sketch
+from ndd_search.sketching.sketches import VALUES, Lack, Sketch, Sketches
 
 # Names under which the object says what the document is a copy of. They belong to one text: `corpus mark` writes the
 # last three.
@@ -131,15 +131,16 @@ class SketchField:
         integers = {} if self.storage == "packed" else {"sketch": sketch.tolist()}
         return integers if self.storage == "integers" or not len(sketch) else {**integers, "packed": pack(sketch)}
 
-    def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | Lack]:
+    def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> Sequence[Sketch | Lack]:
         """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare.
 
         A hit may have integers, packed values, or both. Then the integers are read: older versions write only these.
+        Returns Sketches if every hit has a sketch of k values, else a list.
         """
         given = list(fields)
         values, counts = self._read(given, recipe)
         if counts and min(counts) == recipe.k:  # no sketch is longer
-            return list(values.reshape(-1, recipe.k))
+            return Sketches(values, np.arange(0, len(values) + 1, recipe.k, np.int64))
         found: list[Sketch | Lack] = []
         start = 0
         for at, count in enumerate(counts):
