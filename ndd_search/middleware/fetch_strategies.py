@@ -11,9 +11,8 @@ one_trip:  both in one `_msearch`: the user's own request, a little wider than t
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 from statistics import median
 from typing import Any
@@ -81,9 +80,10 @@ class Timings:
 
     def after(self, strategy: Strategy, seconds: float, reach: float, until: float) -> Timings:
         """Return the figures after another search."""
-        times = (*getattr(self, strategy), seconds)[-_REMEMBERED:]
+        times = {"one_trip": self.one_trip, "one_phase": self.one_phase}
+        times[strategy] = (*times[strategy], seconds)[-_REMEMBERED:]
         reaches = (*self.reaches, reach)[-_REMEMBERED:]
-        return replace(self, reaches=reaches, searches=self.searches + 1, until=until, **{strategy: times})
+        return Timings(**times, reaches=reaches, searches=self.searches + 1, until=until)
 
     @property
     def strategy(self) -> Strategy:
@@ -108,12 +108,10 @@ class Timings:
         if len(self.reaches) < _ENOUGH:
             return _WIDER
 
-        ordered = sorted(self.reaches)
-
-        def cost(width: float) -> float:
-            return width * page - _TRIP * bisect_right(ordered, width) / len(ordered)
-
-        return min((_WIDER, *(reach for reach in ordered if reach > _WIDER)), key=cost)
+        each = _TRIP / len(self.reaches)  # what a page spares that needs no second trip
+        wider = sorted(reach for reach in self.reaches if reach > _WIDER)
+        widths = enumerate((_WIDER, *wider), len(self.reaches) - len(wider))
+        return min((width * page - each * pages, width) for pages, width in widths)[1]
 
 
 def strategies_of(search: Search, options: CollapseOptions, reading: Reading, width: float) -> tuple[Strategy, ...]:
@@ -180,17 +178,20 @@ def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence
     first = int(np.searchsorted(stream.ranks, start))
     if stream.ranks[first : first + len(hits)].tolist() != list(range(start, start + len(hits))):
         raise DoesNotFit
-    for at, (hit, sketch) in enumerate(zip(hits, sketches, strict=True), first):
+    known = stream.sketches[first : first + len(hits)]
+    for at, (hit, sketch, known_sketch) in enumerate(zip(hits, sketches, known, strict=True), first):
         before = stream.hits[at]
         if isinstance(sketch, str):
             same = sketch == stream.lacking[at] and all(
                 hit.get(name) == before.get(name) for name in ("_score", "sort")
             )
         else:
-            same = sketch.tobytes() == stream.sketches[at].tobytes()
+            same = sketch.tobytes() == known_sketch.tobytes()
         if not same or hit["_index"] != before["_index"]:
             raise DoesNotFit
-        hit.update({name: before[name] for name in ("_score", "sort") if name in before})
+        for name in ("_score", "sort"):
+            if name in before:
+                hit[name] = before[name]
     return dict(enumerate(hits, start))
 
 

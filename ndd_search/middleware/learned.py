@@ -111,6 +111,9 @@ class LearnedOfCaller:
     lacking_until: float = 0.0
 
 
+_NO_TARGET, _NO_CALLER = LearnedOfTarget(), LearnedOfCaller()
+
+
 class Learned:
     """Learned facts by target and by caller. Bounded, least recently used first out. Thread-safe."""
 
@@ -126,23 +129,23 @@ class Learned:
     def about(self, target: bytes) -> LearnedOfTarget:
         """Return the shared facts about a target, the defaults if nothing was learned."""
         with self._lock:
-            return self._targets.get(target) or LearnedOfTarget()
+            return self._targets.get(target, _NO_TARGET)
 
     def learn(self, target: bytes, **changes: Any) -> None:
         """Change some of these facts."""
         with self._lock:
-            self._targets[target] = replace(self._targets.get(target) or LearnedOfTarget(), **changes)
+            self._targets[target] = replace(self._targets.get(target, _NO_TARGET), **changes)
 
     def of_caller(self, target_of_caller: bytes) -> LearnedOfCaller:
         """Return one caller's facts about a target, the defaults if nothing was learned."""
         with self._lock:
-            return self._callers.get(target_of_caller) or LearnedOfCaller()
+            return self._callers.get(target_of_caller, _NO_CALLER)
 
     def learn_of_caller(self, target_of_caller: bytes, **changes: Any) -> None:
         """Change some of these facts."""
         with self._lock:
             self._callers[target_of_caller] = replace(
-                self._callers.get(target_of_caller) or LearnedOfCaller(), **changes
+                self._callers.get(target_of_caller, _NO_CALLER), **changes
             )
 
     def table(self, target: bytes, digest: str) -> Counted | None:
@@ -154,7 +157,7 @@ class Learned:
         """Store a table for callers who see about the same documents. Returns its digest."""
         digest = counted.frequency_table.digest
         with self._lock:
-            known = self._targets.get(target) or LearnedOfTarget()
+            known = self._targets.get(target, _NO_TARGET)
             others = tuple(other for other in known.tables if other != digest)
             self._targets[target] = replace(known, tables=(digest, *others)[:_VIEWS])
             if counted.bytes <= self._tables.maxsize:
@@ -164,7 +167,7 @@ class Learned:
     def may_probe(self, target: bytes, now: float, again: float) -> bool:
         """Return whether a caller may ask now if a target holds any sketch. If so, no other may until `again`."""
         with self._lock:
-            known = self._targets.get(target) or LearnedOfTarget()
+            known = self._targets.get(target, _NO_TARGET)
             if now < known.probe_again:
                 return False
             self._targets[target] = replace(known, probe_again=again)
@@ -177,8 +180,8 @@ class Learned:
         not returned: if every request has another identity (a fresh token), no caller would ever use its table.
         """
         with self._lock:
-            known = self._targets.get(target) or LearnedOfTarget()
-            caller = self._callers.get(target_of_caller) or LearnedOfCaller()
+            known = self._targets.get(target, _NO_TARGET)
+            caller = self._callers.get(target_of_caller, _NO_CALLER)
             allowed = now >= known.counting_until and (caller.met or known.strangers < _STRANGERS)
             charged = allowed and not caller.met
             self._callers[target_of_caller] = replace(caller, met=True, charged=caller.charged or charged)
@@ -189,10 +192,10 @@ class Learned:
     def came_back(self, target: bytes, target_of_caller: bytes) -> None:
         """Remove a caller who has returned from the `strangers` of a target."""
         with self._lock:
-            known, caller = self._targets.get(target), self._callers.get(target_of_caller)
+            caller = self._callers.get(target_of_caller)
             if caller is not None and caller.charged:
                 self._callers[target_of_caller] = replace(caller, charged=False)
-                if known is not None:
+                if (known := self._targets.get(target)) is not None:
                     self._targets[target] = replace(known, strangers=max(0, known.strangers - 1))
 
     def has_counted(self, target: bytes) -> None:

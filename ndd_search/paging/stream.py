@@ -87,7 +87,7 @@ class Stream:
     """
 
     hits: tuple[Any, ...] = ()
-    sketches: tuple[Sketch, ...] = ()
+    sketches: Sequence[Sketch] = ()
     lacking: tuple[str, ...] = ()
     ranks: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
     leader: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
@@ -131,7 +131,7 @@ class Stream:
         assigned = self._assign_leaders(fresh, sketches, reader, options)
         return Stream(
             hits=(*self.hits, *fresh),
-            sketches=(*self.sketches, *sketches),
+            sketches=sketches if all_there and not self.hits else (*self.sketches, *sketches),
             lacking=(*self.lacking, *lacking),
             ranks=np.concatenate((self.ranks, np.array(ranks, np.int64))),
             leader=assigned.leader,
@@ -268,6 +268,9 @@ class Stream:
         )
         keys = reader.identities(fresh, range(self.fetched, self.fetched + len(fresh)))
         return {index: shown[key] for index, key in enumerate(keys, len(self.hits)) if key in shown}
+
+
+NO_HITS = Stream()
 
 
 @dataclass(frozen=True, eq=False)

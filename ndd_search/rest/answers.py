@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
@@ -22,6 +22,7 @@ Hit = dict[str, Any]
 # Errors of code that reads an answer whose parts have other types than an engine gives them, or are not there.
 MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
+_OK = HTTPStatus.OK.value
 _WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)\]")
 
 
@@ -121,7 +122,9 @@ class HitReader:
             return self.found if (first, end) == (0, len(self.found)) else self.found[first:end]
         return [self.found[rank - self.start] for rank in ranks]
 
-    def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[tuple[Any, ...]]:
+    def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> Sequence[Hashable]:
+        if not any("_id" in hit for hit in hits):  # sketches were fetched without ids
+            return ranks
         return [
             (hit.get("_index"), hit.get("_id", rank), hit.get("_routing"))
             for hit, rank in zip(hits, ranks, strict=True)
@@ -136,7 +139,7 @@ class HitReader:
 
 def status_in(response: dict[str, Any]) -> int:
     """The status of one search of an `_msearch`; 502 where it is no number."""
-    status = response.get("status", HTTPStatus.OK.value)
+    status = response.get("status", _OK)
     return status if isinstance(status, int) else HTTPStatus.BAD_GATEWAY
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from ndd_search.collapse_options import CollapseOptions
@@ -129,7 +129,7 @@ class Search:
     def target(self) -> bytes:
         """Hash of what is searched according to the URL: the key of learned facts."""
         which = {name: self.request.params[name] for name in _WHICH_INDEXES if name in self.request.params}
-        return cache_key(self.request.path, which) if which else cache_key(self.request.path)
+        return cache_key(self.request.path, which) if which else _key_of_path(self.request.path)
 
     @cached_property
     def target_of_caller(self) -> bytes:
@@ -161,6 +161,11 @@ class Search:
             for name, value in named.items()
             if name not in _NO_IDENTITY and not name.startswith(_NO_IDENTITY_PREFIXES)
         }
+
+
+@lru_cache(1024)
+def _key_of_path(path: str) -> bytes:
+    return cache_key(path)
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ class SketchField:
         given = list(fields)
         values, counts = self._read(given, recipe)
         if counts and min(counts) == recipe.k:  # no sketch is longer
-            return Sketches(values, np.arange(0, len(values) + 1, recipe.k, np.int64))
+            return Sketches(values, np.arange(0, len(values) + 1, recipe.k, dtype=np.int64))
         found: list[Sketch | Lack] = []
         start = 0
         for at, count in enumerate(counts):

@@ -61,7 +61,10 @@ class Sketches(Sequence[Sketch]):
     def __getitem__(self, index: slice) -> list[Sketch]: ...
     def __getitem__(self, index: int | slice) -> Sketch | list[Sketch]:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return list(Sketches(self.values, self.offsets[start : max(start, stop) + 1]))
+            return [self[i] for i in range(start, stop, step)]
         if index < 0:
             index += len(self)
         if not 0 <= index < len(self):
