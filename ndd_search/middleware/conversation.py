@@ -125,6 +125,10 @@ class Conversation:
 
     def flow(self) -> Flow:
         """Fetch hits until the page is full, and return the answer for the caller."""
+        with self.settings.known.search_under_way():
+            return (yield from self._flow())
+
+    def _flow(self) -> Flow:
         search, settings = self.search, self.settings
         if _is_bypassed(search, settings):  # learned while this search waited for another
             return (yield search.request)
@@ -231,7 +235,8 @@ class Conversation:
         known, caller, now = self.settings.known, self.search.target_of_caller, self.settings.clock()
         timings = known.of_caller(caller).timings
         before, until = timings if now < timings.until else Timings(), now + self.settings.bypass_seconds
-        known.learn_of_caller(caller, timings=before.after(plan.strategy, self._round_trips.seconds, reach, until))
+        seconds = self._round_trips.seconds if plan.is_timed and not known.is_busy else None
+        known.learn_of_caller(caller, timings=before.after(plan.strategy, seconds, reach, until))
 
     def _recall_state(self, plan: Plan) -> State | None:
         """Return the cached state of this search with its frequency table, None if there is none."""

@@ -78,26 +78,31 @@ class Timings:
     searches: int = 0
     until: float = 0.0
 
-    def after(self, strategy: Strategy, seconds: float, reach: float, until: float) -> Timings:
-        """Return the figures after another search."""
+    def after(self, strategy: Strategy, seconds: float | None, reach: float, until: float) -> Timings:
+        """Return the figures after another search. seconds: None for a time that is not compared."""
         times = {"one_trip": self.one_trip, "one_phase": self.one_phase}
-        times[strategy] = (*times[strategy], seconds)[-_REMEMBERED:]
-        reaches = (*self.reaches, reach)[-_REMEMBERED:]
-        return Timings(**times, reaches=reaches, searches=self.searches + 1, until=until)
+        if seconds is not None:
+            times[strategy] = (*times[strategy], seconds)[-_REMEMBERED:]
+        reaches, searches = (*self.reaches, reach)[-_REMEMBERED:], self.searches + (seconds is not None)
+        return Timings(**times, reaches=reaches, searches=searches, until=until)
 
     @property
-    def strategy(self) -> Strategy:
-        """The strategy for the next search: mostly the faster one.
+    def faster(self) -> Strategy:
+        """The strategy that was faster, one_trip until both were compared.
 
         Nothing but a comparison under the same load tells which is faster: with a slow query one_phase, which runs it
         once, and with large documents one_trip, which reads few of them.
         """
-        if len(self.one_trip) < _ENOUGH:
-            return "one_trip"
-        if len(self.one_phase) < _TRIED:
+        compared = len(self.one_trip) >= _ENOUGH and len(self.one_phase) >= _TRIED
+        return "one_phase" if compared and median(self.one_phase) < median(self.one_trip) else "one_trip"
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy for the next search that is measured: mostly the faster one."""
+        if len(self.one_trip) >= _ENOUGH and len(self.one_phase) < _TRIED:
             return "one_phase"
-        is_faster, tries_other = median(self.one_phase) < median(self.one_trip), self.searches % _REMEMBERED == 0
-        return "one_phase" if is_faster != tries_other else "one_trip"
+        tries_other = len(self.one_phase) >= _TRIED and self.searches % _REMEMBERED == 0
+        return "one_phase" if (self.faster == "one_phase") != tries_other else "one_trip"
 
     def width(self, page: int) -> float:
         """Return where the documents of the first trip should end, in multiples of the end of the page.

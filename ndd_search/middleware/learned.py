@@ -7,7 +7,8 @@ only if a probe showed that both see about the same documents (see `sampling`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
@@ -26,6 +27,7 @@ _STRANGERS = 8  # most requests for new callers of a target who have not returne
 _LEASE = 60.0  # seconds after which an unfinished count no longer blocks others
 _PIPELINES, _PIPELINE_SECONDS = 1_000, 300.0
 _SENTENCES = 10_000
+_FEW = 8  # searches under way; of more, the times say mostly how long the searches have waited for one another
 _BYTES = 64 * 2**20
 _OVERHEAD = 1_000  # bytes of a table without values
 _PER_VALUE = 64  # bytes of a value of a table, with its share of the look-up structure
@@ -121,10 +123,27 @@ class Learned:
         self._targets: LRUCache[bytes, LearnedOfTarget] = LRUCache(_TARGETS)
         self._callers: LRUCache[bytes, LearnedOfCaller] = LRUCache(_CALLERS)
         self._tables: LRUCache[tuple[bytes, str], Counted] = LRUCache(_BYTES, getsizeof=lambda counted: counted.bytes)
+        self._under_way = 0
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Learned, ()  # a copy, or one sent to another process, starts empty
+
+    @contextmanager
+    def search_under_way(self) -> Iterator[None]:
+        """Count a search as under way while the block runs."""
+        with self._lock:
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether so many searches of the client are under way that their times cannot be compared."""
+        return self._under_way > _FEW
 
     def about(self, target: bytes) -> LearnedOfTarget:
         """Return the shared facts about a target, the defaults if nothing was learned."""
