@@ -163,9 +163,7 @@ class Learned:
     def learn_of_caller(self, target_of_caller: bytes, **changes: Any) -> None:
         """Change some of these facts."""
         with self._lock:
-            self._callers[target_of_caller] = replace(
-                self._callers.get(target_of_caller, _NO_CALLER), **changes
-            )
+            self._callers[target_of_caller] = replace(self._callers.get(target_of_caller, _NO_CALLER), **changes)
 
     def table(self, target: bytes, digest: str) -> Counted | None:
         """Return a table of a target, None if it is not stored."""
