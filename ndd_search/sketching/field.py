@@ -135,12 +135,14 @@ class SketchField:
         """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare.
 
         A hit may have integers, packed values, or both. Then the integers are read: older versions write only these.
-        Returns Sketches if every hit has a sketch of k values, else a list.
+        Returns Sketches if every hit has a sketch, else a list.
         """
         given = list(fields)
         values, counts = self._read(given, recipe)
-        if counts and min(counts) == recipe.k:  # no sketch is longer
-            return Sketches(values, np.arange(0, len(values) + 1, recipe.k, dtype=np.int64))
+        if counts and min(counts) > 0:
+            offsets = np.zeros(len(counts) + 1, np.int64)
+            np.cumsum(counts, out=offsets[1:])
+            return Sketches(values, offsets)
         found: list[Sketch | Lack] = []
         start = 0
         for at, count in enumerate(counts):
