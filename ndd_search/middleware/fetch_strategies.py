@@ -17,8 +17,6 @@ from math import ceil
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from ndd_search.collapse_options import CollapseOptions, Strategy
 from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch
@@ -180,7 +178,7 @@ def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence
     start: rank of the first hit. sketches: those that came with the documents.
     Raises DoesNotFit if they differ from those of the stream.
     """
-    first = int(np.searchsorted(stream.ranks, start))
+    first = int(stream.ranks.searchsorted(start))
     if stream.ranks[first : first + len(hits)].tolist() != list(range(start, start + len(hits))):
         raise DoesNotFit
     known = stream.sketches[first : first + len(hits)]

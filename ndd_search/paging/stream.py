@@ -101,11 +101,11 @@ class Stream:
 
     def examined(self, window: int) -> int:
         """Return how many of the hits are within the first `window` places of the engine's list."""
-        return int(np.searchsorted(self.ranks, window))
+        return int(self.ranks.searchsorted(window))
 
     def index_of(self, rank: int) -> int:
         """Return the index of the hit with this rank. Raises IndexError for a rank that was not examined."""
-        index = int(np.searchsorted(self.ranks, rank))
+        index = int(self.ranks.searchsorted(rank))
         if index >= len(self.ranks) or self.ranks[index] != rank:
             raise IndexError(f"rank {rank} was not examined: the stream holds {len(self.ranks)} of the engine's hits")
         return index
@@ -129,11 +129,16 @@ class Stream:
         if any(lacking):
             sketches = [_NONE if reason else one for one, reason in zip(decoded, lacking, strict=True)]
         assigned = self._assign_leaders(fresh, sketches, reader, options)
+        new = (
+            np.arange(ranks.start, ranks.stop, dtype=np.int64)
+            if isinstance(ranks, range)
+            else np.array(ranks, np.int64)
+        )
         return Stream(
             hits=(*self.hits, *fresh),
             sketches=sketches if all_there and not self.hits else (*self.sketches, *sketches),
             lacking=(*self.lacking, *lacking),
-            ranks=np.concatenate((self.ranks, np.array(ranks, np.int64))),
+            ranks=np.concatenate((self.ranks, new)),
             leader=assigned.leader,
             similarity=assigned.similarity,
             shares=(*self.shares, *sorted(assigned.shares.items())),

@@ -139,13 +139,11 @@ class Search:
     @cached_property
     def wanted_fields(self) -> list[str]:
         """The fields, or patterns of fields, whose values the user requests for each hit."""
-        collapse = self.body.get("collapse")
-        return [
-            *names_of([collapse.get("field")] if isinstance(collapse, Mapping) else []),
-            *names_of(self.body.get("docvalue_fields")),
-            *names_of(self.body.get("fields")),
-            *names_of(self.request.params.get("docvalue_fields")),
-        ]
+        body, collapse = self.body, self.body.get("collapse")
+        given = [body.get("docvalue_fields"), body.get("fields"), self.request.params.get("docvalue_fields")]
+        if isinstance(collapse, Mapping):
+            given.append([collapse.get("field")])
+        return [name for one in given if one is not None for name in names_of(one)]
 
     @cached_property
     def preference(self) -> str:
