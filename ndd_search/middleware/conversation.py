@@ -169,14 +169,14 @@ class Conversation:
         state, is_new = found, found is not cached
         state = yield from with_facets(state, plan, settings, self._round_trips)
         page = slice_page(state.stream, plan.search.start, plan.search.size, reader_of(state, settings), plan.options)
-        told = page.ranks
-        needed = told | (experiment.ranks(plan, state) if experiment else set())
+        on_page = page.ranks
+        needed = on_page | (experiment.ranks(plan, state) if experiment else set())
         remembered = state
         if missing := needed - state.documents.keys():
             ids_only = page.listing == "ids" and not experiment and missing.isdisjoint(page.shown_ranks)
             state = yield from fetcher.fetch_documents(state, needed, ids_only)
             remembered = remembered if ids_only else state  # other pages may show whole documents
-        lacks = bool(needed - told - state.documents.keys())  # the engine's own page would lose a hit
+        lacks = bool(needed - on_page - state.documents.keys())  # the engine's own page would lose a hit
         own_page = None
         if experiment and experiment.reaches_beyond(plan, state):
             own_page = yield from self._own_page(plan)
@@ -186,7 +186,7 @@ class Conversation:
         if remembered is not cached and state.lasting:
             self._store(remembered)
         if is_new and cached is None and plan.is_measured:
-            self._learn_from(plan, max(told, default=0) + 1)
+            self._learn_from(plan, max(on_page, default=0) + 1)
         cache = "off" if self.stream_key is None else "hit" if remembered is cached else "miss"
         return (yield from self._answered(plan, state, page, cache, own_page))
 

@@ -132,8 +132,8 @@ class Page:
     def ranks(self) -> set[int]:
         """The ranks, in the engine's list, of all hits of which a response tells more than their number."""
         named = {group.duplicate_of for group in self.groups if group.duplicate_of is not None}
-        counts = self.listing == "count"
-        listed = {copy.rank for group in self.groups for copy in group.duplicates} if not counts else set[int]()
+        groups = () if self.listing == "count" else self.groups
+        listed = {copy.rank for group in groups for copy in group.duplicates}
         late = {place for late in self.info.late for place in late[:2]}
         return self.shown_ranks | named | listed | late | {rank for rank, _, _ in self.info.seen}
 

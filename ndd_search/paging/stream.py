@@ -129,16 +129,11 @@ class Stream:
         if any(lacking):
             sketches = [_NONE if reason else one for one, reason in zip(decoded, lacking, strict=True)]
         assigned = self._assign_leaders(fresh, sketches, reader, options)
-        new = (
-            np.arange(ranks.start, ranks.stop, dtype=np.int64)
-            if isinstance(ranks, range)
-            else np.array(ranks, np.int64)
-        )
         return Stream(
             hits=(*self.hits, *fresh),
             sketches=sketches if all_there and not self.hits else (*self.sketches, *sketches),
             lacking=(*self.lacking, *lacking),
-            ranks=np.concatenate((self.ranks, new)),
+            ranks=np.concatenate((self.ranks, np.fromiter(ranks, np.int64, len(ranks)))),
             leader=assigned.leader,
             similarity=assigned.similarity,
             shares=(*self.shares, *sorted(assigned.shares.items())),
