@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypedDict, get_args
 
 from ndd_search.checks import check_names, check_one_of, check_seconds, check_share, check_whole
@@ -204,7 +204,7 @@ class CollapseOptions:
         """The number of hits that are examined at first."""
         return self.max_window if self.total == "groups" else self.window
 
-    @property
+    @cached_property
     def preferences(self) -> tuple[Preference, ...]:
         """`keep`, parsed."""
         return tuple(map(preference_of, self.keep))

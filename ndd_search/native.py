@@ -234,6 +234,12 @@ class Core(Protocol):
         A count is 0 for an empty sketch, -1 for a malformed one, -2 for one of another recipe, -3 for none with values.
         """
 
+    def are_hits(self, listed: list[object], /) -> bool:
+        """Return whether a list holds hits of a search alone, as `rest.answers` expects them, in plain dicts and texts.
+
+        False for subclasses of these types, which the Python code accepts.
+        """
+
     def packed_answer(self, text: str | bytes, field: bytes, /) -> str | bytes | None:
         """Return the JSON of a response to `_search` or `_msearch`, with lists of integers in hits' `fields` packed.
 

@@ -12,10 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ndd_search import native
 from ndd_search.collapse_options import CollapseOptions, Strategy
+from ndd_search.middleware.conversation import conversation
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.fetch_strategies import Timings, own_part, ranges_of, sketches_only, strategies_of, together
 from ndd_search.middleware.msearch import multi_conversation
+from ndd_search.middleware.sending import Flow
 from ndd_search.middleware.settings import settings_of
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.windows import Fetch
@@ -285,6 +288,32 @@ def test_an_engine_that_refuses_only_the_split_search_is_asked_in_one_phase_from
     assert sent == ["/news/_msearch", "/news/_search", "/news/_search"]
 
 
+def test_searches_that_wait_for_one_another_are_not_compared() -> None:
+    settings = settings_of(frequency_table=False, cache=False)
+    settings.clock = lambda: 0.0
+    flows = []
+    for _ in range(20):
+        talk = conversation(SEARCH, settings, {})
+        assert talk is not None
+        caller = talk.search.target_of_caller
+        flows.append(talk.flow())
+    settings.known.learn_of_caller(caller, timings=seen_after(("one_trip", 8, 0.02)))  # one_phase is to be tried
+    sent = [next(flow) for flow in flows]
+    paths = [one.path for one in sent if isinstance(one, Request)]
+    assert paths == ["/news/_search"] * 8 + ["/news/_msearch"] * 12
+
+    def timed_after(flow: Flow) -> int:
+        with pytest.raises(StopIteration):
+            flow.send(one_hit(SEARCH))
+        return len(settings.known.of_caller(caller).timings.one_phase)
+
+    assert timed_after(flows[0]) == 0  # 19 others are under way
+    assert len(settings.known.of_caller(caller).timings.reaches) == 9
+    for flow in flows[8:]:
+        flow.close()
+    assert timed_after(flows[1]) == 1
+
+
 class SlowEngine:
     """Answers a search when it is released; `asked` is set when a request has come."""
 
@@ -366,6 +395,28 @@ def test_answers_to_several_searches_are_told_apart_or_all_wrong() -> None:
     for odd in (good.apart(3), Answer(hits).apart(2), Answer({"responses": [hits, 1]}).apart(2), Answer("no").apart(2)):
         assert not any(one.has_hits for one in odd)
     assert [one.status for one in Answer("busy", 429).apart(2)] == [429, 429]
+
+
+class OwnDict(dict[str, Any]):
+    """What a client's parser may make of an object."""
+
+
+@pytest.mark.parametrize(
+    ("odd", "is_hit"),
+    [
+        ({"_id": "2", "_routing": "a", "fields": {}, "_source": {}, "sort": None}, True),
+        (OwnDict(_index="news", fields=OwnDict()), True),
+        *(({name: 7}, False) for name in ("_index", "_id", "_routing", "fields", "_source")),
+        *(({name: None}, False) for name in ("_index", "_id", "_routing", "fields", "_source")),
+        ("hit", False),
+    ],
+)
+def test_the_core_and_python_tell_hits_alike(odd: Any, is_hit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    hit = {"_index": "news", **odd} if type(odd) is dict else odd
+    for core in (native.core, None):
+        monkeypatch.setattr(native, "core", core)
+        assert Answer({"hits": {"hits": [hit_of("1"), hit]}}).has_hits == is_hit
+        assert not Answer({"hits": {"hits": [{"_id": "1"}]}}).has_hits
 
 
 def test_which_requests_may_change_what_searches_find() -> None:

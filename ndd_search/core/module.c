@@ -11,8 +11,8 @@
  * rule.h, index.h and search.h find near-duplicates on a page; frequencies.h counts its values; corpus.h, with corpus_documents.h, corpus_lists.h and
  * corpus_meetings.h, finds them in whole collections, with the threads of team.h; containers.h finds texts that may
  * stand in longer ones; meetings.h and super_tokens.h find records that share tokens; names.h, values.h and records.h
- * compare records; clean.h and sketch.h sketch texts; stored_calls.h reads stored sketches; answer_calls.h packs those
- * of a response. Each includes the ones before.
+ * compare records; clean.h and sketch.h sketch texts; stored_calls.h reads hits and their sketches; answer_calls.h packs
+ * the sketches of a response. Each includes the ones before.
  */
 #include "page_calls.h"
 #include "frequencies.h"
@@ -50,6 +50,7 @@ static PyMethodDef methods[] = {
     {"sketch_text", (PyCFunction)(void (*)(void))sketch_text, METH_FASTCALL, sketch_text_doc},
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
     {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},
+    {"are_hits", are_hits, METH_O, are_hits_doc},
     {"packed_answer", packed_answer, METH_VARARGS, packed_answer_doc},
     {NULL, NULL, 0, NULL},
 };

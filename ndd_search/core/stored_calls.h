@@ -1,24 +1,48 @@
-/* What Python calls to read the stored sketches of a response: lists of integers, or base64 of packed integers. */
+/* What Python calls to read a response: the types of its hits, and their stored sketches, which are lists of integers or
+ * base64 of packed integers. */
 #pragma once
 #include "stable_abi.h"
 
 enum { MOST_STORED = 1 << 16 }; /* values of a sketch */
 enum { SKETCH_PATH, PACKED_PATH, RECIPE_PATH, RECIPE_ID, NAMES };
 
-static const uint8_t *base64_digits(void)
+#define NO_DIGIT 0x80000000u
+enum { DIGITS = 4 }; /* of base64, for three bytes */
+
+/* The bits that each byte adds to three bytes if it is their first, second, ... digit, NO_DIGIT if it is no digit. */
+static const uint32_t (*base64_digits(void))[256]
 {
-    static uint8_t digits[256]; /* the value of each digit plus 1, 0 for any other byte */
+    static uint32_t digits[DIGITS][256];
     static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    if (!digits['A'])
-        for (uint8_t i = 0; i < 64; i++)
-            digits[(uint8_t)alphabet[i]] = (uint8_t)(i + 1);
-    return digits;
+    if (!digits[0][0]) {
+        for (int i = 0; i < DIGITS * 256; i++)
+            digits[i / 256][i % 256] = NO_DIGIT;
+        for (uint32_t i = 0; i < 64; i++) {
+            uint8_t digit = (uint8_t)alphabet[i];
+            digits[0][digit] = i << 2;
+            digits[1][digit] = i >> 4 | (i & 15) << 12;
+            digits[2][digit] = i >> 2 << 8 | (i & 3) << 22;
+            digits[3][digit] = i << 16;
+        }
+    }
+    return (const uint32_t(*)[256])digits;
 }
 
-/* Read the base64 of little-endian integers. Returns their number, -1 for anything else or more than k. */
+/* Decode four digits to three bytes; a fourth one is written behind. Returns the bits, with NO_DIGIT if it is wrong. */
+static inline uint32_t decode_four(const uint32_t (*digits)[256], const char *from, uint8_t *to)
+{
+    const uint8_t *four = (const uint8_t *)from;
+    uint32_t bits = digits[0][four[0]] | digits[1][four[1]] | digits[2][four[2]] | digits[3][four[3]];
+    for (int i = 0; i < DIGITS; i++)
+        to[i] = (uint8_t)(bits >> 8 * i);
+    return bits;
+}
+
+/* Read the base64 of little-endian integers. Returns their number, -1 for anything else or more than k.
+   There is room for k + 1 integers. */
 static int64_t read_packed(PyObject *text, int64_t k, int32_t *to)
 {
-    const uint8_t *digits = base64_digits();
+    const uint32_t(*digits)[256] = base64_digits();
     Py_ssize_t length;
     const char *from = PyUnicode_AsUTF8AndSize(text, &length);
     if (!from) {
@@ -27,25 +51,23 @@ static int64_t read_packed(PyObject *text, int64_t k, int32_t *to)
     }
     while (length && from[length - 1] == '=') /* OpenSearch leaves the padding out */
         length--;
-    int64_t bytes = length * 3 / 4, at = 0;
-    if (length % 4 == 1 || bytes % (int64_t)sizeof(int32_t) || bytes / (int64_t)sizeof(int32_t) > k)
+    int64_t bytes = length * 3 / 4, whole = length / DIGITS, count = bytes / (int64_t)sizeof(int32_t);
+    if (length % DIGITS == 1 || bytes % (int64_t)sizeof(int32_t) || count > k)
         return -1;
     uint8_t *out = (uint8_t *)to;
     char last[] = "AAAA"; /* the rest of the text, filled up with zeros */
-    memcpy(last, from + length / 4 * 4, (size_t)(length % 4));
-    for (Py_ssize_t i = 0; i < length; i += 4) {
-        const uint8_t *four = (const uint8_t *)(length - i < 4 ? last : from + i);
-        uint32_t first = digits[four[0]], second = digits[four[1]], third = digits[four[2]], fourth = digits[four[3]];
-        if (!first || !second || !third || !fourth)
-            return -1;
-        uint32_t bits = (first - 1) << 18 | (second - 1) << 12 | (third - 1) << 6 | (fourth - 1);
-        for (int shift = 16; shift >= 0 && at < bytes; shift -= 8)
-            out[at++] = (uint8_t)(bits >> shift);
-    }
-    for (int64_t i = 0; i < bytes / 4; i++) /* nothing to do where integers are little-endian */
-        to[i] = (int32_t)(out[4 * i] | (uint32_t)out[4 * i + 1] << 8 | (uint32_t)out[4 * i + 2] << 16
-                          | (uint32_t)out[4 * i + 3] << 24);
-    return bytes / (int64_t)sizeof(int32_t);
+    uint32_t bits = 0;
+    for (int64_t i = 0; i < whole; i++) /* without a branch for each digit */
+        bits |= decode_four(digits, from + DIGITS * i, out + 3 * i);
+    memcpy(last, from + DIGITS * whole, (size_t)(length % DIGITS));
+    bits |= decode_four(digits, last, out + 3 * whole);
+    if (bits & NO_DIGIT)
+        return -1;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (int32_t)__builtin_bswap32((uint32_t)to[i]);
+#endif
+    return count;
 }
 
 /* Read a list of integers. Returns their number, -1 for anything else or more than k. */
@@ -76,10 +98,10 @@ static int64_t read_stored(PyObject *stored, int64_t k, int32_t *to)
     int64_t count = PyUnicode_Check(stored) ? read_packed(stored, k, to)
                     : PyList_Check(stored)  ? read_integers(stored, k, to)
                                             : -1;
-    for (int64_t i = 0; i < count; i++)
-        if (to[i] < 0 || (i && to[i] <= to[i - 1]))
-            return -1;
-    return count;
+    int wrong = count > 0 && to[0] < 0;
+    for (int64_t i = 1; i < count; i++)
+        wrong |= to[i] <= to[i - 1];
+    return wrong ? -1 : count;
 }
 
 /* Counts of hits without a sketch. */
@@ -133,8 +155,8 @@ static PyObject *stored_sketches(PyObject *Py_UNUSED(module), PyObject *argument
     int64_t used = 0, room = 0, *counts = malloc(((size_t)hits + 1) * sizeof *counts);
     int32_t *values = NULL;
     for (; counts && hit < hits && PyList_Size(fields) == hits; hit++) {
-        if (used + k > room) { /* most sketches have k values */
-            room = 2 * room + k * (hits < 1024 ? hits : 1024);
+        if (used + k + 1 > room) { /* most sketches have k values */
+            room = 2 * room + k * (hits < 1024 ? hits : 1024) + 1;
             int32_t *larger = realloc(values, (size_t)room * sizeof *values);
             if (!larger)
                 break;
@@ -151,4 +173,38 @@ static PyObject *stored_sketches(PyObject *Py_UNUSED(module), PyObject *argument
     free(values);
     free(counts);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+enum { INDEX, ID, ROUTING, FIELDS, SOURCE, MEMBERS };
+
+/* Whether a hit has an index, and the members that it has are plain texts and dicts. */
+static int is_hit(PyObject *hit, PyObject *const *names)
+{
+    if (!PyDict_CheckExact(hit))
+        return 0;
+    for (int i = 0; i < MEMBERS; i++) {
+        PyObject *found = PyDict_GetItemWithError(hit, names[i]);
+        if (!found && (i == INDEX || PyErr_Occurred()))
+            return 0;
+        if (found && !(i < FIELDS ? PyUnicode_CheckExact(found) : PyDict_CheckExact(found)))
+            return 0;
+    }
+    return 1;
+}
+
+PyDoc_STRVAR(are_hits_doc, "are_hits(list) -> whether all of a list are plain dicts with the members that hits have.");
+
+static PyObject *are_hits(PyObject *Py_UNUSED(module), PyObject *list)
+{
+    static const char *const members[] = {"_index", "_id", "_routing", "fields", "_source"};
+    PyObject *names[MEMBERS] = {0};
+    int fine = PyList_Check(list);
+    for (int i = 0; i < MEMBERS; i++)
+        fine &= (names[i] = PyUnicode_InternFromString(members[i])) != NULL;
+    for (Py_ssize_t hit = 0; fine && hit < PyList_Size(list); hit++)
+        fine = is_hit(PyList_GetItem(list, hit), names);
+    for (int i = 0; i < MEMBERS; i++)
+        Py_XDECREF(names[i]);
+    PyErr_Clear(); /* no memory: the Python code decides */
+    return PyBool_FromLong(fine);
 }

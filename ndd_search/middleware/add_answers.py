@@ -28,7 +28,7 @@ def reader_of(state: State, settings: Settings, found: Sequence[Sketch | Lack] =
     return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, start, settings.items)
 
 
-def sketches_of(hits: Sequence[Hit], settings: Settings) -> list[Sketch | Lack]:
+def sketches_of(hits: Sequence[Hit], settings: Settings) -> Sequence[Sketch | Lack]:
     """Return the sketch of each hit, or why it has none. With items an empty sketch says that a hit is compared."""
     if settings.items is not None:
         return presence(hits, reader_of(State(), settings), settings.items)

@@ -125,6 +125,10 @@ class Conversation:
 
     def flow(self) -> Flow:
         """Fetch hits until the page is full, and return the answer for the caller."""
+        with self.settings.known.search_under_way():
+            return (yield from self._flow())
+
+    def _flow(self) -> Flow:
         search, settings = self.search, self.settings
         if _is_bypassed(search, settings):  # learned while this search waited for another
             return (yield search.request)
@@ -165,13 +169,14 @@ class Conversation:
         state, is_new = found, found is not cached
         state = yield from with_facets(state, plan, settings, self._round_trips)
         page = slice_page(state.stream, plan.search.start, plan.search.size, reader_of(state, settings), plan.options)
-        needed = page.ranks | (experiment.ranks(plan, state) if experiment else set())
+        on_page = page.ranks
+        needed = on_page | (experiment.ranks(plan, state) if experiment else set())
         remembered = state
         if missing := needed - state.documents.keys():
             ids_only = page.listing == "ids" and not experiment and missing.isdisjoint(page.shown_ranks)
             state = yield from fetcher.fetch_documents(state, needed, ids_only)
             remembered = remembered if ids_only else state  # other pages may show whole documents
-        lacks = bool(needed - page.ranks - state.documents.keys())  # the engine's own page would lose a hit
+        lacks = bool(needed - on_page - state.documents.keys())  # the engine's own page would lose a hit
         own_page = None
         if experiment and experiment.reaches_beyond(plan, state):
             own_page = yield from self._own_page(plan)
@@ -181,7 +186,7 @@ class Conversation:
         if remembered is not cached and state.lasting:
             self._store(remembered)
         if is_new and cached is None and plan.is_measured:
-            self._learn_from(plan, page)
+            self._learn_from(plan, max(on_page, default=0) + 1)
         cache = "off" if self.stream_key is None else "hit" if remembered is cached else "miss"
         return (yield from self._answered(plan, state, page, cache, own_page))
 
@@ -224,13 +229,14 @@ class Conversation:
         """Whether the caller gets the engine's own page."""
         return self.extras.experiment is not None and self.extras.experiment.arm == "control"
 
-    def _learn_from(self, plan: Plan, page: Page) -> None:
-        """Update the figures by which "auto" chooses the strategy of the next searches."""
-        reach = (max(page.ranks, default=0) + 1) / (self.search.start + self.search.size)
+    def _learn_from(self, plan: Plan, end: int) -> None:
+        """Update the figures by which "auto" chooses the strategy of the next searches. end: of the page's ranks."""
+        reach = end / (self.search.start + self.search.size)
         known, caller, now = self.settings.known, self.search.target_of_caller, self.settings.clock()
         timings = known.of_caller(caller).timings
         before, until = timings if now < timings.until else Timings(), now + self.settings.bypass_seconds
-        known.learn_of_caller(caller, timings=before.after(plan.strategy, self._round_trips.seconds, reach, until))
+        seconds = self._round_trips.seconds if plan.is_timed and not known.is_busy else None
+        known.learn_of_caller(caller, timings=before.after(plan.strategy, seconds, reach, until))
 
     def _recall_state(self, plan: Plan) -> State | None:
         """Return the cached state of this search with its frequency table, None if there is none."""

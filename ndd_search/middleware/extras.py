@@ -31,6 +31,8 @@ class Extras:
     @classmethod
     def of(cls, given: Mapping[str, Any], settings: Settings) -> Extras:
         """Read what a search gives under the names in `scope.NOT_OPTIONS`. Raises TypeError or ValueError."""
+        if not given:
+            return cls()
         ids, seen, experiment = explained_ids(given.get("explain")), given.get("seen"), given.get("experiment")
         if seen is not None and settings.items is not None:
             raise ValueError(SEEN_WITH_ITEMS)

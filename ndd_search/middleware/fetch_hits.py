@@ -93,7 +93,7 @@ class HitFetcher:
         if {"missing"}.issuperset(state.stream.lacking):
             return (yield from without_sketches(plan, settings, self.round_trips, state))
         saw_a_sketch(search, settings)
-        if "" in state.stream.lacking and not settings.known.about(search.target).sketched:
+        if not plan.sketch_reading.sketched and "" in state.stream.lacking:
             settings.known.learn(search.target, sketched=True)
         return (yield from self._counted(state, sampled))
 

@@ -11,14 +11,11 @@ one_trip:  both in one `_msearch`: the user's own request, a little wider than t
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 from statistics import median
 from typing import Any
-
-import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions, Strategy
 from ndd_search.paging.stream import Stream
@@ -79,25 +76,31 @@ class Timings:
     searches: int = 0
     until: float = 0.0
 
-    def after(self, strategy: Strategy, seconds: float, reach: float, until: float) -> Timings:
-        """Return the figures after another search."""
-        times = (*getattr(self, strategy), seconds)[-_REMEMBERED:]
-        reaches = (*self.reaches, reach)[-_REMEMBERED:]
-        return replace(self, reaches=reaches, searches=self.searches + 1, until=until, **{strategy: times})
+    def after(self, strategy: Strategy, seconds: float | None, reach: float, until: float) -> Timings:
+        """Return the figures after another search. seconds: None for a time that is not compared."""
+        times = {"one_trip": self.one_trip, "one_phase": self.one_phase}
+        if seconds is not None:
+            times[strategy] = (*times[strategy], seconds)[-_REMEMBERED:]
+        reaches, searches = (*self.reaches, reach)[-_REMEMBERED:], self.searches + (seconds is not None)
+        return Timings(**times, reaches=reaches, searches=searches, until=until)
 
     @property
-    def strategy(self) -> Strategy:
-        """The strategy for the next search: mostly the faster one.
+    def faster(self) -> Strategy:
+        """The strategy that was faster, one_trip until both were compared.
 
         Nothing but a comparison under the same load tells which is faster: with a slow query one_phase, which runs it
         once, and with large documents one_trip, which reads few of them.
         """
-        if len(self.one_trip) < _ENOUGH:
-            return "one_trip"
-        if len(self.one_phase) < _TRIED:
+        compared = len(self.one_trip) >= _ENOUGH and len(self.one_phase) >= _TRIED
+        return "one_phase" if compared and median(self.one_phase) < median(self.one_trip) else "one_trip"
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy for the next search that is measured: mostly the faster one."""
+        if len(self.one_trip) >= _ENOUGH and len(self.one_phase) < _TRIED:
             return "one_phase"
-        is_faster, tries_other = median(self.one_phase) < median(self.one_trip), self.searches % _REMEMBERED == 0
-        return "one_phase" if is_faster != tries_other else "one_trip"
+        tries_other = len(self.one_phase) >= _TRIED and self.searches % _REMEMBERED == 0
+        return "one_phase" if (self.faster == "one_phase") != tries_other else "one_trip"
 
     def width(self, page: int) -> float:
         """Return where the documents of the first trip should end, in multiples of the end of the page.
@@ -108,12 +111,10 @@ class Timings:
         if len(self.reaches) < _ENOUGH:
             return _WIDER
 
-        ordered = sorted(self.reaches)
-
-        def cost(width: float) -> float:
-            return width * page - _TRIP * bisect_right(ordered, width) / len(ordered)
-
-        return min((_WIDER, *(reach for reach in ordered if reach > _WIDER)), key=cost)
+        each = _TRIP / len(self.reaches)  # what a page spares that needs no second trip
+        wider = sorted(reach for reach in self.reaches if reach > _WIDER)
+        widths = enumerate((_WIDER, *wider), len(self.reaches) - len(wider))
+        return min((width * page - each * pages, width) for pages, width in widths)[1]
 
 
 def strategies_of(search: Search, options: CollapseOptions, reading: Reading, width: float) -> tuple[Strategy, ...]:
@@ -177,20 +178,23 @@ def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence
     start: rank of the first hit. sketches: those that came with the documents.
     Raises DoesNotFit if they differ from those of the stream.
     """
-    first = int(np.searchsorted(stream.ranks, start))
+    first = int(stream.ranks.searchsorted(start))
     if stream.ranks[first : first + len(hits)].tolist() != list(range(start, start + len(hits))):
         raise DoesNotFit
-    for at, (hit, sketch) in enumerate(zip(hits, sketches, strict=True), first):
+    known = stream.sketches[first : first + len(hits)]
+    for at, (hit, sketch, known_sketch) in enumerate(zip(hits, sketches, known, strict=True), first):
         before = stream.hits[at]
         if isinstance(sketch, str):
             same = sketch == stream.lacking[at] and all(
                 hit.get(name) == before.get(name) for name in ("_score", "sort")
             )
         else:
-            same = sketch.tobytes() == stream.sketches[at].tobytes()
+            same = sketch.tobytes() == known_sketch.tobytes()
         if not same or hit["_index"] != before["_index"]:
             raise DoesNotFit
-        hit.update({name: before[name] for name in ("_score", "sort") if name in before})
+        for name in ("_score", "sort"):
+            if name in before:
+                hit[name] = before[name]
     return dict(enumerate(hits, start))
 
 

@@ -7,7 +7,8 @@ only if a probe showed that both see about the same documents (see `sampling`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
@@ -26,6 +27,7 @@ _STRANGERS = 8  # most requests for new callers of a target who have not returne
 _LEASE = 60.0  # seconds after which an unfinished count no longer blocks others
 _PIPELINES, _PIPELINE_SECONDS = 1_000, 300.0
 _SENTENCES = 10_000
+_FEW = 8  # searches under way; of more, the times say mostly how long the searches have waited for one another
 _BYTES = 64 * 2**20
 _OVERHEAD = 1_000  # bytes of a table without values
 _PER_VALUE = 64  # bytes of a value of a table, with its share of the look-up structure
@@ -113,6 +115,9 @@ class LearnedOfCaller:
     sort_until: float = 0.0
 
 
+_NO_TARGET, _NO_CALLER = LearnedOfTarget(), LearnedOfCaller()
+
+
 class Learned:
     """Learned facts by target and by caller. Bounded, least recently used first out. Thread-safe."""
 
@@ -120,32 +125,47 @@ class Learned:
         self._targets: LRUCache[bytes, LearnedOfTarget] = LRUCache(_TARGETS)
         self._callers: LRUCache[bytes, LearnedOfCaller] = LRUCache(_CALLERS)
         self._tables: LRUCache[tuple[bytes, str], Counted] = LRUCache(_BYTES, getsizeof=lambda counted: counted.bytes)
+        self._under_way = 0
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Learned, ()  # a copy, or one sent to another process, starts empty
 
+    @contextmanager
+    def search_under_way(self) -> Iterator[None]:
+        """Count a search as under way while the block runs."""
+        with self._lock:
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether so many searches of the client are under way that their times cannot be compared."""
+        return self._under_way > _FEW
+
     def about(self, target: bytes) -> LearnedOfTarget:
         """Return the shared facts about a target, the defaults if nothing was learned."""
         with self._lock:
-            return self._targets.get(target) or LearnedOfTarget()
+            return self._targets.get(target, _NO_TARGET)
 
     def learn(self, target: bytes, **changes: Any) -> None:
         """Change some of these facts."""
         with self._lock:
-            self._targets[target] = replace(self._targets.get(target) or LearnedOfTarget(), **changes)
+            self._targets[target] = replace(self._targets.get(target, _NO_TARGET), **changes)
 
     def of_caller(self, target_of_caller: bytes) -> LearnedOfCaller:
         """Return one caller's facts about a target, the defaults if nothing was learned."""
         with self._lock:
-            return self._callers.get(target_of_caller) or LearnedOfCaller()
+            return self._callers.get(target_of_caller, _NO_CALLER)
 
     def learn_of_caller(self, target_of_caller: bytes, **changes: Any) -> None:
         """Change some of these facts."""
         with self._lock:
-            self._callers[target_of_caller] = replace(
-                self._callers.get(target_of_caller) or LearnedOfCaller(), **changes
-            )
+            self._callers[target_of_caller] = replace(self._callers.get(target_of_caller, _NO_CALLER), **changes)
 
     def table(self, target: bytes, digest: str) -> Counted | None:
         """Return a table of a target, None if it is not stored."""
@@ -156,7 +176,7 @@ class Learned:
         """Store a table for callers who see about the same documents. Returns its digest."""
         digest = counted.frequency_table.digest
         with self._lock:
-            known = self._targets.get(target) or LearnedOfTarget()
+            known = self._targets.get(target, _NO_TARGET)
             others = tuple(other for other in known.tables if other != digest)
             self._targets[target] = replace(known, tables=(digest, *others)[:_VIEWS])
             if counted.bytes <= self._tables.maxsize:
@@ -166,7 +186,7 @@ class Learned:
     def may_probe(self, target: bytes, now: float, again: float) -> bool:
         """Return whether a caller may ask now if a target holds any sketch. If so, no other may until `again`."""
         with self._lock:
-            known = self._targets.get(target) or LearnedOfTarget()
+            known = self._targets.get(target, _NO_TARGET)
             if now < known.probe_again:
                 return False
             self._targets[target] = replace(known, probe_again=again)
@@ -179,8 +199,8 @@ class Learned:
         not returned: if every request has another identity (a fresh token), no caller would ever use its table.
         """
         with self._lock:
-            known = self._targets.get(target) or LearnedOfTarget()
-            caller = self._callers.get(target_of_caller) or LearnedOfCaller()
+            known = self._targets.get(target, _NO_TARGET)
+            caller = self._callers.get(target_of_caller, _NO_CALLER)
             allowed = now >= known.counting_until and (caller.met or known.strangers < _STRANGERS)
             charged = allowed and not caller.met
             self._callers[target_of_caller] = replace(caller, met=True, charged=caller.charged or charged)
@@ -191,10 +211,10 @@ class Learned:
     def came_back(self, target: bytes, target_of_caller: bytes) -> None:
         """Remove a caller who has returned from the `strangers` of a target."""
         with self._lock:
-            known, caller = self._targets.get(target), self._callers.get(target_of_caller)
+            caller = self._callers.get(target_of_caller)
             if caller is not None and caller.charged:
                 self._callers[target_of_caller] = replace(caller, charged=False)
-                if known is not None:
+                if (known := self._targets.get(target)) is not None:
                     self._targets[target] = replace(known, strangers=max(0, known.strangers - 1))
 
     def has_counted(self, target: bytes) -> None:

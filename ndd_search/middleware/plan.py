@@ -30,7 +30,7 @@ class Plan:
     field:           where the sketches are in a document.
     may_split:       whether the search may be split in two requests; False after a split search of it failed.
     strategy:        how hits are fetched (see `fetch_strategies`).
-    is_measured:     whether "auto" compares the time of this search with that of others.
+    is_measured:     whether "auto" learns from this search. is_timed: whether its time is compared with that of others.
     width:           end of the documents that one_trip fetches first, in multiples of the end of the page.
     sketch_reading:  how sketches are read of a hit. reading: the same with the fields that guards and `keep` need.
     sketch_fields:   fields of ours that are removed from hits when they arrive.
@@ -44,6 +44,7 @@ class Plan:
     may_split: bool
     strategy: Strategy
     is_measured: bool
+    is_timed: bool
     width: float
     sketch_reading: Reading
     reading: Reading
@@ -115,7 +116,7 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))
     reading = sketches.and_of(numbers, values)
     hidden = [name for name in {*field.paths, *values} if not asked_for(search, field, name)]
-    timings = timings if now < timings.until else Timings()
+    timings, is_timed = timings if now < timings.until else Timings(), not settings.known.is_busy
     width = timings.width(search.start + search.size)
     possible: tuple[Strategy, ...] = ("one_phase",)
     if may_split and now >= learned.whole_until:
@@ -125,8 +126,9 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         options=options,
         field=field,
         may_split=may_split,
-        strategy=timings.strategy if len(possible) > 1 else possible[0],
+        strategy=possible[0] if len(possible) == 1 else timings.strategy if is_timed else timings.faster,
         is_measured="one_trip" in possible,
+        is_timed=is_timed,
         width=width,
         sketch_reading=sketches,
         reading=reading,

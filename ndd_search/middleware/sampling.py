@@ -18,6 +18,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.learned import Counted
 from ndd_search.middleware.sending import LATE, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
@@ -47,10 +48,10 @@ _AFTER_A_FAILURE = 60.0  # seconds until a failed count is repeated
 Asked = Generator[Request, Answer, None]
 
 
-def table_of(search: Search, settings: Settings) -> str:
-    """Return the digest of a caller's current table, LISTED if there is none."""
-    digest = settings.known.of_caller(search.target_of_caller).table
-    return digest if settings.known.table(search.target, digest) else LISTED
+def table_of(search: Search, settings: Settings) -> FrequencyTable | None:
+    """Return a caller's current table, None if there is none."""
+    counted = settings.known.table(search.target, settings.known.of_caller(search.target_of_caller).table)
+    return None if counted is None else counted.frequency_table
 
 
 def sample_frequency_table(search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips) -> Asked:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ndd_search.matching.frequency_table import FrequencyTable
-from ndd_search.paging.stream import Stream
+from ndd_search.paging.stream import NO_HITS, Stream
 from ndd_search.rest.answers import Hit
 
 NOT_STORED = ("stream", "documents", "raw", "frequency_table")  # fields that a cache stores in another way, or not
@@ -27,7 +27,7 @@ class State:
             buckets of facets counted over groups (see `facet_count`), by facet; None before they are counted.
     """
 
-    stream: Stream = field(default_factory=Stream)
+    stream: Stream = NO_HITS
     documents: Mapping[int, Hit] = field(default_factory=dict)
     envelope: dict[str, Any] | None = None
     raw: Any = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
@@ -11,7 +10,7 @@ from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sampling import LISTED, table_of
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
-from ndd_search.paging.stream import Stream
+from ndd_search.paging.stream import NO_HITS, Stream
 from ndd_search.paging.windows import next_fetch
 from ndd_search.sketching.sketches import Lack, Sketch
 
@@ -39,14 +38,12 @@ def with_table_of_stream(cached: State, plan: Plan, settings: Settings) -> State
 
 def new_state(plan: Plan, settings: Settings) -> State:
     """Return the state of a search that begins now, with the caller's current table."""
-    given = settings.frequency_table
-    if given is False or not weighs(plan, settings):
-        name = ""
-    else:
-        name = given.digest if isinstance(given, FrequencyTable) else table_of(plan.search, settings)
-    # Another search may just have evicted the table.
-    state = with_table(State(table=name), plan, settings) or State(table=LISTED)
-    return replace(state, stream=Stream(shown=plan.shown)) if plan.shown else state
+    given, name = settings.frequency_table, ""
+    table = given if isinstance(given, FrequencyTable) else None
+    if given is not False and weighs(plan, settings):
+        table = table or table_of(plan.search, settings)
+        name = LISTED if table is None else table.digest
+    return State(stream=Stream(shown=plan.shown) if plan.shown else NO_HITS, table=name, frequency_table=table)
 
 
 def weighs(plan: Plan, settings: Settings) -> bool:

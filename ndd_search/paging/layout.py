@@ -69,14 +69,17 @@ class Layout:
         self.similarity: list[float] = stream.similarity[:examined].tolist()
         self.members: dict[int, list[int]] = {}
         for index, leader in enumerate(self.leader):
-            self.members.setdefault(leader, []).append(index)
+            if leader == index:
+                self.members[index] = [index]
+            else:
+                self.members.setdefault(leader, []).append(index)
         self.shares = dict(stream.shares)
         self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
         moved = {} if options.seen_mode == "annotate" else self.seen
         slots = list(self.members)  # the leaders, in their order
         if options.max_per_group > 1:
             slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
-        self.slots = [index for index in slots if self.leader[index] not in moved]
+        self.slots = [index for index in slots if self.leader[index] not in moved] if moved else slots
         self.moved = sorted(moved) if options.mode == "annotate" else [i for i in slots if self.leader[i] in moved]
 
     def places(self, everything: bool) -> list[int]:

@@ -132,7 +132,8 @@ class Page:
     def ranks(self) -> set[int]:
         """The ranks, in the engine's list, of all hits of which a response tells more than their number."""
         named = {group.duplicate_of for group in self.groups if group.duplicate_of is not None}
-        listed = {copy.rank for group in self.groups for copy in group.duplicates if self.listing != "count"}
+        groups = () if self.listing == "count" else self.groups
+        listed = {copy.rank for group in groups for copy in group.duplicates}
         late = {place for late in self.info.late for place in late[:2]}
         return self.shown_ranks | named | listed | late | {rank for rank, _, _ in self.info.seen}
 
@@ -192,7 +193,7 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
         capped=not over and window >= options.max_window,
         min_similarity=_bar(reader, options),
         recipe=reader.recipe.id if reader.items is None else reader.items.id,
-        lacking=dict(Counter(reason for reason in stream.lacking[:examined] if reason)),
+        lacking=dict(Counter(filter(None, stream.lacking[:examined]))),
         unique=_unique(len(layout.members), examined, stream.total, over),
         late=layout.late(before, start, reader) if start and hides else (),
         seen=layout.seen_since(before),

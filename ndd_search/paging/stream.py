@@ -23,7 +23,7 @@ from ndd_search.matching.pairs import Pairs, leaders_of
 from ndd_search.matching.rows import Ranks, rows_of
 from ndd_search.paging.records import RecordSchema, bar_of, check_fits_records, record_of
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import Lack, Sketch
+from ndd_search.sketching.sketches import Lack, Sketch, Sketches
 
 UNKNOWN: Mapping[str, Any] = MappingProxyType({})  # a hit of which only the sketch is known
 _NONE = np.empty(0, np.int32)
@@ -87,7 +87,7 @@ class Stream:
     """
 
     hits: tuple[Any, ...] = ()
-    sketches: tuple[Sketch, ...] = ()
+    sketches: Sequence[Sketch] = ()
     lacking: tuple[str, ...] = ()
     ranks: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
     leader: Ranks = field(default_factory=lambda: np.empty(0, np.int64))
@@ -101,11 +101,11 @@ class Stream:
 
     def examined(self, window: int) -> int:
         """Return how many of the hits are within the first `window` places of the engine's list."""
-        return int(np.searchsorted(self.ranks, window))
+        return int(self.ranks.searchsorted(window))
 
     def index_of(self, rank: int) -> int:
         """Return the index of the hit with this rank. Raises IndexError for a rank that was not examined."""
-        index = int(np.searchsorted(self.ranks, rank))
+        index = int(self.ranks.searchsorted(rank))
         if index >= len(self.ranks) or self.ranks[index] != rank:
             raise IndexError(f"rank {rank} was not examined: the stream holds {len(self.ranks)} of the engine's hits")
         return index
@@ -123,16 +123,17 @@ class Stream:
         ranks = self._new_ranks(hits, reader)
         fresh = hits if len(ranks) == len(hits) else [hits[rank - self.fetched] for rank in ranks]
         decoded = reader.sketches(fresh, ranks)
-        lacking = [str(one) if isinstance(one, Lack) else "" for one in decoded]
+        all_there = isinstance(decoded, Sketches)
+        lacking = [""] * len(decoded) if all_there else [str(one) if isinstance(one, Lack) else "" for one in decoded]
         sketches: Sequence[Any] = decoded
         if any(lacking):
             sketches = [_NONE if reason else one for one, reason in zip(decoded, lacking, strict=True)]
         assigned = self._assign_leaders(fresh, sketches, reader, options)
         return Stream(
             hits=(*self.hits, *fresh),
-            sketches=(*self.sketches, *sketches),
+            sketches=sketches if all_there and not self.hits else (*self.sketches, *sketches),
             lacking=(*self.lacking, *lacking),
-            ranks=np.concatenate((self.ranks, np.array(ranks, np.int64))),
+            ranks=np.concatenate((self.ranks, np.fromiter(ranks, np.int64, len(ranks)))),
             leader=assigned.leader,
             similarity=assigned.similarity,
             shares=(*self.shares, *sorted(assigned.shares.items())),
@@ -267,6 +268,9 @@ class Stream:
         )
         keys = reader.identities(fresh, range(self.fetched, self.fetched + len(fresh)))
         return {index: shown[key] for index, key in enumerate(keys, len(self.hits)) if key in shown}
+
+
+NO_HITS = Stream()
 
 
 @dataclass(frozen=True, eq=False)

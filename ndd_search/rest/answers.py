@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
+from ndd_search import native
 from ndd_search.documents import value_of
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.records import RecordSchema
@@ -21,6 +22,7 @@ Hit = dict[str, Any]
 # Errors of code that reads an answer whose parts have other types than an engine gives them, or are not there.
 MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
+_OK = HTTPStatus.OK.value
 _WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)\]")
 
 
@@ -116,10 +118,13 @@ class HitReader:
 
     def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> Sequence[Sketch | Lack]:
         if isinstance(ranks, range):  # no hit is left out
-            return self.found[ranks.start - self.start : ranks.stop - self.start]
+            first, end = ranks.start - self.start, ranks.stop - self.start
+            return self.found if (first, end) == (0, len(self.found)) else self.found[first:end]
         return [self.found[rank - self.start] for rank in ranks]
 
-    def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[tuple[Any, ...]]:
+    def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> Sequence[Hashable]:
+        if not any("_id" in hit for hit in hits):  # sketches were fetched without ids
+            return ranks
         return [
             (hit.get("_index"), hit.get("_id", rank), hit.get("_routing"))
             for hit, rank in zip(hits, ranks, strict=True)
@@ -134,7 +139,7 @@ class HitReader:
 
 def status_in(response: dict[str, Any]) -> int:
     """The status of one search of an `_msearch`; 502 where it is no number."""
-    status = response.get("status", HTTPStatus.OK.value)
+    status = response.get("status", _OK)
     return status if isinstance(status, int) else HTTPStatus.BAD_GATEWAY
 
 
@@ -212,6 +217,8 @@ def _is_answer_to_search(body: dict[str, Any]) -> bool:
 
 def _are_hits(listed: list[Any]) -> bool:
     """Return whether all are hits. The types of a member are compared for all hits together, in a third of the time."""
+    if native.core is not None and native.core.are_hits(listed):
+        return True
     if not _are(dict, set(map(type, listed))):
         return False
     return (

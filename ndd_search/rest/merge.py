@@ -165,7 +165,7 @@ class _Reader:
         sketches = [one for one in self.sketches(hits, range(len(hits))) if not isinstance(one, str)]
         return replace(self, frequency_table=count_in_list(sketches, self.recipe))
 
-    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Sketch | Lack]:
+    def sketches(self, hits: Sequence[Hit], ranks: Sequence[int]) -> Sequence[Sketch | Lack]:
         if self.items is not None:
             return presence(hits, self, self.items)
         found = self.field.decode([hit.get("fields") or {} for hit in hits], self.recipe)

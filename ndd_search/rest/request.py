@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from ndd_search.collapse_options import CollapseOptions
@@ -129,7 +129,7 @@ class Search:
     def target(self) -> bytes:
         """Hash of what is searched according to the URL: the key of learned facts."""
         which = {name: self.request.params[name] for name in _WHICH_INDEXES if name in self.request.params}
-        return cache_key(self.request.path, which) if which else cache_key(self.request.path)
+        return cache_key(self.request.path, which) if which else _key_of_path(self.request.path)
 
     @cached_property
     def target_of_caller(self) -> bytes:
@@ -139,13 +139,11 @@ class Search:
     @cached_property
     def wanted_fields(self) -> list[str]:
         """The fields, or patterns of fields, whose values the user requests for each hit."""
-        collapse = self.body.get("collapse")
-        return [
-            *names_of([collapse.get("field")] if isinstance(collapse, Mapping) else []),
-            *names_of(self.body.get("docvalue_fields")),
-            *names_of(self.body.get("fields")),
-            *names_of(self.request.params.get("docvalue_fields")),
-        ]
+        body, collapse = self.body, self.body.get("collapse")
+        given = [body.get("docvalue_fields"), body.get("fields"), self.request.params.get("docvalue_fields")]
+        if isinstance(collapse, Mapping):
+            given.append([collapse.get("field")])
+        return [name for one in given if one is not None for name in names_of(one)]
 
     @cached_property
     def preference(self) -> str:
@@ -161,6 +159,11 @@ class Search:
             for name, value in named.items()
             if name not in _NO_IDENTITY and not name.startswith(_NO_IDENTITY_PREFIXES)
         }
+
+
+@lru_cache(1024)
+def _key_of_path(path: str) -> bytes:
+    return cache_key(path)
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,8 @@ class SketchFilter:
 
 def names_of(given: Any) -> list[str]:
     """Return the names or patterns in a user's list of fields."""
+    if given is None:
+        return []
     return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in listed(given)]
 
 

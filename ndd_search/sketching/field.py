@@ -27,11 +27,12 @@ from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.checks import check_one_of
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.sketches import VALUES, Lack, Sketch
+from ndd_search.sketching.sketches import VALUES, Lack, Sketch, Sketches
 
 # Names under which the object says what the document is a copy of. They belong to one text: `corpus mark` writes the
 # last three.
@@ -141,18 +142,21 @@ class SketchField:
             stored["smallest"] = int(sketch[0])
         return stored
 
-    def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> list[Sketch | Lack]:
+    def decode(self, fields: Sequence[Mapping[str, Any]], recipe: Recipe) -> Sequence[Sketch | Lack]:
         """The sketch of each hit from its doc values ({path: [values]}), or why there is none to compare.
 
         A hit may have integers, packed values, or both. Then the integers are read: older versions write only these.
+        Returns Sketches if every hit has a sketch, else a list.
         """
         given = list(fields)
         values, counts = self._read(given, recipe)
-        if counts and min(counts) == recipe.k:  # no sketch is longer
-            return list(values.reshape(-1, recipe.k))
+        if len(counts) and counts.min() > 0:
+            offsets = np.zeros(len(counts) + 1, np.int64)
+            counts.cumsum(out=offsets[1:])
+            return Sketches(values, offsets)
         found: list[Sketch | Lack] = []
         start = 0
-        for at, count in enumerate(counts):
+        for at, count in enumerate(counts.tolist()):
             if count > 0:
                 found.append(values[start : start + count])
                 start += count
@@ -160,16 +164,16 @@ class SketchField:
                 found.append(self._lack(given[at], count))
         return found
 
-    def _read(self, fields: list[Mapping[str, Any]], recipe: Recipe) -> tuple[Sketch, list[int]]:
+    def _read(self, fields: list[Mapping[str, Any]], recipe: Recipe) -> tuple[Sketch, npt.NDArray[np.int64]]:
         """Return values and counts as `native.core.stored_sketches` does."""
         names = self.sketch, self.packed, self.recipe, recipe.id
         if native.core and (found := native.core.stored_sketches(fields, names, recipe.k)):
-            return np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int64).tolist()
+            return np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int64)
         stored = [hit.get(self.packed) if hit.get(self.sketch) is None else hit[self.sketch] for hit in fields]
         ours = [hit.get(self.recipe) == [recipe.id] for hit in fields]
         read = [_bytes_of(one, recipe.k) if own else b"" for one, own in zip(stored, ours, strict=True)]
         read = [one if good else None for one, good in zip(read, _are_ascending(read), strict=True)]
-        counts = [_MALFORMED if one is None else len(one) // 4 for one in read]
+        counts = np.array([_MALFORMED if one is None else len(one) // 4 for one in read], np.int64)
         for at in (at for at, own in enumerate(ours) if not own):
             counts[at] = _NOTHING if stored[at] is None else _FOREIGN
         return np.frombuffer(b"".join(filter(None, read)), "<i4").astype(np.int32, copy=False), counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from itertools import chain, compress, islice
+from itertools import chain, compress, islice, pairwise
 from operator import not_
 from typing import TypeVar, overload
 
@@ -61,7 +61,10 @@ class Sketches(Sequence[Sketch]):
     def __getitem__(self, index: slice) -> list[Sketch]: ...
     def __getitem__(self, index: int | slice) -> Sketch | list[Sketch]:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return list(Sketches(self.values, self.offsets[start : max(start, stop) + 1]))
+            return [self[i] for i in range(start, stop, step)]
         if index < 0:
             index += len(self)
         if not 0 <= index < len(self):
@@ -69,7 +72,7 @@ class Sketches(Sequence[Sketch]):
         return self.values[self.offsets[index] : self.offsets[index + 1]]
 
     def __iter__(self) -> Iterator[Sketch]:
-        return (self[i] for i in range(len(self)))
+        return (self.values[start:end] for start, end in pairwise(self.offsets.tolist()))
 
     def __repr__(self) -> str:
         return f"Sketches(n={len(self)}, values={len(self.values)})"

@@ -1,0 +1,138 @@
+"""Time the work of a wrapped search in the client alone: no engine, answers of 100 hits, a third of them copies.
+
+    python -m benchmarks.own_work [--rounds 15]
+
+The transport of elasticsearch-py gets recorded answers in place of a node's, so that what the client does for a plain
+search is measured beside it. "the lower bound" sends and parses the requests of one_trip with the plain client; what a
+wrapped search takes beyond it is our own work. The ways take turns: trust the ratios on a busy machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from functools import partial
+from typing import Any, NamedTuple
+
+import elastic_transport
+from elasticsearch import Elasticsearch
+
+from benchmarks.measure import Method, measure
+
+import ndd_search as ndd  # isort: skip  # after measure, which sets the number of its threads
+from ndd_search.sketching.field import SketchField
+
+WORDS, HITS, PAGE = 150, 100, 10
+FIELD = SketchField(storage="packed")
+MATCH = {"match": {"body": "market"}}
+
+
+def documents() -> list[dict[str, Any]]:
+    """Return the hits of the engine: every third one is a copy of the one before with a changed word."""
+    texts: list[str] = []
+    for number in range(HITS):
+        words = [f"w{number}x{place}" for place in range(WORDS)]
+        texts.append(texts[-1].replace(texts[-1].split()[7], "changed") if number % 3 == 2 else " ".join(words))
+    stored = [FIELD.encode(sketch, ndd.Recipe()) for sketch in ndd.sketch_many(texts)]
+    return [
+        {
+            "_index": "news",
+            "_id": str(rank),
+            "_score": 10 - rank / 100,
+            "_source": {"body": text, "ndd": {"recipe": one["recipe"]}},
+            "fields": {FIELD.packed: [one["packed"]], FIELD.recipe: [one["recipe"]]},
+        }
+        for rank, (text, one) in enumerate(zip(texts, stored, strict=True))
+    ]
+
+
+ENGINE = documents()
+
+
+def found(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a search for some of the hits, with what it asks for."""
+    start = body.get("from", 0)
+    left_out = {"fields"} if "docvalue_fields" not in body else set[str]()
+    left_out |= {"_source"} if body.get("_source") is False else set()
+    left_out |= {"_id"} if body.get("stored_fields") == "_none_" else set()
+    hits = [
+        {name: value for name, value in hit.items() if name not in left_out}
+        for hit in ENGINE[start : start + body.get("size", PAGE)]
+    ]
+    total = {"value": 5 * HITS, "relation": "eq"}
+    shards = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
+    return {"took": 1, "timed_out": False, "_shards": shards, "hits": {"total": total, "max_score": 10, "hits": hits}}
+
+
+class Recorded(NamedTuple):
+    """An answer, as the nodes of elastic_transport return it."""
+
+    meta: elastic_transport.ApiResponseMeta
+    body: bytes
+
+
+KNOWN: dict[tuple[str, bytes | None], Recorded] = {}
+
+
+class RecordedNode(elastic_transport.BaseNode):
+    """Answers a request that came before with the same bytes."""
+
+    _CLIENT_META_HTTP_CLIENT = ("rc", "1")
+
+    def perform_request(  # type: ignore[override]
+        self, method: str, target: str, body: bytes | None = None, headers: Any = None, request_timeout: Any = None
+    ) -> Recorded:
+        """Return the recorded answer."""
+        if (target, body) not in KNOWN:
+            lines = [json.loads(line) for line in (body or b"").splitlines()]
+            answer = {"took": 1, "responses": [found(one) for one in lines[1::2]]} if "_msearch" in target else None
+            kind = elastic_transport.HttpHeaders(
+                {"content-type": "application/json", "x-elastic-product": "Elasticsearch"}
+            )
+            meta = elastic_transport.ApiResponseMeta(200, "1.1", kind, 0.0, self.config)
+            content = json.dumps(answer or found(lines[0]), separators=(",", ":")).encode()
+            KNOWN[target, body] = Recorded(meta, content)
+        return KNOWN[target, body]
+
+    def close(self) -> None:
+        """Close nothing."""
+
+
+def ways() -> dict[str, Method]:
+    """Return the ways to search."""
+
+    def client() -> Elasticsearch:
+        return Elasticsearch("http://recorded:9200", node_class=RecordedNode)
+
+    plain = client()
+    found: dict[str, Method] = {}
+    page = {"query": MATCH, "_source": {"excludes": ["ndd"]}}
+    window = {"query": MATCH, "size": HITS, "_source": False, "stored_fields": "_none_", "docvalue_fields": FIELD.read}
+    lines = [{}, {**page, "size": PAGE}, {}, {**window, "track_total_hits": False}]
+    found["plain, size 10"] = partial(plain.search, index="news", body={**page, "size": PAGE})
+    found["plain, size 100"] = partial(plain.search, index="news", body={**page, "size": HITS})
+    found["the lower bound"] = partial(plain.msearch, index="news", body=lines)
+    for name, options in {
+        "one_phase": {"strategy": "one_phase"},
+        "one_trip": {"strategy": "one_trip"},
+        "one_trip, duplicates=count": {"strategy": "one_trip", "duplicates": "count"},
+    }.items():
+        wrapped = ndd.wrap(client(), cache=False, frequency_table=False)
+        found[f"wrapped, {name}"] = partial(wrapped.search, index="news", body={"query": MATCH, "ndd": options})
+    cached = ndd.wrap(client(), frequency_table=False)
+    found["wrapped, cached"] = partial(cached.search, index="news", body={"query": MATCH})
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15)
+    taken = measure(ways(), parser.parse_args().rounds)
+    least = taken["the lower bound"]
+    print("| µs, processor | a search | beyond the lower bound |\n| --- | ---: | ---: |")
+    for name, one in taken.items():
+        print(f"| {name} | {one:,.0f} | {max(one - least, 0):,.0f} |")
+
+
+if __name__ == "__main__":
+    main()
