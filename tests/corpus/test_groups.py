@@ -12,6 +12,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.corpus import outputs
+from ndd_search.corpus.reading import Fields
 from ndd_search.errors import InvalidDocument
 from tests.corpus.made import DOCUMENTS, STORY, write_lines
 
@@ -132,6 +133,10 @@ def test_numbers_of_any_length_keep_all_their_digits(
     assert f'"[{", ".join(exact)}]"' in (tmp_path / "unique.csv").read_text()
     main(["corpus", "unique", str(source), "--text", "body"])
     assert capsys.readouterr().out == f"{line}\n"
+    stages, pa = pytest.importorskip("ndd_search.corpus.spark_stages"), pytest.importorskip("pyarrow")
+    task = pa.RecordBatch.from_pylist([{"part": 0, "path": str(source)}])
+    (rows,) = stages.Reading(Fields((), ndd.Recipe()), None).read_whole(iter([task]))
+    assert rows.column("document").to_pylist() == [line]
 
 
 def test_values_of_a_table_are_those_of_json(tmp_path: Path) -> None:
