@@ -194,11 +194,21 @@ static int64_t least_counted(const Meeting *a, const Meeting *b, int64_t k)
     return k + (apart > 0 ? a->below[apart] : b->below[-apart]);
 }
 
+/* Ask memory for the holders of the values of a document, if there is one. */
+static void fetch_holders(const Corpus *corpus, int64_t document, const uint16_t *popular, int shift)
+{
+    const Page *page = corpus->page;
+    if (document < page->count)
+        for (int64_t at = page->offsets[document]; at < page->offsets[document + 1]; at++)
+            FETCH(popular + slot_of(key_of(corpus->guards, document, page->values[at]), shift));
+}
+
 /* What is known of each document by itself, and in how many documents each value stands, for `popular`. */
 static void look_at_all(Corpus *corpus, uint16_t *popular, int shift, Effort *effort)
 {
     const Page *page = corpus->page;
     for (int64_t i = 0; i < page->count; i++) {
+        fetch_holders(corpus, i + 1, popular, shift);
         corpus->meetings[i] = (Meeting){.with = -1, .least = 1};
         if (corpus->same[i] != i || !length_of(page, i))
             continue;
@@ -224,6 +234,8 @@ typedef struct {
     int shift;
     int32_t *numbers; /* of each bit that is set, 0: none yet */
 } Numbers;
+
+enum { SOON = 16 }; /* entries ahead for which memory is asked */
 
 static uint64_t bit_of(const Numbers *numbers, int32_t key) { return slot_of(key, numbers->shift); }
 
@@ -279,6 +291,10 @@ static int64_t number_lists(Corpus *corpus, const Numbers *numbers, int64_t entr
 {
     int64_t lists = 0;
     for (int64_t entry = 0; entry < entries; entry++) {
+        if (entry + 2 * SOON < entries)
+            FETCH(numbers->words + bit_of(numbers, corpus->list[entry + 2 * SOON]) / 32);
+        if (entry + SOON < entries)
+            FETCH(number_of(numbers, corpus->list[entry + SOON]));
         int32_t *number = number_of(numbers, corpus->list[entry]);
         if (!*number) {
             *number = (int32_t)lists + 1;
@@ -297,6 +313,7 @@ static int64_t enter_all(Corpus *corpus, const uint16_t *popular, int shift, con
     int64_t entries = 0;
     for (int64_t i = 0; i < page->count; i++) {
         corpus->first[i] = entries;
+        fetch_holders(corpus, i + 1, popular, shift);
         if (corpus->same[i] != i || !length_of(page, i))
             continue;
         int64_t count = enter(corpus, i, popular, shift, own);

@@ -121,12 +121,10 @@ static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t from, int
     double bar = least_bar(corpus->page, corpus->rule, document) - 2 * ROUNDING;
     int64_t left = 0;
     int64_t first = corpus->first[document], end = corpus->first[document + 1];
-#ifdef __GNUC__
     for (int64_t entry = first; entry < end; entry++)
-        __builtin_prefetch(corpus->lists + corpus->list[entry]);
+        FETCH(corpus->lists + corpus->list[entry]);
     for (int64_t entry = first; entry < end; entry++)
-        __builtin_prefetch(corpus->held + corpus->lists[corpus->list[entry]].start);
-#endif
+        FETCH(corpus->held + corpus->lists[corpus->list[entry]].start);
     for (int64_t entry = first; entry < end; entry++) {
         const List *list = corpus->lists + corpus->list[entry];
         int hot = corpus->kind[entry] > 0, closed = corpus->kind[entry] % SUBLISTS;
