@@ -60,7 +60,8 @@ class Entries:
     document: int32, the row of the document.
     key:      int32, the value, mixed with the document's code.
     kind:     uint8, 0 for a usual value; for a hot one 8 and the profiles in which the entry is closed (see Entry in
-              core/corpus_lists.h): two documents whose first shared value is closed for both in one profile are no pair.
+              core/corpus_lists.h): two documents are no pair whose first shared value is closed for both in one
+              profile.
     """
 
     document: npt.NDArray[np.int32]
