@@ -268,7 +268,7 @@ static int count_marked(Numbers *numbers)
         numbers->words[i].before = before;
         before += ones_of(numbers->words[i].bits);
     }
-    numbers->numbers = calloc((size_t)before + 1, sizeof *numbers->numbers);
+    numbers->numbers = calloc_large((size_t)before + 1, sizeof *numbers->numbers);
     return numbers->numbers != NULL;
 }
 
@@ -351,8 +351,8 @@ static int make_lists(Corpus *corpus, Effort *effort)
     fine = fine && lists < INT32_MAX;
     free(numbers.words);
     free(numbers.numbers);
-    corpus->lists = fine ? calloc((size_t)lists + 1, sizeof *corpus->lists) : NULL;
-    corpus->held = fine ? malloc((size_t)entries * sizeof *corpus->held + 1) : NULL;
+    corpus->lists = fine ? calloc_large((size_t)lists + 1, sizeof *corpus->lists) : NULL;
+    corpus->held = fine ? calloc_large((size_t)entries + 1, sizeof *corpus->held) : NULL;
     if (!corpus->lists || !corpus->held)
         return 0;
     for (int64_t entry = 0; entry < entries; entry++)
