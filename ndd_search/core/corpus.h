@@ -13,10 +13,11 @@
  * Size filter (see set_zone). Of two full sketches, all values of one count, and of the other one those up to the largest
  * value of the first. How many these are at least says how many values a pair shares at least.
  *
- * Own content filter (see set_levels). A hot value is one of the table of common values that has more than HOT holders.
- * Two documents with much content of their own that share hot values only, or few others beside them, are refused by what
- * is known of each. So each hot value has several lists, for documents with more and with less content of their own, and
- * documents with much do not look each other up there.
+ * Own content filter (see set_levels). A hot value has more than HOT holders. Two documents with much content of their own
+ * that share hot values only, or few others beside them, are refused by what is known of each. The same holds for the hot
+ * values from one entry of a document on: later entries leave less that the two can share. So each hot value has several
+ * lists, by how much content of its own a document has beside the values from this one on, and documents with much do not
+ * look each other up there. Lists of values that are not hot are short, however large the collection is.
  *
  * Bitmap filter (Sandes, Teodoro and Melo 2020). A bitmap of each sketch bounds how many values two sketches share, at
  * the cost of one line of memory.

@@ -178,28 +178,23 @@ static PyObject *corpus_keys(PyObject *Py_UNUSED(module), PyObject *arguments)
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
 
-/* The entries of the documents of a page, in the lists of values of which `popular` counts the holders. kind: 0 for a value
- * that is not hot, else SUBLISTS and the profiles in which the document is not poor. Returns how many there are. */
-static int64_t enter_all(Corpus *corpus, const uint16_t *popular, int shift, int32_t *documents, int32_t *found,
-                         uint8_t *kind)
+/* The entries of the documents of a page, in the lists of values of which `popular` counts the holders. Returns how many
+ * there are. */
+static int64_t entries_of(Corpus *corpus, const uint16_t *popular, int shift, int32_t *documents, int32_t *keys,
+                          uint8_t *kinds)
 {
     const Page *page = corpus->page;
-    uint64_t keys[MOST_VALUES + 1];
-    int64_t entries = 0, alone;
+    Entry own[MOST_VALUES + 1];
+    int64_t entries = 0;
     for (int64_t i = 0; i < page->count; i++) {
         if (!length_of(page, i))
             continue;
         corpus->meetings[i].least = (uint8_t)least_of(page, corpus->rule, i);
-        if (corpus->weights)
-            set_levels(corpus, i, popular, shift);
-        int64_t count = keys_of(corpus, i, popular, shift, keys, &alone);
-        if (count)
-            sort_smallest(keys, length_of(page, i) - alone, count);
+        int64_t count = enter(corpus, i, popular, shift, own);
         for (int64_t j = 0; j < count; j++, entries++) {
-            int hot = (int)(keys[j] >> HOT_BIT);
             documents[entries] = (int32_t)i;
-            found[entries] = (int32_t)(uint32_t)keys[j];
-            kind[entries] = (uint8_t)(hot ? SUBLISTS + profiles_of(corpus->meetings + i) : 0);
+            keys[entries] = own[j].key;
+            kinds[entries] = own[j].kind;
         }
     }
     return entries;
@@ -232,7 +227,7 @@ static PyObject *corpus_entries(PyObject *Py_UNUSED(module), PyObject *arguments
     if (corpus.meetings && documents && keys && kinds) {
         char *of = PyBytes_AsString(documents), *key = PyBytes_AsString(keys), *kind = PyBytes_AsString(kinds);
         inquiry.released = PyEval_SaveThread();
-        int64_t entries = enter_all(&corpus, popular.buf, shift, (int32_t *)of, (int32_t *)key, (uint8_t *)kind);
+        int64_t entries = entries_of(&corpus, popular.buf, shift, (int32_t *)of, (int32_t *)key, (uint8_t *)kind);
         PyEval_RestoreThread(inquiry.released);
         Py_ssize_t size = (Py_ssize_t)entries * (Py_ssize_t)sizeof(int32_t);
         result = Py_BuildValue("y#y#y#", of, size, key, size, kind, (Py_ssize_t)entries);

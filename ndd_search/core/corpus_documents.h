@@ -40,6 +40,19 @@ typedef struct {
     double apart;         /* of times, at most */
 } Guards;
 
+/* A document in a list. */
+typedef struct {
+    int32_t document;
+    uint8_t behind; /* how many of its values come later in the global order */
+    uint8_t zone;
+    uint8_t apart;  /* how many zones a smaller sketch must be away for a pair to be possible, see `reaches` */
+} Listed;
+
+typedef struct {
+    int32_t start;  /* where it begins in `held` */
+    int32_t filled; /* how many documents it has so far */
+} List;
+
 typedef struct {
     const Page *page;
     const Rule *rule;
@@ -47,19 +60,23 @@ typedef struct {
     Weights *weights;   /* NULL: no value is common */
     int64_t *same;      /* of each document the first one with the same values; itself where there is none before it */
     int64_t *first;     /* document i has entries first[i] to first[i + 1] - 1 */
-    int32_t *list;      /* of each entry the number of its list, or ~number of the first of its SUBLISTS lists */
+    int32_t *list;      /* of each entry the number of its list, or of the first of its SUBLISTS lists */
     uint8_t *after;     /* of each entry how many values of its document come later in the global order */
-    int64_t *start;     /* of each list where it begins in `held` and `behind` */
-    int32_t *filled;    /* of each list how many documents it has so far */
-    int32_t *held;      /* the documents of the lists, */
-    uint8_t *behind;    /* how many of their values come later in the global order, */
-    uint8_t *zones;     /* their zones, */
-    uint8_t *apart;     /* and how many zones a smaller sketch must be away for a pair to be possible, see `reaches` */
+    uint8_t *kind;      /* of each entry: see Entry */
+    List *lists;
+    Listed *held;         /* the documents of all lists */
     Meeting *meetings;  /* of each document */
     Bitmap *bitmaps;    /* of each document; NULL without weights */
     int32_t tops[ZONES]; /* the largest value of each zone, descending */
     int32_t *met;
 } Corpus;
+
+/* Ask memory for what is read soon. */
+#ifdef __GNUC__
+#define FETCH(address) __builtin_prefetch(address)
+#else
+#define FETCH(address) ((void)(address))
+#endif
 
 /* Zeroed memory that is read at random: on large pages, where the system has them. */
 static void *calloc_large(size_t count, size_t size)
@@ -76,10 +93,12 @@ static void *calloc_large(size_t count, size_t size)
 /* A slot of `count` (a power of two) for a value. */
 static uint64_t slot_of(int32_t value, int shift) { return ((uint64_t)(uint32_t)value * 0x9E3779B97F4A7C15u) >> shift; }
 
+enum { LEAST_SHIFT = 32 };
+
 static int shift_for(int64_t items)
 {
     int shift = 60;
-    while (shift > 32 && ((int64_t)1 << (64 - shift)) < items)
+    while (shift > LEAST_SHIFT && ((int64_t)1 << (64 - shift)) < items)
         shift--;
     return shift;
 }

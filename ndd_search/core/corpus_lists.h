@@ -15,60 +15,93 @@ static int64_t least_of(const Page *page, const Rule *rule, int64_t document)
     return least <= 1 ? 1 : (int64_t)ceil(least);
 }
 
-enum { HOT = 32 }; /* holders of a value above which it may be hot */
+enum { HOT = 32 }; /* holders of a value above which it is hot, if documents are weighed */
 
-static int is_hot(uint32_t weight, uint64_t holders) { return weight && holders > HOT; }
+/* The values of a document that others hold too, as `keys` in the global order. */
+enum { COMMON_BIT = 56, HOLDERS_BIT = 40, KEY_BIT = 8 }; /* the lowest bits are the place of the value in the sketch */
 
-/* Set the levels of a document. Two documents that have a level of at least n in one profile are refused if they share at
- * most n values that are not hot. POOR: a pair may count that shares hot values only. */
-static void set_levels(Corpus *corpus, int64_t document, const uint16_t *popular, int shift)
+static int is_hot(uint64_t key) { return (key >> HOLDERS_BIT & UINT16_MAX) > HOT; }
+
+/* An entry of a document in the list of a value. kind: 0 for a value that is not hot; for a hot one SUBLISTS and, as bits,
+ * the profiles in which the entry is closed. Two documents are refused whose first shared value, in the global order, is
+ * that of two entries which are closed in one profile. */
+typedef struct {
+    int32_t key;
+    uint8_t after, kind;
+} Entry;
+
+/* Whether a pair is refused that shares hot values only, from one of `keys` on in the global order, of which `sorted` are
+ * at the head in that order. */
+static int refuses_from(Content *content, int profile, const uint64_t *keys, int64_t sorted, int64_t from, int others)
+{
+    for (int64_t j = 0; j < sorted; j++)
+        content->is_hot[(uint8_t)keys[j]] = (uint8_t)(j >= from && is_hot(keys[j]));
+    return refuses(content, profile, others);
+}
+
+/* Set the levels of a document, and close those of its entries that can be closed. Two documents that have a level of at
+ * least n in one profile are refused if they share at most n values that are not hot. POOR: a pair may count that shares
+ * hot values only. keys: `sorted` of them are at the head in the global order, as many as there are entries; `content`
+ * holds all hot values. */
+static void set_levels(Corpus *corpus, int64_t document, Content *content, const uint64_t *keys, int64_t sorted,
+                       Entry *entries)
 {
     const Page *page = corpus->page;
     const uint32_t *weights = weights_of(corpus->weights, page, document);
-    const int32_t *values = values_of(page, document);
     Meeting *meeting = corpus->meetings + document;
-    Content content = {.bar = least_bar(page, corpus->rule, document) * (1 - 1e-6), .power = corpus->rule->power};
-    content.k = page->k;
-    content.length = length_of(page, document);
-    content.least = meeting->least;
-    for (int64_t i = 0; i < content.length; i++) {
-        content.rareness[i] = rareness_of(weights[i]);
-        content.first[i + 1] = content.first[i] + content.rareness[i];
-        int32_t key = key_of(corpus->guards, document, values[i]);
-        content.is_hot[i] = (uint8_t)is_hot(weights[i], popular[slot_of(key, shift)]);
-        content.hot += content.is_hot[i];
+    content->bar = least_bar(page, corpus->rule, document) * (1 - 1e-6);
+    content->power = corpus->rule->power;
+    content->k = page->k;
+    content->length = length_of(page, document);
+    content->least = meeting->least;
+    content->hot = 0;
+    content->first[0] = 0;
+    for (int64_t i = 0; i < content->length; i++) {
+        content->rareness[i] = rareness_of(weights[i]);
+        content->first[i + 1] = content->first[i] + content->rareness[i];
+        content->hot += content->is_hot[i];
     }
+    int64_t start = 0; /* of the hot ones among the entries */
+    while (start < sorted && !is_hot(keys[start]))
+        start++;
     for (int profile = 0; profile < PROFILES; profile++) {
-        int level = content.least < MOST_LEVEL ? (int)content.least : MOST_LEVEL;
-        if (content.hot < content.least)
+        int level = content->least < MOST_LEVEL ? (int)content->least : MOST_LEVEL;
+        if (content->hot < content->least)
             level = 0; /* any pair shares other values, at least one of which is looked up */
         else
-            while (level > POOR && !refuses(&content, profile, level))
+            while (level > POOR && !refuses_from(content, profile, keys, sorted, start, level))
                 level--;
         meeting->levels[profile] = (int8_t)level;
+        int64_t open = start, closed = level > POOR ? start : sorted; /* the first closed entry is among open..closed */
+        while (open < closed) {
+            int64_t middle = (open + closed) / 2;
+            if (refuses_from(content, profile, keys, sorted, middle, 0))
+                closed = middle;
+            else
+                open = middle + 1;
+        }
+        for (int64_t j = closed; j < sorted; j++)
+            entries[j].kind |= (uint8_t)(1 << profile);
     }
 }
 
-enum { HOT_BIT = 48, HOLDERS_BIT = 32 };
-
-/* The values of a document that others hold too, as `keys` whose numbers are in the global order; `alone` counts the
- * values that no other document holds, which come first in it. Returns how many keys are to be looked up. */
+/* The values of a document that others hold too, as `keys`; the values that no other document holds come first in the
+ * global order. Sets what is known of hot values in `content`. Returns how many keys there are. */
 static int64_t keys_of(const Corpus *corpus, int64_t document, const uint16_t *popular, int shift, uint64_t *keys,
-                       int64_t *alone)
+                       Content *content)
 {
     const Page *page = corpus->page;
     const int32_t *values = values_of(page, document);
     const uint32_t *weights = corpus->weights ? weights_of(corpus->weights, page, document) : NULL;
-    int64_t length = length_of(page, document), found = 0, wanted;
+    int64_t length = length_of(page, document), found = 0;
     for (int64_t i = 0; i < length; i++) {
         int32_t key = key_of(corpus->guards, document, values[i]);
-        uint64_t holders = popular[slot_of(key, shift)], hot = weights && is_hot(weights[i], holders);
-        keys[found] = hot << HOT_BIT | holders << HOLDERS_BIT | (uint32_t)key;
+        uint64_t holders = popular[slot_of(key, shift)], common = weights && weights[i] && holders > HOT;
+        keys[found] = common << COMMON_BIT | holders << HOLDERS_BIT | (uint64_t)(uint32_t)key << KEY_BIT | (uint64_t)i;
+        content->is_hot[i] = (uint8_t)is_hot(keys[found]);
         found += holders > 1;
     }
-    *alone = length - found;
-    wanted = length - corpus->meetings[document].least + 1 - *alone;
-    return wanted < 0 ? 0 : wanted < found ? wanted : found;
+    return found;
 }
 
 /* The `wanted` smallest of some keys, ascending, to their head. */
@@ -85,11 +118,24 @@ static void sort_smallest(uint64_t *keys, int64_t count, int64_t wanted)
     }
 }
 
-typedef struct {
-    int32_t value;
-    int32_t list; /* as in Corpus */
-    int32_t used;
-} Slot;
+/* The entries of a document, in the global order. Returns how many there are. */
+static int64_t enter(Corpus *corpus, int64_t document, const uint16_t *popular, int shift, Entry *entries)
+{
+    uint64_t keys[MOST_VALUES + 1];
+    Content content;
+    int64_t found = keys_of(corpus, document, popular, shift, keys, &content);
+    int64_t count = found - corpus->meetings[document].least + 1;
+    if (count > 0)
+        sort_smallest(keys, found, count);
+    count = count > 0 ? count : 0;
+    for (int64_t j = 0; j < count; j++) {
+        int hot = corpus->weights && is_hot(keys[j]);
+        entries[j] = (Entry){(int32_t)(keys[j] >> KEY_BIT), (uint8_t)(found - j - 1), hot ? SUBLISTS : 0};
+    }
+    if (corpus->weights)
+        set_levels(corpus, document, &content, keys, count, entries);
+    return count;
+}
 
 static Bitmap bitmap_of(const Page *page, int64_t document)
 {
@@ -148,11 +194,21 @@ static int64_t least_counted(const Meeting *a, const Meeting *b, int64_t k)
     return k + (apart > 0 ? a->below[apart] : b->below[-apart]);
 }
 
+/* Ask memory for the holders of the values of a document, if there is one. */
+static void fetch_holders(const Corpus *corpus, int64_t document, const uint16_t *popular, int shift)
+{
+    const Page *page = corpus->page;
+    if (document < page->count)
+        for (int64_t at = page->offsets[document]; at < page->offsets[document + 1]; at++)
+            FETCH(popular + slot_of(key_of(corpus->guards, document, page->values[at]), shift));
+}
+
 /* What is known of each document by itself, and in how many documents each value stands, for `popular`. */
 static void look_at_all(Corpus *corpus, uint16_t *popular, int shift, Effort *effort)
 {
     const Page *page = corpus->page;
     for (int64_t i = 0; i < page->count; i++) {
+        fetch_holders(corpus, i + 1, popular, shift);
         corpus->meetings[i] = (Meeting){.with = -1, .least = 1};
         if (corpus->same[i] != i || !length_of(page, i))
             continue;
@@ -168,95 +224,152 @@ static void look_at_all(Corpus *corpus, uint16_t *popular, int shift, Effort *ef
     }
 }
 
-/* The slot of a key, taken for it where there is none yet; a hot one gets SUBLISTS lists. Two values of one code may have
- * the same key, so it has a slot for hot values and another one for the others. */
-static Slot *slot_for(Slot *slots, int shift, int32_t value, int hot, int64_t *lists)
+/* Numbers for keys, in the order of their first use, by a bitmap of hashes. Few keys have one hash and so one number. */
+typedef struct {
+    uint32_t bits, before; /* set in all words before this one */
+} Word;
+
+typedef struct {
+    Word *words;
+    int shift;
+    int32_t *numbers; /* of each bit that is set, 0: none yet */
+} Numbers;
+
+enum { SOON = 16 }; /* entries ahead for which memory is asked */
+
+static uint64_t bit_of(const Numbers *numbers, int32_t key) { return slot_of(key, numbers->shift); }
+
+static uint32_t ones_of(uint32_t bits)
 {
-    uint64_t most = ((uint64_t)1 << (64 - shift)) - 1, at = slot_of(value, shift);
-    while (slots[at].used && (slots[at].value != value || (slots[at].list < 0) != hot))
-        at = (at + 1) & most;
-    if (!slots[at].used) {
-        slots[at] = (Slot){value, hot ? ~(int32_t)*lists : (int32_t)*lists, 1};
-        *lists += hot ? SUBLISTS : 1;
+    bits -= bits >> 1 & 0x55555555u;
+    bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
+    return ((bits + (bits >> 4)) & 0x0F0F0F0Fu) * 0x01010101u >> 24;
+}
+
+/* shift: of `popular`. Keys of one bit have one slot there, so all of them are hot or none is. 0: no memory. */
+static int start_numbers(Numbers *numbers, int shift)
+{
+    numbers->shift = shift - 2 > LEAST_SHIFT ? shift - 2 : LEAST_SHIFT; /* four bits a value */
+    numbers->words = calloc_large((size_t)1 << (64 - 5 - numbers->shift), sizeof *numbers->words);
+    return numbers->words != NULL;
+}
+
+static void mark_key(const Numbers *numbers, int32_t key)
+{
+    uint64_t bit = bit_of(numbers, key);
+    numbers->words[bit / 32].bits |= 1u << bit % 32;
+}
+
+/* 0: no memory. */
+static int count_marked(Numbers *numbers)
+{
+    uint32_t before = 0;
+    for (uint64_t i = 0; i < (uint64_t)1 << (64 - 5 - numbers->shift); i++) {
+        numbers->words[i].before = before;
+        before += ones_of(numbers->words[i].bits);
     }
-    return slots + at;
+    numbers->numbers = calloc_large((size_t)before + 1, sizeof *numbers->numbers);
+    return numbers->numbers != NULL;
 }
 
-/* The profiles in which a document is not poor, as bits. */
-static int profiles_of(const Meeting *meeting)
+/* Where the number of a marked key is kept. */
+static int32_t *number_of(const Numbers *numbers, int32_t key)
 {
-    int profiles = 0;
-    for (int profile = 0; profile < PROFILES; profile++)
-        profiles |= (meeting->levels[profile] != POOR) << profile;
-    return profiles;
+    uint64_t bit = bit_of(numbers, key);
+    Word word = numbers->words[bit / 32];
+    return numbers->numbers + word.before + ones_of(word.bits & ((1u << bit % 32) - 1));
 }
 
-/* The list that a document is in, by an entry's `list`. */
-static int64_t own_list(int32_t list, int profiles) { return list >= 0 ? list : ~list + profiles; }
+/* The list that an entry's document is in. */
+static int64_t own_list(const Corpus *corpus, int64_t entry)
+{
+    return corpus->list[entry] + corpus->kind[entry] % SUBLISTS;
+}
+
+/* Replace the keys in corpus->list by numbers of lists. Returns how many lists there are. */
+static int64_t number_lists(Corpus *corpus, const Numbers *numbers, int64_t entries)
+{
+    int64_t lists = 0;
+    for (int64_t entry = 0; entry < entries; entry++) {
+        if (entry + 2 * SOON < entries)
+            FETCH(numbers->words + bit_of(numbers, corpus->list[entry + 2 * SOON]) / 32);
+        if (entry + SOON < entries)
+            FETCH(number_of(numbers, corpus->list[entry + SOON]));
+        int32_t *number = number_of(numbers, corpus->list[entry]);
+        if (!*number) {
+            *number = (int32_t)lists + 1;
+            lists += corpus->kind[entry] ? SUBLISTS : 1;
+        }
+        corpus->list[entry] = *number - 1;
+    }
+    return lists;
+}
+
+/* The entries of all documents, with keys in place of lists. Returns how many there are. */
+static int64_t enter_all(Corpus *corpus, const uint16_t *popular, int shift, const Numbers *numbers)
+{
+    const Page *page = corpus->page;
+    Entry own[MOST_VALUES + 1];
+    int64_t entries = 0;
+    for (int64_t i = 0; i < page->count; i++) {
+        corpus->first[i] = entries;
+        fetch_holders(corpus, i + 1, popular, shift);
+        if (corpus->same[i] != i || !length_of(page, i))
+            continue;
+        int64_t count = enter(corpus, i, popular, shift, own);
+        for (int64_t j = 0; j < count; j++, entries++) {
+            corpus->list[entries] = own[j].key;
+            corpus->after[entries] = own[j].after;
+            corpus->kind[entries] = own[j].kind;
+            mark_key(numbers, own[j].key);
+        }
+    }
+    corpus->first[page->count] = entries;
+    return entries;
+}
 
 /* The lists and entries of all documents. 0: no memory. */
 static int make_lists(Corpus *corpus, Effort *effort)
 {
     const Page *page = corpus->page;
-    int64_t all = page->offsets[page->count], entries = 0, lists = 0, alone;
+    int64_t all = page->offsets[page->count], entries = 0, lists = 0;
     int shift = shift_for(all + 16);
-    uint64_t keys[MOST_VALUES + 1];
     uint16_t *popular = calloc_large((size_t)1 << (64 - shift), sizeof *popular);
-    if (!popular)
-        return 0;
-    look_at_all(corpus, popular, shift, effort);
-    for (int64_t i = 0; i < page->count; i++) {
-        corpus->first[i] = entries;
-        if (corpus->same[i] != i || !length_of(page, i))
-            continue;
-        entries += keys_of(corpus, i, popular, shift, keys, &alone);
-        if (corpus->weights)
-            set_levels(corpus, i, popular, shift);
+    Numbers numbers = {0};
+    corpus->list = malloc((size_t)all * sizeof *corpus->list + 1); /* the system lends what is written to */
+    corpus->after = malloc((size_t)all + 1);
+    corpus->kind = malloc((size_t)all + 1);
+    int fine = popular && corpus->list && corpus->after && corpus->kind && start_numbers(&numbers, shift);
+    if (fine) {
+        look_at_all(corpus, popular, shift, effort);
+        entries = enter_all(corpus, popular, shift, &numbers);
     }
-    corpus->first[page->count] = entries;
-    int wide = shift_for(2 * entries + 16);
-    Slot *slots = entries < INT32_MAX / 2 ? calloc_large((size_t)1 << (64 - wide), sizeof *slots) : NULL;
-    corpus->list = malloc((size_t)entries * sizeof *corpus->list + 1);
-    corpus->after = malloc((size_t)entries + 1);
-    corpus->held = malloc((size_t)entries * sizeof *corpus->held + 1);
-    corpus->behind = malloc((size_t)entries + 1);
-    corpus->zones = malloc((size_t)entries + 1);
-    corpus->apart = malloc((size_t)entries + 1);
-    corpus->filled = calloc((size_t)entries * SUBLISTS + 1, sizeof *corpus->filled);
-    int fine = slots && corpus->list && corpus->after && corpus->held && corpus->behind && corpus->zones
-               && corpus->apart && corpus->filled;
-    for (int64_t i = 0; fine && i < page->count; i++) {
-        if (corpus->same[i] != i)
-            continue;
-        int64_t count = keys_of(corpus, i, popular, shift, keys, &alone), entry = corpus->first[i];
-        if (count)
-            sort_smallest(keys, length_of(page, i) - alone, count);
-        for (int64_t j = 0; j < count; j++, entry++) {
-            int hot = (int)(keys[j] >> HOT_BIT);
-            int32_t list = slot_for(slots, wide, (int32_t)(uint32_t)keys[j], hot, &lists)->list;
-            corpus->list[entry] = list;
-            corpus->after[entry] = (uint8_t)(length_of(page, i) - alone - j - 1);
-            corpus->filled[own_list(list, profiles_of(corpus->meetings + i))]++;
-        }
-    }
-    free(slots);
     free(popular);
-    corpus->start = fine ? malloc((size_t)(lists + 1) * sizeof *corpus->start) : NULL;
-    if (!corpus->start)
+    fine = fine && entries < INT32_MAX / 2 && count_marked(&numbers);
+    if (fine)
+        lists = number_lists(corpus, &numbers, entries);
+    fine = fine && lists < INT32_MAX;
+    free(numbers.words);
+    free(numbers.numbers);
+    corpus->lists = fine ? calloc_large((size_t)lists + 1, sizeof *corpus->lists) : NULL;
+    corpus->held = fine ? calloc_large((size_t)entries + 1, sizeof *corpus->held) : NULL;
+    if (!corpus->lists || !corpus->held)
         return 0;
-    corpus->start[0] = 0;
+    for (int64_t entry = 0; entry < entries; entry++)
+        corpus->lists[own_list(corpus, entry)].filled++;
+    int32_t start = 0;
     for (int64_t i = 0; i < lists; i++) {
-        corpus->start[i + 1] = corpus->start[i] + corpus->filled[i];
-        corpus->filled[i] = 0;
+        int32_t count = corpus->lists[i].filled;
+        corpus->lists[i] = (List){start, 0};
+        start += count;
     }
     return 1;
 }
 
 static void free_corpus(Corpus *corpus)
 {
-    void *rooms[] = {corpus->same, corpus->first, corpus->list, corpus->after, corpus->start, corpus->filled,
-                     corpus->held, corpus->behind, corpus->zones, corpus->apart, corpus->meetings, corpus->bitmaps,
-                     corpus->met};
+    void *rooms[] = {corpus->same, corpus->first, corpus->list, corpus->after, corpus->kind, corpus->lists,
+                     corpus->held, corpus->meetings, corpus->bitmaps, corpus->met};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         free(rooms[i]);
 }
@@ -294,13 +407,10 @@ static void enlist(Corpus *corpus, int64_t document)
     uint8_t needs[NEAR];
     set_needs(corpus, document, needs);
     for (int64_t entry = corpus->first[document]; entry < corpus->first[document + 1]; entry++) {
-        int64_t list = own_list(corpus->list[entry], profiles_of(corpus->meetings + document));
-        int64_t at = corpus->start[list] + corpus->filled[list]++;
-        corpus->held[at] = (int32_t)document;
-        corpus->behind[at] = corpus->after[entry];
-        corpus->zones[at] = corpus->meetings[document].zone;
-        corpus->apart[at] = 0;
-        while (corpus->apart[at] < NEAR && corpus->after[entry] + 1 < needs[corpus->apart[at]])
-            corpus->apart[at]++;
+        List *list = corpus->lists + own_list(corpus, entry);
+        Listed held = {(int32_t)document, corpus->after[entry], corpus->meetings[document].zone, 0};
+        while (held.apart < NEAR && held.behind + 1 < needs[held.apart])
+            held.apart++;
+        corpus->held[list->start + list->filled++] = held;
     }
 }

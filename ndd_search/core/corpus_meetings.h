@@ -11,48 +11,48 @@ typedef struct {
 
 /* Whether a pair is possible whose first shared value is that of an entry of a list. shared: values that the two can share
  * from there on. */
-static int reaches(const Corpus *corpus, const Reading *reading, int64_t at, int shared)
+static int reaches(const Reading *reading, const Listed *held, int shared)
 {
-    int lower = (int)corpus->zones[at] - (int)reading->zone;
-    if (corpus->zones[at] == OPEN || reading->zone == OPEN || lower >= NEAR)
+    int lower = (int)held->zone - (int)reading->zone;
+    if (held->zone == OPEN || reading->zone == OPEN || lower >= NEAR)
         return 1;
     if (lower > 0)
         return shared >= reading->needs[lower];
-    return -lower >= corpus->apart[at] || (!lower && shared >= reading->needs[0]);
+    return -lower >= held->apart || (!lower && shared >= reading->needs[0]);
 }
 
 enum { AHEAD = 8, FAR_AHEAD = 32, LINE = 64 / sizeof(int32_t) };
 
 /* Meet the documents of a list, in which the reader has `after` values behind this one. */
-static void read_list(Corpus *corpus, Reading *reading, int64_t list, int hot, uint8_t after, Effort *effort)
+static void read_list(Corpus *corpus, Reading *reading, const List *list, int hot, uint8_t after, Effort *effort)
 {
-    int64_t count = corpus->filled[list], first = 0;
-    const int32_t *held = corpus->held + corpus->start[list];
-    const uint8_t *behind = corpus->behind + corpus->start[list];
+    int64_t count = list->filled, first = 0;
+    const Listed *held = corpus->held + list->start;
     int filtered = hot || !corpus->weights; /* the other values are counted */
     if (reading->from)
-        for (first = count; first && held[first - 1] >= reading->from; first--)
+        for (first = count; first && held[first - 1].document >= reading->from; first--)
             ;
     int64_t i = first;
     for (; i < count; i++) {
-        int rest = after < behind[i] ? after : behind[i];
-        if (filtered && !reaches(corpus, reading, corpus->start[list] + i, rest + 1))
+        int rest = after < held[i].behind ? after : held[i].behind;
+        if (filtered && !reaches(reading, held + i, rest + 1))
             continue;
-        Meeting *meeting = corpus->meetings + held[i];
+        Meeting *meeting = corpus->meetings + held[i].document;
 #ifdef __GNUC__
         if (!filtered && i + FAR_AHEAD < count)
-            __builtin_prefetch(corpus->meetings + held[i + FAR_AHEAD], 1);
+            __builtin_prefetch(corpus->meetings + held[i + FAR_AHEAD].document, 1);
 #endif
         if (meeting->with != (int32_t)reading->document) {
             if (reading->met == reading->budget)
                 break;
             meeting->with = (int32_t)reading->document;
             meeting->seen = meeting->rare = 0;
-            corpus->met[reading->met++] = held[i];
+            corpus->met[reading->met++] = held[i].document;
         }
         meeting->seen++;
         meeting->rare += !hot;
-        meeting->most = (uint8_t)(meeting->seen + rest);
+        int most = meeting->seen + rest; /* above the number of values only if two have one list */
+        meeting->most = (uint8_t)(most < MOST_VALUES ? most : MOST_VALUES);
     }
     effort->met += i - first;
     effort->cut += count - i;
@@ -120,14 +120,17 @@ static int64_t meet_enlisted(Corpus *corpus, int64_t document, int64_t from, int
     set_needs(corpus, document, reading.needs);
     double bar = least_bar(corpus->page, corpus->rule, document) - 2 * ROUNDING;
     int64_t left = 0;
-    int profiles = profiles_of(&own);
-    for (int64_t entry = corpus->first[document]; entry < corpus->first[document + 1]; entry++) {
-        int32_t list = corpus->list[entry];
-        if (list >= 0)
-            read_list(corpus, &reading, list, 0, corpus->after[entry], effort);
-        for (int i = 0; list < 0 && i < SUBLISTS; i++)
-            if (!(i & profiles))
-                read_list(corpus, &reading, ~list + i, 1, corpus->after[entry], effort);
+    int64_t first = corpus->first[document], end = corpus->first[document + 1];
+    for (int64_t entry = first; entry < end; entry++)
+        FETCH(corpus->lists + corpus->list[entry]);
+    for (int64_t entry = first; entry < end; entry++)
+        FETCH(corpus->held + corpus->lists[corpus->list[entry]].start);
+    for (int64_t entry = first; entry < end; entry++) {
+        const List *list = corpus->lists + corpus->list[entry];
+        int hot = corpus->kind[entry] > 0, closed = corpus->kind[entry] % SUBLISTS;
+        for (int i = 0; i < (hot ? SUBLISTS : 1); i++)
+            if (!(i & closed))
+                read_list(corpus, &reading, list + i, hot, corpus->after[entry], effort);
     }
     for (int64_t i = 0; i < reading.met; i++) {
         int32_t other = corpus->met[i];

@@ -1,9 +1,10 @@
 /* The own content filter: documents that a frame alone cannot make near-duplicates of one another.
  *
  * A document of a collection has hot values, which many others hold (the frame of a site, phrases), and values of its
- * own. Whether the rule refuses a pair depends on both documents. A profile lets each of them be checked by itself: it
- * says how rare the own values of the other document are at least. If both documents pass the check of one profile, and
- * have themselves what it demands, the rule refuses the pair.
+ * own. Most hot values are in the frequency table; some of a frame are too rare in its sample. Whether the rule refuses a
+ * pair depends on both documents. A profile lets each of them be checked by itself: it says how rare the own values of the
+ * other document are at least. If both documents pass the check of one profile, and have themselves what it demands, the
+ * rule refuses the pair.
  */
 #pragma once
 #include "search.h"
@@ -73,7 +74,9 @@ static int is_refused(const Content *content, int64_t shared, double rare, doubl
  * one as are up to its last one. */
 static int refuses(const Content *content, int profile, int64_t others)
 {
-    Rarest rarest = {0};
+    Rarest rarest;
+    rarest.count = 0;
+    rarest.sum[0] = 0;
     int64_t k = content->k, length = content->length;
     for (int64_t n = 1; n <= length; n++) {
         if (content->is_hot[n - 1])

@@ -59,8 +59,9 @@ class Entries:
 
     document: int32, the row of the document.
     key:      int32, the value, mixed with the document's code.
-    kind:     uint8, 0 for a usual value; for a hot one 8 and the profiles in which the document has much content of its
-              own (see core/own_content.h): two documents of one profile that share hot values only are no pair.
+    kind:     uint8, 0 for a usual value; for a hot one 8 and the profiles in which the entry is closed (see Entry in
+              core/corpus_lists.h): two documents are no pair whose first shared value is closed for both in one
+              profile.
     """
 
     document: npt.NDArray[np.int32]

@@ -5,13 +5,18 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 import re
 import secrets
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, islice
+from math import isnan
 from pathlib import Path
 from typing import IO, Any
+
+import numpy as np
 
 from ndd_search.errors import InvalidDocument, importing
 from ndd_search.sources.csv_and_json import WrittenNumber, holds_written
@@ -19,6 +24,7 @@ from ndd_search.sources.csv_and_json import WrittenNumber, holds_written
 _MARK = secrets.token_hex(8)  # so that no text of a document is taken for a number
 _MARKED = re.compile(f'"{_MARK}([^"]*)"')
 _ROWS = 20_000  # in a group of rows of a Parquet file
+_EXACT = {"string": str, "int64": int, "double": float, "bool": bool}  # columns that hold all values of a type as given
 _KINDS = ".parquet, .jsonl or .csv (the last two also with .gz)"
 
 
@@ -28,9 +34,9 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
     Columns of .parquet and .csv are the fields of the first rows. Raises ValueError for another kind of file,
     InvalidDocument for a row that does not fit the columns.
     """
-    path = Path(path)
     kind = check_kind(path)
-    partial = path.with_name(f"{path.name}.new")
+    path = Path(path).resolve()  # a symbolic link goes on to name the same file
+    partial = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         count = {"parquet": _parquet, "jsonl": _lines, "csv": _csv}[kind](partial, path.suffix == ".gz", iter(rows))
         partial.replace(path)
@@ -57,25 +63,54 @@ def _parquet(path: Path, _: bool, rows: Iterator[Mapping[str, Any]]) -> int:
     with importing("pyarrow", "writing Parquet", "pyarrow", "corpus"):
         import pyarrow as pa
         from pyarrow import parquet
-    first = list(islice(rows, _ROWS))
-    names = list(dict.fromkeys(name for row in first for name in row))
+    batch = list(islice(rows, _ROWS))
+    names = list(dict.fromkeys(name for row in batch for name in row))
     count = 0
     try:
-        table = pa.Table.from_pylist([{name: row.get(name) for name in names} for row in first])
+        table = pa.Table.from_pylist([{name: row.get(name) for name in names} for row in batch])
         with parquet.ParquetWriter(path, table.schema, compression="zstd") as file:
             while table.num_rows:
+                _check_unchanged(batch, table, count)
                 file.write_table(table)
                 count += table.num_rows
-                following = list(islice(rows, _ROWS))
-                table = pa.Table.from_pylist(following, schema=table.schema)
+                batch = list(islice(rows, _ROWS))
+                table = pa.Table.from_pylist(batch, schema=table.schema)
                 row_type = pa.struct(table.schema)
-                if more := next((name for row in following for name in _unknown(row, row_type)), None):
+                if more := next((name for row in batch for name in _unknown(row, row_type)), None):
                     what = f"it has the field {more!r}, which the first {_ROWS:,} rows have not"
                     raise InvalidDocument(f"a row after row {count:,}", what, "write .jsonl")
     except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
         what = f"Parquet cannot hold it in the columns of the first {_ROWS:,} rows: {str(error).splitlines()[0]}"
         raise InvalidDocument(f"a row after row {count:,}", what, "write .jsonl") from None
     return count
+
+
+def _check_unchanged(rows: list[Mapping[str, Any]], table: Any, count: int) -> None:
+    """Raise InvalidDocument if a table of pyarrow holds another value than the rows that it was made of.
+
+    pyarrow makes 1 of 1.5 in a column of integers, a date of a time, and bytes of a text. count: rows before these.
+    """
+    for name in table.column_names:
+        values, column = [row.get(name) for row in rows], table.column(name)
+        if set(map(type, values)) <= {_EXACT.get(str(column.type)), type(None)}:
+            continue
+        for place, (value, held) in enumerate(zip(values, column.to_pylist(), strict=True), count + 1):
+            if not _is_unchanged(value, held):
+                what = f"a column of {column.type} cannot hold {name!r}: {value!r:.100}"
+                raise InvalidDocument(f"row {place:,}", what, "write .jsonl")
+
+
+def _is_unchanged(value: Any, held: Any) -> bool:
+    """Whether a value of a row is the same in a table, where objects have all keys of their column."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return isinstance(held, Mapping) and all(_is_unchanged(one, held.get(name)) for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return isinstance(held, list) and len(value) == len(held) and all(map(_is_unchanged, value, held))
+    if isinstance(value, float) and isnan(value):
+        return isinstance(held, float) and isnan(held)
+    return bool(value == held) and isinstance(value, bool) == isinstance(held, bool)
 
 
 def _unknown(value: Any, kind: Any) -> Iterator[str]:
@@ -112,8 +147,13 @@ def _lines(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
 def line_of(value: Any) -> str:
     """A row or another value as a line of JSON. Numbers read with `exact` are written as they were."""
     if not holds_written(value):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return _MARKED.sub(r"\1", json.dumps(_marked(value), ensure_ascii=False, default=str))
+        return json.dumps(value, ensure_ascii=False, default=_as_json)
+    return _MARKED.sub(r"\1", json.dumps(_marked(value), ensure_ascii=False, default=_as_json))
+
+
+def _as_json(value: Any) -> str:
+    """A value that JSON has no form for as a text: bytes in Base64, as a binary field of the engines holds them."""
+    return b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
 def _marked(value: Any) -> Any:
@@ -146,5 +186,7 @@ def _csv(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
 
 def _cell(value: Any) -> Any:
     """A value of a CSV file: objects, lists and booleans as JSON."""
+    if isinstance(value, bytes):
+        return _as_json(value)
     is_json = isinstance(value, Mapping | list | tuple | bool | WrittenNumber)
     return line_of(value) if is_json else value

@@ -165,6 +165,8 @@ def why_left_out(number: int, name: str | None, field: str | None) -> str:
 
 def is_text(name: str) -> bool:
     """Whether UTF-8 can hold a text: it cannot hold a lone surrogate."""
+    if name.isascii():
+        return True
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -284,7 +286,7 @@ def _mappings(source: Iterable[Document]) -> Iterator[list[Document]]:
     rest, read = iter(source), 0
     while batch := list(islice(rest, BATCH)):
         for place, document in enumerate(batch, read):
-            if not isinstance(document, Mapping):
+            if type(document) is not dict and not isinstance(document, Mapping):
                 what = f"it is a {type(document).__name__}, not a mapping of fields"
                 raise InvalidDocument(f"document {place} of an iterable", what, "give mappings, tables or paths")
         read += len(batch)

@@ -76,7 +76,7 @@ class Reading:
         """The documents of files as JSON, rows of WHOLE, from the rows that `read_files` takes."""
         for task in (task for batch in batches for task in batch.to_pylist()):
             row = 0
-            for _, documents in Pieces.of([task["path"]]).read(lambda _: None):
+            for _, documents in Pieces.of([task["path"]]).read(lambda _: None, exact=True):
                 columns = {
                     "part": [task["part"]] * len(documents),
                     "row": np.arange(row, row + len(documents)),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
 import ndd_search as ndd
 from ndd_search.cli import main
 from ndd_search.corpus import outputs
+from ndd_search.corpus.reading import Fields
 from ndd_search.errors import InvalidDocument
 from tests.corpus.made import DOCUMENTS, STORY, write_lines
 
@@ -100,6 +103,9 @@ def test_unique_documents_keep_all_their_fields(name: str, tmp_path: Path) -> No
         ("a.parquet", [{"x": {}}], "struct type 'x' with no child field"),
         ("a.parquet", [{"x": 2**70}], "too large"),
         ("a.parquet", [{"x": 1}, {"x": "one"}], "Could not convert 'one'"),
+        ("a.parquet", [{"x": 1}, {"x": 1.5}], "row 2: a column of int64 cannot hold 'x': 1.5"),
+        ("a.parquet", [{"x": [date(2024, 1, 2)]}, {"x": [datetime(2024, 1, 2, 3)]}], "row 2: a column of list"),
+        ("a.parquet", [{"x": {"y": 1.5}}, {"x": {"y": True}}], "row 2: a column of struct"),
         ("a.parquet", [{"x": [{"a": 1}]}, {"x": [{"a": 1, "b": 2}]}], "it has the field 'b'"),
     ],
 )
@@ -132,6 +138,21 @@ def test_numbers_of_any_length_keep_all_their_digits(
     assert f'"[{", ".join(exact)}]"' in (tmp_path / "unique.csv").read_text()
     main(["corpus", "unique", str(source), "--text", "body"])
     assert capsys.readouterr().out == f"{line}\n"
+    stages, pa = pytest.importorskip("ndd_search.corpus.spark_stages"), pytest.importorskip("pyarrow")
+    task = pa.RecordBatch.from_pylist([{"part": 0, "path": str(source)}])
+    (rows,) = stages.Reading(Fields((), ndd.Recipe()), None).read_whole(iter([task]))
+    assert rows.column("document").to_pylist() == [line]
+
+
+def test_bytes_are_base64_where_a_file_has_no_bytes(tmp_path: Path) -> None:
+    (tmp_path / "link.jsonl").symlink_to("there.jsonl")
+    groups = ndd.Corpus.read([{**DOCUMENTS[0], "x": b"\x00\xff", "y": [b"z"]}], text="body").groups()
+    for name in ("link.jsonl", "a.csv", "a.parquet"):
+        groups.unique(tmp_path / name)
+    assert '"x": "AP8=", "y": ["eg=="]' in (tmp_path / "there.jsonl").read_text()
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert (tmp_path / "a.csv").read_text().endswith(',AP8=,"[""eg==""]"\n')
+    assert parquet.read_table(tmp_path / "a.parquet").to_pylist()[0]["x"] == b"\x00\xff"
 
 
 def test_values_of_a_table_are_those_of_json(tmp_path: Path) -> None:

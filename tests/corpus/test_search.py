@@ -161,15 +161,16 @@ def test_guards_keep_apart_what_comparing_all_pairs_keeps_apart(way: str, bar: S
         assert search.leaders(sketches).leader.tolist() == leader.tolist()
 
 
-def test_the_number_of_documents_that_another_code_keeps_apart_costs_no_work() -> None:
-    """Documents of different codes are not met, however much they share."""
+def test_the_number_of_documents_that_another_code_keeps_apart_costs_hardly_any_work() -> None:
+    """Documents of different codes are met only where two values have one list by chance, however much they share."""
     if native.core is None:
         pytest.skip("numpy compares every pair that meets")
     sketches = sketch_many(["the same few words in every one of them"] * 20_000, Recipe())
     search = search_for(0.5, sketches, Recipe(), guards=Guards(np.arange(20_000)))
     led = search.leaders(sketches)
     assert (led.leader == np.arange(20_000)).all()
-    assert (led.effort.met, led.effort.cut) == (0, 0)
+    assert led.effort.met < 1_000
+    assert (led.effort.compared, led.effort.cut) == (0, 0)
 
 
 def test_fingerprints_that_differ_in_few_bits_are_found_as_comparing_all_finds_them(

@@ -171,7 +171,7 @@ def test_the_command_writes_a_folder_of_parquet(
 
 def lines(path: Path) -> list[str]:
     """The lines of a file, or of all files in a folder."""
-    return [line for file in sorted(path.glob("part-*")) or [path] for line in file.read_text().splitlines()]
+    return [line for file in sorted(path.glob("part-*")) or [path] for line in file.read_text().split("\n")[:-1]]
 
 
 @for_long_runs
@@ -181,6 +181,8 @@ def test_the_commands_write_what_those_of_one_machine_write(
     """Document by document: unique and new documents in their order, saved sketches, and pairs of hosts."""
     rows = on_two_hosts(documents())
     source, before = write(tmp_path / "docs", rows), write(tmp_path / "before", rows[:200])
+    with (tmp_path / "docs" / "2.jsonl").open("a") as file:
+        file.write('{"id": "exact", "text": "no other text has these words", "price": 3.14159265358979323846}\n')
     monkeypatch.setattr(type(spark), "stop", lambda _: None)  # the session of these tests is used, and goes on
 
     def written(action: str, name: str, *more: str) -> Path:
@@ -211,6 +213,37 @@ def test_the_commands_write_what_those_of_one_machine_write(
     hosts = parquet.read_table(there).to_pylist()
     assert hosts == parquet.read_table(tmp_path / "here-hosts.parquet").to_pylist()
     assert hosts[0]["moved"] > 0
+
+
+@for_long_runs
+@pytest.mark.newest_servers
+def test_unique_and_new_documents_of_an_index_are_those_of_one_machine(
+    spark: Any, engine: Any, index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all their fields. Which of two copies is unique is a matter of `keep`; there are no copies among the new."""
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)  # the session of these tests is used, and goes on
+    rows = [
+        {"text": text, "second": number, "deep": {"a": [{"b": None}, {"b": 1}], "ü": "ß\u2028"}, "list": ["x", "y"]}
+        for number, text in enumerate(made.texts(60, seed=3, copies=0))
+    ]
+    old = [{**row, "second": 100 + number} for number, row in enumerate(rows[:20])]
+    del rows[-1]["text"]
+    with engine.client() as client:
+        actions = [line for at, row in enumerate(rows + old) for line in ({"index": {"_id": f"d{at}"}}, row)]
+        client.bulk(index=index, body=actions, refresh=True)
+    ndd.Corpus.read(old, text="text").save(tmp_path / "old.parquet")
+    for action, more, count in (
+        ("unique", ["--keep", "newest:second"], 60),
+        ("new", ["--against", str(tmp_path / "old.parquet")], 40),
+    ):
+        out = {where: tmp_path / f"{where}-{action}.jsonl" for where in ("here", "there")}
+        for where, cluster in (("here", []), ("there", ["--spark", "local[2]", "--work", str(tmp_path / "work")])):
+            command = ["corpus", action, f"{engine.url}/{index}", *more, "--text", "text", "--out", str(out[where])]
+            assert main([*command, *cluster]) == 0
+        documents_there = [json.loads(line) for line in lines(out["there"])]
+        assert sorted(lines(out["there"])) == sorted(lines(out["here"]))
+        assert len(documents_there) == count
+        assert all(document["deep"] == rows[0]["deep"] for document in documents_there)
 
 
 @for_long_runs
