@@ -6,12 +6,15 @@ They read `core` at each call, so setting it to None switches to numpy.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-VERSION = 16  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 17  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+_CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -95,13 +98,13 @@ class Core(Protocol):
         """
 
     def meetings(
-        self, token: object, record: object, information: object, records: int, most: int, step: int, /
-    ) -> tuple[bytes, int, int] | None:
-        """Return pairs of records (int64, first and second in turns) that share tokens, some pairs twice.
+        self, token: object, record: object, information: object, limits: tuple[int, int, int, int], /
+    ) -> tuple[bytes, bytes, int, int] | None:
+        """Return the first and the second record (int64) of pairs that share tokens, ascending.
 
         token, record: of each entry. information: of each token, 0..2**31-2; all int64.
-        most: pairs of a record that are kept, those that share most information, then those with the lower record.
-        step: only of each step-th record, the best pairs are looked for.
+        limits: how many records there are; pairs of a record that are kept, those that share most information, then
+        those with the lower record; the best pairs are looked for of each so-many-th record only; threads, 1..64.
         Also returns how often two records met at a token, and how many pairs of records did.
         """
 
@@ -134,7 +137,14 @@ class Core(Protocol):
         """
 
     def screened(
-        self, first: object, second: object, shares: object, stages: tuple[tuple[object, ...], ...], most: float, /
+        self,
+        first: object,
+        second: object,
+        shares: object,
+        stages: tuple[tuple[object, ...], ...],
+        most: float,
+        threads: int,
+        /,
     ) -> tuple[bytes, bytes, bytes, bytes] | None:
         """Compare pairs of records by some fields in turn, and return those that no field rules out.
 
@@ -155,6 +165,15 @@ class Core(Protocol):
         rows: of each row of grades the columns (int64). counts: of each row (int64). logs: of each column a row of
         `kinds` (float64 as int64), that of the shares first. before: weights of the round before (float64 as int64).
         Also returns how much the weights have moved, summed over all counts.
+        """
+
+    def columns(
+        self, records: Sequence[object], names: tuple[str, ...], /
+    ) -> list[tuple[bytes, list[str | int | float]] | None] | None:
+        """Return of each field the place (int64) of each record's value among the distinct ones, and a list of these.
+
+        A place is -1 for a record without a value. None for a field whose values are not all texts, all integers or
+        all floats. records: a list of dicts.
         """
 
     def corpus_keys(self, values: object, offsets: object, codes: object, /) -> bytes | None:

@@ -10,8 +10,8 @@
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
  * rule.h, index.h and search.h find near-duplicates on a page; corpus.h, with corpus_documents.h, corpus_lists.h and
  * corpus_meetings.h, finds them in whole collections, with the threads of team.h; containers.h finds texts that may
- * stand in longer ones; meetings.h and super_tokens.h find records that share tokens; names.h, values.h and records.h
- * compare records; clean.h and sketch.h sketch texts; stored_calls.h reads stored sketches; answer_calls.h packs those
+ * stand in longer ones; meetings.h and super_tokens.h find records that share tokens; columns.h reads them; names.h, values.h
+ * and records.h compare them; clean.h and sketch.h sketch texts; stored_calls.h reads stored sketches; answer_calls.h packs those
  * of a response. Each includes the ones before.
  */
 #include "page_calls.h"
@@ -21,12 +21,13 @@
 #include "super_tokens.h"
 #include "names.h"
 #include "records.h"
+#include "columns.h"
 #include "text_calls.h"
 #include "stored_calls.h"
 #include "answer_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native.py. */
-enum { VERSION = 16 };
+enum { VERSION = 17 };
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
@@ -42,6 +43,7 @@ static PyMethodDef methods[] = {
     {"alike", alike, METH_VARARGS, alike_doc},
     {"screened", screened, METH_VARARGS, screened_doc},
     {"mixture", mixture, METH_VARARGS, mixture_doc},
+    {"columns", columns, METH_VARARGS, columns_doc},
     {"corpus_keys", corpus_keys, METH_VARARGS, corpus_keys_doc},
     {"corpus_entries", corpus_entries, METH_VARARGS, corpus_entries_doc},
     {"corpus_check", corpus_check, METH_VARARGS, corpus_check_doc},

@@ -50,6 +50,7 @@ COUNTED = 1_000  # records that are enough to know which values are common
 SAMPLE = 100_000  # candidate pairs that are compared to learn
 _SEED = 1
 _NEAR = 1e-9
+_LEARNT_FROM = "learnt_from"  # an attribute that is no part of a schema: see Items.comparison_of
 
 
 @dataclass(frozen=True, init=False)
@@ -162,7 +163,9 @@ class Items:
         probability = probabilities(learnt.log_odds(graded))
         expected = round(float(probability.sum()) * len(found) / max(len(graded), 1))
         doubt = unsure(probability, learnt.min_probability)
-        return learnt._with(learnt=Learnt(odds, common, table.records, len(found), expected, doubt))
+        learnt = learnt._with(learnt=Learnt(odds, common, table.records, len(found), expected, doubt))
+        learnt.__dict__[_LEARNT_FROM] = comparison
+        return learnt
 
     def questions(self, records: Iterable[Any], count: int = 10, *, bounds: Bounds | None = None) -> list[Question]:
         """Return the pairs of a collection of which a person should say whether they are one thing.
@@ -221,6 +224,18 @@ class Items:
         if table.records >= COUNTED:
             return Comparison(self.fields, table, table.rareness(self.fields))
         return Comparison(self.fields, table, self.common)
+
+    def comparison_of(self, records: Sequence[Any]) -> Comparison:
+        """Return what compares the records of a collection.
+
+        What `learn` has read is kept until this is called, and is returned if the records hold the same values.
+        """
+        known: Comparison | None = self.__dict__.pop(_LEARNT_FROM, None)
+        table = read_table(self.fields, records, known=known and known.table)
+        return known if known and table is known.table else self.comparison(table)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("fields", "needs", "min_probability", "learnt")}
 
     @property
     def common(self) -> Mapping[str, Rareness]:
