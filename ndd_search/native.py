@@ -167,6 +167,14 @@ class Core(Protocol):
         Also returns how much the weights have moved, summed over all counts.
         """
 
+    def contracted(self, first: object, second: object, odds: object, component: object, most: int, /) -> bytes | None:
+        """Return of each record the first one (int64) of its group: see items.clusters.correlation.
+
+        first, second: of all pairs in components of 3 to `most` records (int64), other components may lack some.
+        odds: of each pair (float64 as int64). component: of each record the first one (int64). Components with other
+        numbers of records are left as they are.
+        """
+
     def columns(
         self, records: Sequence[object], names: tuple[str, ...], /
     ) -> list[tuple[bytes, list[str | int | float]] | None] | None:

@@ -19,6 +19,7 @@
 #include "meetings.h"
 #include "containers.h"
 #include "super_tokens.h"
+#include "contraction.h"
 #include "names.h"
 #include "records.h"
 #include "columns.h"
@@ -43,6 +44,7 @@ static PyMethodDef methods[] = {
     {"alike", alike, METH_VARARGS, alike_doc},
     {"screened", screened, METH_VARARGS, screened_doc},
     {"mixture", mixture, METH_VARARGS, mixture_doc},
+    {"contracted", contracted, METH_VARARGS, contracted_doc},
     {"columns", columns, METH_VARARGS, columns_doc},
     {"corpus_keys", corpus_keys, METH_VARARGS, corpus_keys_doc},
     {"corpus_entries", corpus_entries, METH_VARARGS, corpus_entries_doc},
