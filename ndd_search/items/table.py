@@ -59,15 +59,15 @@ class Column:
         for value, count in zip(self.values, held, strict=True):
             for part in of.parts(value):
                 counts[part] += count
-        listed = [(part, count) for part, count in counts.most_common(_LISTED) if count > 1]
-        rest = listed[-1][1] if len(listed) == _LISTED else 1
-
+        # A value that was never seen is about as common as others of its field: a country is not as rare as a surname.
+        typical = int(np.median(list(counts.values()))) if counts else 1
+        listed = [(part, count) for part, count in counts.most_common(_LISTED) if count != typical]
         total = int(sum(held)) + _ASSUMED
 
         def share(count: int) -> float:
             return (count + _ASSUMED * UNKNOWN.rest) / total
 
-        return Rareness({part: share(count) for part, count in listed}, share(rest))
+        return Rareness({part: share(count) for part, count in listed}, share(typical))
 
 
 @dataclass(frozen=True, eq=False)

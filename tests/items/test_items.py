@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from ndd_search import native
 from ndd_search.cli import main
 from ndd_search.errors import InvalidDocument, InvalidSettings
 from ndd_search.items.candidates import Bounds
+from ndd_search.items.fields import Field
 from ndd_search.items.groups import ItemGroups
 from ndd_search.items.places import place_of
 from ndd_search.items.table import read_table
@@ -368,6 +370,38 @@ def test_fields_are_guessed_from_their_values() -> None:
     }  # fmt: skip
     with pytest.raises(InvalidDocument, match="none of their fields has values that can be compared"):
         ndd.Items.guess([{"id": 1, "a": 2}])
+
+
+def test_a_list_of_many_values_is_a_category_and_names_with_slips_are_not() -> None:
+    rows = [
+        {"country": f"country {n % 70}", "first": f"name {n % 70}" + "x" * (n if n % 20 == 0 else 0)}
+        for n in range(1500)
+    ]
+    assert {name: field.kind for name, field in ndd.Items.guess(rows).fields.items()} == {
+        "country": "category",
+        "first": "name",
+    }
+
+
+def test_an_unseen_value_is_as_rare_as_the_values_of_its_field() -> None:
+    rows = [{"country": f"country {n % 20}", "town": f"town {n}"} for n in range(1000)]
+    fields: dict[str, Field] = {"country": ndd.Category(), "town": ndd.Name()}
+    common = read_table(fields, rows).rareness(fields)
+    assert common["country"].rest > 0.01
+    assert common["town"].rest < 0.002
+
+
+def test_records_that_were_learnt_from_are_read_anew_if_they_have_changed() -> None:
+    rows = [{"id": n, "name": f"Hotel {n // 2}", "town": "Cork"} for n in range(60)]
+    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.Name(), town=ndd.Name()))
+    again = pickle.loads(pickle.dumps(schema))
+    assert again == schema
+    assert len(pickle.dumps(schema)) == len(pickle.dumps(again))
+    table = schema.comparison_of(rows).table
+    assert schema.comparison_of(rows).table is not table
+    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.Name(), town=ndd.Name()))
+    rows[7]["name"] = "Station"
+    assert ("station",) in schema.comparison_of(rows).table.columns["name"].values
 
 
 def test_a_merged_record_says_where_each_value_comes_from() -> None:
