@@ -6,6 +6,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -104,8 +105,13 @@ class Comparison:
         field = self.fields[name]
         if not field.compiled or (rows := self.comparer(name).rows) is None:
             return None
-        edges, common = np.array(field.edges), np.array(COMMON if field.rare else (), np.float64)
-        return *rows, self.table.columns[name].codes, edges.view(np.int64), common.view(np.int64)
+        return *rows, self.table.columns[name].codes, *_core_edges(field.edges, field.rare)
+
+
+@cache
+def _core_edges(edges: tuple[float, ...], rare: bool) -> tuple[Places, Places]:
+    """Return the edges and the common shares that divide similarities into grades, as the core reads them."""
+    return np.array(edges).view(np.int64), np.array(COMMON if rare else (), np.float64).view(np.int64)
 
 
 def graded_values(field: Field, comparer: Comparer, count: int, a: Places, b: Places) -> tuple[Floats, Places]:

@@ -231,7 +231,7 @@ class Items:
         What `learn` has read is kept until this is called, and is returned if the records hold the same values.
         """
         known: Comparison | None = self.__dict__.pop(_LEARNT_FROM, None)
-        table = read_table(self.fields, records, known=known and known.table)
+        table = read_table(self.fields, records, known=known.table if known else None)
         return known if known and table is known.table else self.comparison(table)
 
     def __getstate__(self) -> dict[str, Any]:

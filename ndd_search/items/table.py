@@ -143,29 +143,38 @@ def _column(of: Field, name: str, records: Sequence[Any], parsed: dict[Any, Any]
     parsed: what earlier tables have read, by raw value, with a BadValue for one that cannot be read.
     raw:    the values as the core has read them.
     """
-    raws = raw.distinct if raw else list(_raw(records, of.paths(name)))
-    plain = set(map(type, raws)) <= {str, type(None)}
-    keys = raws if plain else [one if type(one) is str else _key(one) for one in raws]
+    keys, raws, places = _distinct(list(_raw(records, of.paths(name)))) if raw is None else _keyed(raw)
     values: dict[Any, int] = {}
-    code_of: dict[Any, int] = {}
+    codes: list[int] = []
     examples: list[str] = []
-    raw_of = None if plain else dict(zip(keys, raws, strict=True))
-    for key in dict.fromkeys(keys):
-        one = key if raw_of is None else raw_of[key]
+    for key, one in zip(keys, raws, strict=True):
         value = _NEW if parsed is None else parsed.get(key, _NEW)
         if value is _NEW:
             value = _parsed(of, name, one)
-            if parsed is not None and (plain or not _is_single(key)):
+            if parsed is not None and (one is key or not _is_single(key)):
                 parsed[key] = value
-        if isinstance(value, BadValue):
-            code_of[key] = _BAD
+        if type(value) is BadValue:
+            codes.append(_BAD)
             examples += [str(value)] * (len(examples) < _EXAMPLES)
         else:
-            code_of[key] = -1 if value is None else values.setdefault(value, len(values))
-    codes = np.fromiter(map(code_of.__getitem__, keys), np.int64, len(keys))
-    if raw:
-        codes = np.append(codes, -1)[np.frombuffer(raw.codes, np.int64)]
-    return Column(np.maximum(codes, -1), list(values), int((codes == _BAD).sum()), examples, raw)
+            codes.append(-1 if value is None else values.setdefault(value, len(values)))
+    found = np.array([*codes, -1])[places]
+    return Column(np.maximum(found, -1), list(values), int((found == _BAD).sum()), examples, raw)
+
+
+def _keyed(raw: Raw) -> tuple[Sequence[Any], Sequence[Any], Places]:
+    """Return the same as _distinct of values that the core has read."""
+    plain = not raw.distinct or type(raw.distinct[0]) is str
+    return raw.distinct if plain else list(map(_key, raw.distinct)), raw.distinct, np.frombuffer(raw.codes, np.int64)
+
+
+def _distinct(raws: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Places]:
+    """Return keys of the distinct values, these values, and of each value the place of its key."""
+    keys = [raw if type(raw) is str else _key(raw) for raw in raws]
+    numbers: dict[Any, int] = {}
+    places = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    raw_of = dict(zip(reversed(keys), reversed(raws), strict=True))
+    return list(numbers), [raw_of[key] for key in numbers], places
 
 
 def _raw(records: Sequence[Any], paths: Sequence[str]) -> Iterable[Any]:
