@@ -21,7 +21,9 @@ from ndd_search.items.ragged import Floats, Places
 
 _STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
 _SOME = 30_000  # pairs that the starts are compared on
-_TRIED = 40  # rounds after which they are compared
+_FEW = 10  # rounds after which starts that agree count as one
+_ONE = 0.005  # change of their probabilities, as a share of the pairs of one thing, up to which they agree
+_TRIED = 30  # more rounds, after which the others are compared
 _ROUNDS = 200
 _CONVERGED = 1e-4  # mean change of a pair's probability in a round
 _BELIEF = 10.0  # pairs that the assumptions about a field count for
@@ -39,9 +41,10 @@ def learn_odds(fields: Sequence[Field], graded: Graded, labelled: Graded, labels
     whole = _Fit(fields, graded.grades, labelled.grades, labels)
     some = _Fit(fields, graded.grades[:: max(len(graded) // _SOME, 1)], labelled.grades, labels)
     # Expectation maximisation finds a local optimum. Other starts lead to others, of which the likeliest is kept.
-    starts = [some.improved(some.first_guess(stricter, None), _TRIED) for stricter in _STRICTER]
-    starts += [some.improved(some.first_guess(_STRICTER[1], place), _TRIED) for place in range(len(fields))]
-    best = max(starts, key=lambda start: start[0])[1]
+    guesses = [some.first_guess(stricter, None) for stricter in _STRICTER]
+    guesses += [some.first_guess(_STRICTER[1], place) for place in range(len(fields))]
+    starts = some.different([some.improved(guess, _FEW)[1] for guess in guesses])
+    best = max((some.improved(start, _TRIED) for start in starts), key=lambda found: found[0])[1]
     return whole.improved(whole.expected(best).weight, _ROUNDS)[1]
 
 
@@ -128,6 +131,16 @@ class _Fit:
             if found.moved / total < _CONVERGED:
                 break
         return likelihood, odds
+
+    def different(self, starts: Sequence[Odds]) -> list[Floats]:
+        """Return the weights of starts, and of those that agree about which pairs are one thing only the likeliest."""
+        found = sorted(map(self.expected, starts), key=lambda one: -float(one.likelihoods @ self.counts))
+        kept: list[Floats] = []
+        for weight in (one.weight for one in found):
+            same = _ONE * float(weight[:, 0] @ self.counts)
+            if all(float(np.abs(weight[:, 0] - other[:, 0]) @ self.counts) > same for other in kept):
+                kept.append(weight)
+        return kept
 
     def expected(self, odds: Odds, before: Floats | None = None) -> _Expected:
         """Return how much of each row belongs to each kind, given the odds. before: the same of the round before."""
