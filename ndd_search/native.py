@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import NamedTuple, Protocol, cast
+from typing import Literal, NamedTuple, Protocol, cast, overload
 
 VERSION = 17  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -182,6 +182,16 @@ class Core(Protocol):
 
         A place is -1 for a record without a value. None for a field whose values are not all texts, all integers or
         all floats. records: a list of dicts.
+        """
+
+    @overload
+    def plain_values(self, texts: list[str], dates: Literal[False], /) -> list[tuple[str, ...] | None]: ...
+
+    @overload
+    def plain_values(self, texts: list[str], dates: Literal[True], /) -> list[tuple[int, int, int] | None]:
+        """Return the words of each text, as items.values.words_of does, or its date if it is like "1863-06-15".
+
+        texts: of ASCII characters. None for a text with "&" or without words, or that is no such date.
         """
 
     def corpus_keys(self, values: object, offsets: object, codes: object, /) -> bytes | None:

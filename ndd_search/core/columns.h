@@ -2,6 +2,8 @@
 #pragma once
 #include "stable_abi.h"
 
+enum { MOST_WORDS = 32 }; /* of a text that is read here */
+
 /* A field; `codes` is NULL if its values are not all texts, all integers or all floats. */
 typedef struct {
     PyObject *name;     /* borrowed */
@@ -91,4 +93,76 @@ static PyObject *columns(PyObject *Py_UNUSED(module), PyObject *arguments)
         free_column(&read[f]);
     free(read);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+/* The words of a text of ASCII characters as a tuple, in small letters; None for one with "&" or without words. */
+static PyObject *plain_words(const char *text, Py_ssize_t length, char *room)
+{
+    PyObject *words[MOST_WORDS], *result = NULL;
+    Py_ssize_t count = 0, used = 0, i = 0;
+    for (; i <= length; i++) {
+        char letter = i < length ? text[i] : ' ';
+        if (letter >= 'A' && letter <= 'Z')
+            letter = (char)(letter + 'a' - 'A');
+        if ((letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9')) {
+            room[used++] = letter;
+        } else if (letter == '&' || letter & 0x80 || count == MOST_WORDS) {
+            break;
+        } else if (used && letter != '\'' && letter != '`') {
+            if (!(words[count] = PyUnicode_FromStringAndSize(room, used)))
+                break;
+            count++;
+            used = 0;
+        }
+    }
+    if (i > length && count && (result = PyTuple_New(count)))
+        for (Py_ssize_t word = 0; word < count; word++)
+            PyTuple_SetItem(result, word, words[word]);
+    for (Py_ssize_t word = 0; !result && word < count; word++)
+        Py_DECREF(words[word]);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+/* A date such as "1863-06-15" as (year, month, day); None for any other text. */
+static PyObject *plain_date(const char *text, Py_ssize_t length)
+{
+    static const int from[] = {0, 5, 8, 11};
+    int parts[3] = {0, 0, 0};
+    for (int part = 0; part < 3; part++)
+        for (int i = from[part]; i < from[part + 1] - 1; i++) {
+            if (length != 10 || text[i] < '0' || text[i] > '9' || text[4] != '-' || text[7] != '-')
+                Py_RETURN_NONE;
+            parts[part] = 10 * parts[part] + text[i] - '0';
+        }
+    if (parts[0] < 100 || parts[1] < 1 || parts[1] > 12 || parts[2] > 31)
+        Py_RETURN_NONE;
+    return Py_BuildValue("iii", parts[0], parts[1], parts[2]);
+}
+
+PyDoc_STRVAR(plain_values_doc, "plain_values(texts, dates) -> list. Tuples of words, or dates; None for a text that is not plain.");
+
+static PyObject *plain_values(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *texts, *result = NULL;
+    int dates, fine = 1;
+    if (!PyArg_ParseTuple(arguments, "O!p:plain_values", &PyList_Type, &texts, &dates))
+        return NULL;
+    Py_ssize_t count = PyList_Size(texts), most = 0;
+    char *room = NULL;
+    result = PyList_New(count);
+    for (Py_ssize_t i = 0; result && fine && i < count; i++) {
+        Py_ssize_t length = 0;
+        const char *text = PyUnicode_AsUTF8AndSize(PyList_GetItem(texts, i), &length);
+        if (text && length >= most) {
+            most = 2 * length + 64;
+            free(room);
+            room = malloc((size_t)most);
+        }
+        PyObject *value = !text || !room ? NULL : dates ? plain_date(text, length) : plain_words(text, length, room);
+        fine = value && PyList_SetItem(result, i, value) == 0;
+    }
+    free(room);
+    if (!fine)
+        Py_CLEAR(result);
+    return result || PyErr_Occurred() ? result : PyErr_NoMemory();
 }

@@ -46,6 +46,7 @@ static PyMethodDef methods[] = {
     {"mixture", mixture, METH_VARARGS, mixture_doc},
     {"contracted", contracted, METH_VARARGS, contracted_doc},
     {"columns", columns, METH_VARARGS, columns_doc},
+    {"plain_values", plain_values, METH_VARARGS, plain_values_doc},
     {"corpus_keys", corpus_keys, METH_VARARGS, corpus_keys_doc},
     {"corpus_entries", corpus_entries, METH_VARARGS, corpus_entries_doc},
     {"corpus_check", corpus_check, METH_VARARGS, corpus_check_doc},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,10 +148,11 @@ def _column(of: Field, name: str, records: Sequence[Any], parsed: dict[Any, Any]
     values: dict[Any, int] = {}
     codes: list[int] = []
     examples: list[str] = []
-    for key, one in zip(keys, raws, strict=True):
+    texts = all(type(one) is str for one in raws)
+    for key, one, plain in zip(keys, raws, of.plain(raws) if texts else repeat(None), strict=texts):
         value = _NEW if parsed is None else parsed.get(key, _NEW)
         if value is _NEW:
-            value = _parsed(of, name, one)
+            value = _parsed(of, name, one) if plain is None else plain
             if parsed is not None and (one is key or not _is_single(key)):
                 parsed[key] = value
         if type(value) is BadValue:

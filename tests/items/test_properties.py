@@ -147,6 +147,20 @@ def test_the_core_says_the_same_as_numpy(schema: Items, page: list[dict[str, Any
     assert pairs.second.tolist() == again.second.tolist()
 
 
+plain_texts = st.text(st.characters(max_codepoint=127) | st.sampled_from("  aB'&_-"), max_size=20) | st.text(max_size=5)
+
+
+@given(
+    st.lists(
+        plain_texts | st.dates().map(str) | st.sampled_from(["n/a", "None", "2001-00-00", "0099-01-01"]), max_size=5
+    )
+)
+def test_plain_texts_are_read_in_one_call_as_one_by_one(texts: list[str]) -> None:
+    for field in (Name(), Category(), Date()):
+        for text, value in zip(texts, field.plain(texts), strict=True):
+            assert value is None or value == field.parse([text], "field")
+
+
 latitudes = st.floats(-90, 90) | st.sampled_from([-90.0, 90.0, 89.999, -89.97, 0.0])
 longitudes = st.floats(-180, 180) | st.sampled_from([-180.0, 180.0, 179.999, -179.999])
 
