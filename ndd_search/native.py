@@ -114,6 +114,12 @@ class Core(Protocol):
         lengths: of the texts (int64). spoilt: smallest values of the shorter text that the longer one may lack.
         """
 
+    def rarest(self, record: object, holders: object, records: int, most: int, /) -> bytes | None:
+        """Return the places (int64) of the `most` entries of each record with fewest holders, by record.
+
+        record, holders: of each entry (int64). Of entries with equally many holders, the first are taken.
+        """
+
     def super_tokens(
         self, token: object, record: object, field: object, allowed: object, limits: tuple[int, ...], /
     ) -> tuple[bytes, bytes, bytes] | None:

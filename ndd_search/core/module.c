@@ -40,6 +40,7 @@ static PyMethodDef methods[] = {
     {"corpus_pairs", corpus_pairs, METH_VARARGS, corpus_pairs_doc},
     {"meetings", meetings, METH_VARARGS, meetings_doc},
     {"containers", containers, METH_VARARGS, containers_doc},
+    {"rarest", rarest, METH_VARARGS, rarest_doc},
     {"super_tokens", super_tokens, METH_VARARGS, joined_doc},
     {"alike", alike, METH_VARARGS, alike_doc},
     {"screened", screened, METH_VARARGS, screened_doc},

@@ -263,3 +263,61 @@ static PyObject *super_tokens(PyObject *Py_UNUSED(module), PyObject *arguments)
         PyBuffer_Release(&views[read]);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }
+
+PyDoc_STRVAR(rarest_doc, "rarest(record, holders, records, most) -> bytes or None. Places of entries, by record; int64.");
+
+/* The entries of each record whose tokens fewest records hold, of equal ones the first. Returns how many; -1: no memory. */
+static int64_t choose_rarest(const int64_t *record, const int64_t *holders, int64_t entries, int64_t records, int64_t most,
+                             int64_t *chosen)
+{
+    int64_t *ends = NULL, *numbers = malloc(((size_t)entries + 1) * sizeof(int64_t)), count = -1;
+    int32_t *order = NULL;
+    for (int64_t i = 0; numbers && i < entries; i++)
+        numbers[i] = i;
+    if (numbers && order_by(record, numbers, entries, records, &ends, &order)) {
+        count = 0;
+        for (int64_t one = 0; one < records; one++) {
+            int32_t *own = order + ends[one];
+            int64_t size = ends[one + 1] - ends[one];
+            for (int64_t i = 1; i < size; i++) { /* a record has few tokens */
+                int32_t entry = own[i];
+                int64_t place = i;
+                for (; place > 0 && holders[own[place - 1]] > holders[entry]; place--)
+                    own[place] = own[place - 1];
+                own[place] = entry;
+            }
+            for (int64_t i = 0; i < size && i < most; i++)
+                chosen[count++] = own[i];
+        }
+    }
+    free(ends);
+    free(order);
+    free(numbers);
+    return count;
+}
+
+static PyObject *rarest(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *given[2], *result = NULL;
+    Py_buffer views[2];
+    long long records, most;
+    int read = 0, fine = 1;
+    if (!PyArg_ParseTuple(arguments, "OOLL:rarest", &given[0], &given[1], &records, &most))
+        return NULL;
+    while (read < 2 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
+        read++;
+    int64_t entries = fine ? length_in(&views[0], 8) : 0;
+    if (fine && length_in(&views[1], 8) == entries && entries < INT32_MAX && records >= 0 && records < INT32_MAX && most > 0
+        && all_within(views[0].buf, entries, records)) {
+        int64_t *chosen = malloc(((size_t)entries + 1) * sizeof(int64_t)), count = -1;
+        PyThreadState *released = PyEval_SaveThread();
+        if (chosen)
+            count = choose_rarest(views[0].buf, views[1].buf, entries, records, most, chosen);
+        PyEval_RestoreThread(released);
+        result = count >= 0 ? bytes_of(chosen, count * (int64_t)sizeof(int64_t)) : NULL;
+        free(chosen);
+    }
+    while (read-- > 0)
+        PyBuffer_Release(&views[read]);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}

@@ -94,8 +94,8 @@ def find_candidates(
     looked_up, allowed = _joinable(names, needs)
     rare = np.flatnonzero((held > 1) & (held <= bounds.holders) & looked_up[entries.field])
     common = np.flatnonzero((held > bounds.holders) & (allowed.max(axis=1) > 0)[entries.field])
-    direct = _rarest(entries.where(rare), held[rare], bounds.tokens)
-    few = _rarest(entries.where(common), held[common], bounds.tokens)
+    direct = _rarest(entries.where(rare), held[rare], count, bounds.tokens)
+    few = _rarest(entries.where(common), held[common], count, bounds.tokens)
     token, record, joined = _super_tokens(few, int(holders.size), count, allowed, bounds)
     cut = len(common) - int(joined.sum())
     token, record = np.concatenate((direct.token, token + holders.size)), np.concatenate((direct.record, record))
@@ -128,8 +128,10 @@ def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -
     return _Entries(token, np.concatenate(records), np.concatenate(fields)), np.bincount(token, minlength=start)
 
 
-def _rarest(entries: _Entries, holders: Places, most: int) -> _Entries:
-    """Return the rarest tokens of each record, ordered by record."""
+def _rarest(entries: _Entries, holders: Places, count: int, most: int) -> _Entries:
+    """Return the rarest tokens of each of `count` records, ordered by record."""
+    if by_core := native.core and native.core.rarest(entries.record, holders, count, most):
+        return entries.where(np.frombuffer(by_core, np.int64))
     order = np.argsort(entries.record * (int(holders.max(initial=0)) + 1) + holders, kind="stable")
     record = entries.record[order]
     within = np.arange(len(record)) - np.searchsorted(record, record)

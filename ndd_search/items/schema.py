@@ -35,6 +35,7 @@ from ndd_search.items.page import same_pairs
 from ndd_search.items.questions import Question, fitted_bar, most_telling
 from ndd_search.items.ragged import Floats
 from ndd_search.items.schema_file import VERSION, content_of, parts_of
+from ndd_search.items.screening import screened
 from ndd_search.items.similarity import Similarity, explained
 from ndd_search.items.table import Table, read_table
 from ndd_search.matching.pairs import Pairs
@@ -149,13 +150,14 @@ class Items:
         chosen = np.arange(len(found))
         if len(found) > SAMPLE:
             chosen = np.sort(np.random.default_rng(_SEED).choice(len(found), SAMPLE, replace=False))
-        graded = comparison.graded(found.first[chosen], found.second[chosen])
+        counted = schema._with(learnt=Learnt(default_odds(schema._kinds), common, 0, 0))
+        pairs = found.first[chosen], found.second[chosen]
+        *_, graded = screened(counted.model, comparison, *pairs, -np.inf)  # that is, all of them
         answers = list(labels)
         for a, b, _ in answers:
             if isinstance(a, str | int) or isinstance(b, str | int):
                 raise TypeError(f"a label is two records and whether they are one thing, got {a!r} and {b!r}")
         same = [bool(label) for *_, label in answers]
-        counted = schema._with(learnt=Learnt(default_odds(schema._kinds), common, 0, 0))
         labelled = counted._compared((a, b) for a, b, _ in answers)
         odds = learn_odds(schema._kinds, graded, labelled, same)
         learnt = schema._with(learnt=Learnt(odds, common, table.records, len(found)))
