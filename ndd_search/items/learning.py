@@ -9,6 +9,7 @@ because they agree in some field, and what else they have in common depends on w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -20,10 +21,10 @@ from ndd_search.items.model import Grades, Model, Odds, default_odds, probabilit
 from ndd_search.items.ragged import Floats, Places
 
 _STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
-_SOME = 30_000  # pairs that the starts are compared on
+_SOME = 30_000  # pairs on which starts are followed
 _FEW = 10  # rounds after which starts that agree count as one
 _ONE = 0.005  # change of their probabilities, as a share of the pairs of one thing, up to which they agree
-_TRIED = 30  # more rounds, after which the others are compared
+_TRIED = 30  # more rounds, after which the others that agree do
 _ROUNDS = 200
 _CONVERGED = 1e-4  # mean change of a pair's probability in a round
 _BELIEF = 10.0  # pairs that the assumptions about a field count for
@@ -44,8 +45,9 @@ def learn_odds(fields: Sequence[Field], graded: Graded, labelled: Graded, labels
     guesses = [some.first_guess(stricter, None) for stricter in _STRICTER]
     guesses += [some.first_guess(_STRICTER[1], place) for place in range(len(fields))]
     starts = some.different([some.improved(guess, _FEW)[1] for guess in guesses])
-    best = max((some.improved(start, _TRIED) for start in starts), key=lambda found: found[0])[1]
-    return whole.improved(whole.expected(best).weight, _ROUNDS)[1]
+    starts = some.different([some.improved(some.expected(start).weight, _TRIED)[1] for start in starts])
+    # Which optimum is likelier shows in all pairs, and where it is reached.
+    return max((whole.improved(whole.expected(start).weight, _ROUNDS) for start in starts), key=itemgetter(0))[1]
 
 
 class _Expected(NamedTuple):
@@ -132,15 +134,18 @@ class _Fit:
                 break
         return likelihood, odds
 
-    def different(self, starts: Sequence[Odds]) -> list[Floats]:
-        """Return the weights of starts, and of those that agree about which pairs are one thing only the likeliest."""
-        found = sorted(map(self.expected, starts), key=lambda one: -float(one.likelihoods @ self.counts))
-        kept: list[Floats] = []
-        for weight in (one.weight for one in found):
-            same = _ONE * float(weight[:, 0] @ self.counts)
-            if all(float(np.abs(weight[:, 0] - other[:, 0]) @ self.counts) > same for other in kept):
-                kept.append(weight)
-        return kept
+    def different(self, starts: Sequence[Odds]) -> list[Odds]:
+        """Return starts; of those that agree about which pairs are one thing, only the likeliest."""
+        found = sorted(
+            ((self.expected(odds), odds) for odds in starts), key=lambda one: -float(one[0].likelihoods @ self.counts)
+        )
+        kept: list[tuple[Floats, Odds]] = []
+        for expected, odds in found:
+            match = expected.weight[:, 0]
+            same = _ONE * float(match @ self.counts)
+            if all(float(np.abs(match - other) @ self.counts) > same for other, _ in kept):
+                kept.append((match, odds))
+        return [odds for _, odds in kept]
 
     def expected(self, odds: Odds, before: Floats | None = None) -> _Expected:
         """Return how much of each row belongs to each kind, given the odds. before: the same of the round before."""
