@@ -2,8 +2,8 @@
 
 Expectation maximisation (Dempster, Laird and Rubin 1977; Winkler 1988 for record linkage) alternates between the
 probability that each pair is one thing, given the odds, and the odds, given these probabilities. Other pairs are
-divided into as many kinds as there are fields, at first by the field in which they agree most: pairs become candidates
-because they agree in some field, and what else they have in common depends on which.
+divided into as many kinds as there are fields, at first by the field in which so much agreement is rarest: pairs become
+candidates because they agree in some field, and what else they have in common depends on which.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.items.fields import Field
@@ -28,6 +29,7 @@ _TRIED = 30  # more rounds, after which the others that agree do
 _ROUNDS = 200
 _CONVERGED = 1e-4  # mean change of a pair's probability in a round
 _BELIEF = 10.0  # pairs that the assumptions about a field count for
+_ROUNDING = 1e-9
 _LEAST = 1e-6  # share of a kind of pairs
 
 
@@ -115,11 +117,17 @@ class _Fit:
         evidence = [np.append(default_evidence(field), 0.0)[self.rows[:, f]] for f, field in enumerate(self.fields)]
         if place is not None:
             match[(evidence[place] <= 0) & (self.rows[:, place] >= 0)] = 0.0
-        agreement = np.where(self.rows.T >= 0, np.stack(evidence), -9.0)
-        weight = np.zeros((len(self.rows), len(self.fields) + 1))
-        weight[:, 0] = match
-        weight[np.arange(len(self.rows)), 1 + agreement.argmax(axis=0)] = 1 - match
+        rarest = np.stack([self._surprise(of, self.rows[:, f] >= 0) for f, of in enumerate(evidence)])
+        chosen = (rarest >= rarest.max(axis=0) - _ROUNDING).astype(np.float64)
+        weight: Floats = np.concatenate((match[None], (1 - match) * chosen / chosen.sum(axis=0))).T
         return weight
+
+    def _surprise(self, evidence: Floats, has: npt.NDArray[np.bool_]) -> Floats:
+        """Return -log of the share of all pairs that agree at least so much in a field; -1 for a missing value."""
+        values, which = np.unique(np.where(has, -evidence, np.inf), return_inverse=True)
+        least = np.cumsum(np.bincount(which, self.counts, len(values))) / self.counts.sum()
+        surprise: Floats = np.where(has, -np.log(least)[which], -1.0)
+        return surprise
 
     def improved(self, weight: Floats, rounds: int) -> tuple[float, Odds]:
         """Alternate until nothing moves. Returns the mean log likelihood of a pair, and the odds."""
