@@ -283,7 +283,7 @@ def robustness(folder: Path) -> None:
 
     Random splits keep a country of the airports, or a thing of febrl, in one part; the other part is judged.
     """
-    records, _, labelled = collection(folder)
+    records, true, labelled = collection(folder)
     part = _parts(folder.name, records, labelled)
     keys = sorted(set(part.values()))
     for share in (2, 5):
@@ -307,6 +307,19 @@ def robustness(folder: Path) -> None:
         changed = [{"id": record["id"], **{to: record.get(name) for name, to in form.items()}} for record in records]
         print(f"{folder.name}: {label}: F1 {_labelled_f1(ndd.Items.learn(changed), changed, labelled)[0]:.4f}")
     order = [records[place] for place in random.permutation(len(records)).tolist()]
+    for count in (300, 600, 1_000, 2_000, len(order)):
+        schema = ndd.Items.learn(order[:count])
+        asked = schema.questions(order[:count])
+        told = schema.answered(
+            [(one.first, one.second, _pair(one.first["id"], one.second["id"]) in true) for one in asked]
+        )
+        found = (every.groups(records) for every in (schema, told))
+        before, after = (
+            f1(pairs_of([[groups.ids[i] for i in every] for every in groups.members.values()]), true)
+            for groups in found
+        )
+        print(f"{folder.name}: {count:,} of the records: F1 {before:.4f} of all groups, {after:.4f} after ten answers "
+              f"{schema.learnt.doubts if schema.learnt else ()}")  # fmt: skip
     print(f"{folder.name}: records in another order: F1 {_labelled_f1(ndd.Items.learn(order), order, labelled)[0]:.4f}")
 
 

@@ -158,11 +158,13 @@ static int64_t make_room(const Joining *joining, Joined *joined)
     for (int64_t start = 0, end; start < joining->entries; start = end) {
         end = end_of_record(joining, start);
         int64_t own = (end - start) * (end - start - 1) / 2;
-        joined->ends[joining->record[start] + 1] = own < joining->most ? own : joining->most;
+        joined->ends[joining->record[start] + 1] += own;
         pairs += own;
     }
-    for (int64_t record = 0; record < joining->records; record++)
-        joined->ends[record + 1] += joined->ends[record];
+    for (int64_t record = 0; record < joining->records; record++) {
+        int64_t *room = joined->ends + record + 1;
+        *room = room[-1] + (*room < joining->most ? *room : joining->most);
+    }
     return pairs;
 }
 
@@ -233,7 +235,7 @@ static PyObject *super_tokens(PyObject *Py_UNUSED(module), PyObject *arguments)
         read++;
     int64_t entries = fine ? length_in(&views[0], 8) : 0;
     if (fine && length_in(&views[1], 8) == entries && length_in(&views[2], 8) == entries && tokens < INT32_MAX
-        && fields >= 0 && fields < 1 << 15 && length_in(&views[3], 8) == fields * fields && most > 0 && entries < INT32_MAX
+        && records >= 0 && records < INT32_MAX && fields >= 0 && fields < 1 << 15 && length_in(&views[3], 8) == fields * fields && most > 0 && entries < INT32_MAX
         && all_within(views[0].buf, entries, tokens) && all_within(views[1].buf, entries, records)
         && all_within(views[2].buf, entries, fields)) {
         Joining joining = {views[0].buf, views[1].buf, views[2].buf, views[3].buf, entries, tokens, fields, records, most, holders};
