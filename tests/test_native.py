@@ -429,7 +429,7 @@ def test_no_records_handed_over_harm_the_core(records: list[Any], texts: list[st
     assert native.core.columns(tuple(records), ("a",)) is None
     assert len(native.core.plain_values(texts, False)) == len(native.core.plain_values(texts, True)) == len(texts)
     with pytest.raises(TypeError):
-        native.core.plain_values([1], False)  # type: ignore[list-item]
+        native.core.plain_values([1], False)  # type: ignore[call-overload]
 
 
 int32s = st.one_of(st.lists(st.integers(-3, 200), max_size=9).map(lambda row: np.array(row, np.int32)), int64s)

@@ -10,9 +10,9 @@
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
  * rule.h, index.h and search.h find near-duplicates on a page; corpus.h, with corpus_documents.h, corpus_lists.h and
  * corpus_meetings.h, finds them in whole collections, with the threads of team.h; containers.h finds texts that may
- * stand in longer ones; meetings.h and super_tokens.h find records that share tokens; columns.h reads them; names.h, values.h
- * and records.h compare them; clean.h and sketch.h sketch texts; stored_calls.h reads stored sketches; answer_calls.h packs those
- * of a response. Each includes the ones before.
+ * stand in longer ones; columns.h reads the fields of records, meetings.h and super_tokens.h find those that share tokens,
+ * names.h, values.h and records.h compare them, and contraction.h groups them; clean.h and sketch.h sketch texts;
+ * stored_calls.h reads stored sketches; answer_calls.h packs those of a response. Each includes the ones before.
  */
 #include "page_calls.h"
 #include "corpus_calls.h"

@@ -147,8 +147,8 @@ class _ListReader:
         return ranks  # equal values at two places of the list are two hits
 
     def value(self, hit: Any, field: str) -> Any:
-        if self.items is not None and type(hit) is dict:
-            if type(source := hit.get("_source")) is dict:
+        if self.items is not None and isinstance(hit, dict):
+            if isinstance(source := hit.get("_source"), dict):
                 hit = source
             if field in hit:
                 return hit[field]
