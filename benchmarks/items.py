@@ -240,24 +240,87 @@ def collection(folder: Path) -> tuple[Records, Pairs, dict[tuple[str, str], bool
     return records, true, labelled
 
 
+def _labelled_f1(schema: ndd.Items, records: Records, labelled: dict[tuple[str, str], bool]) -> tuple[float, int]:
+    """Return F1 of the labelled pairs of some records, and how many there are."""
+    by_id = {record["id"]: record for record in records}
+    known = [(pair, same) for pair, same in labelled.items() if pair[0] in by_id and pair[1] in by_id]
+    probability = schema.probabilities((by_id[a], by_id[b]) for (a, b), _ in known)
+    found = {pair for (pair, _), p in zip(known, probability.tolist(), strict=True) if p >= schema.min_probability}
+    return f1(found, {pair for pair, same in known if same}), len(known)
+
+
+def _parts(kind: str, records: Records, labelled: dict[tuple[str, str], bool]) -> dict[str, str]:
+    """Return of each record what keeps it together with others: its country, or the first record of its thing."""
+    key = "country" if kind == "airports" else "id"
+    part = {record["id"]: str(record.get(key)) for record in records}
+    for a, b in (pair for pair, same in labelled.items() if same):
+        part[b] = part[a] if key == "id" else part[b]
+    return part
+
+
 def unseen(folder: Path) -> None:
     """Print the quality of a schema on the half of a collection that it was not learnt from."""
     records, _, labelled = collection(folder)
-    key = "country" if folder.name == "airports" else "id"
-    groups = {record["id"]: str(record.get(key)) for record in records}
-    for a, b in (pair for pair, same in labelled.items() if same):  # a thing is in one half
-        groups[b] = groups[a] if key == "id" else groups[b]
+    part = _parts(folder.name, records, labelled)
     halves: tuple[Records, Records] = ([], [])
     for record in records:
-        halves[sum(groups[record["id"]].encode()) % 2].append(record)
+        halves[sum(part[record["id"]].encode()) % 2].append(record)
     for seen, other in (halves, halves[::-1]):
-        schema = ndd.Items.learn(seen)
-        by_id = {record["id"]: record for record in other}
-        known = [(pair, same) for pair, same in labelled.items() if pair[0] in by_id and pair[1] in by_id]
-        probability = schema.probabilities((by_id[a], by_id[b]) for (a, b), _ in known)
-        found = {pair for (pair, _), p in zip(known, probability.tolist(), strict=True) if p >= schema.min_probability}
-        print(f"{folder.name}: learnt from {len(seen):,} records, F1 {f1(found, {p for p, s in known if s}):.4f} of "
-              f"{len(known):,} labelled pairs of {len(other):,} others")  # fmt: skip
+        quality, count = _labelled_f1(ndd.Items.learn(seen), other, labelled)
+        print(f"{folder.name}: learnt from {len(seen):,} records, F1 {quality:.4f} of "
+              f"{count:,} labelled pairs of {len(other):,} others")  # fmt: skip
+
+
+_OTHER_NAMES = {
+    "name": "title", "city": "town", "region": "state", "country": "nation", "lat": "latitude", "lon": "longitude",
+    "elevation_ft": "height", "given_name": "first", "surname": "family", "street_number": "number",
+    "address_1": "street", "address_2": "house", "suburb": "district", "postcode": "zip", "date_of_birth": "born",
+}  # fmt: skip
+
+
+def robustness(folder: Path) -> None:
+    """Print the quality of schemas that were learnt from other parts of a collection, and from records changed in form.
+
+    Random splits keep a country of the airports, or a thing of febrl, in one part; the other part is judged.
+    """
+    records, true, labelled = collection(folder)
+    part = _parts(folder.name, records, labelled)
+    keys = sorted(set(part.values()))
+    for share in (2, 5):
+        for seed in range(5):
+            chosen = set(np.random.default_rng(seed).permutation(keys)[: len(keys) // share].tolist())
+            seen = [record for record in records if part[record["id"]] in chosen]
+            other = [record for record in records if part[record["id"]] not in chosen]
+            schema = ndd.Items.learn(seen)
+            (quality, _), (own, _) = (_labelled_f1(schema, of, labelled) for of in (other, seen))
+            print(
+                f"{folder.name}: 1/{share} at random, {len(seen):,} records: "
+                f"F1 {quality:.4f} of others, {own:.4f} of its own"
+            )
+    random = np.random.default_rng(0)
+    names = list(dict.fromkeys(name for record in records for name in record if name != "id"))
+    forms = {
+        f"fields in order {seed}": {str(name): str(name) for name in random.permutation(names)} for seed in range(5)
+    }
+    forms["fields with other names"] = {name: _OTHER_NAMES.get(name, name) for name in names}
+    for label, form in forms.items():
+        changed = [{"id": record["id"], **{to: record.get(name) for name, to in form.items()}} for record in records]
+        print(f"{folder.name}: {label}: F1 {_labelled_f1(ndd.Items.learn(changed), changed, labelled)[0]:.4f}")
+    order = [records[place] for place in random.permutation(len(records)).tolist()]
+    for count in (300, 600, 1_000, 2_000, len(order)):
+        schema = ndd.Items.learn(order[:count])
+        asked = schema.questions(order[:count])
+        told = schema.answered(
+            [(one.first, one.second, _pair(one.first["id"], one.second["id"]) in true) for one in asked]
+        )
+        found = (every.groups(records) for every in (schema, told))
+        before, after = (
+            f1(pairs_of([[groups.ids[i] for i in every] for every in groups.members.values()]), true)
+            for groups in found
+        )
+        print(f"{folder.name}: {count:,} of the records: F1 {before:.4f} of all groups, {after:.4f} after ten answers "
+              f"{schema.learnt.doubts if schema.learnt else ()}")  # fmt: skip
+    print(f"{folder.name}: records in another order: F1 {_labelled_f1(ndd.Items.learn(order), order, labelled)[0]:.4f}")
 
 
 def page_check() -> None:
@@ -281,7 +344,12 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="splink and recordlinkage, too")
     parser.add_argument("--methods", nargs="*", choices=METHODS, help="these only")
     parser.add_argument("--collections", type=Path, help="the folder of the labelled collections")
+    parser.add_argument("--robustness", action="store_true", help="only learn from other parts of the collections")
     arguments = parser.parse_args()
+    if arguments.robustness:
+        for kind in ("airports", "febrl"):
+            robustness(arguments.collections / kind)
+        return
     names = arguments.methods or (list(METHODS) if arguments.peers else ["ndd_search"])
     if arguments.collections:
         for kind in ("airports", "febrl"):

@@ -6,12 +6,15 @@ They read `core` at each call, so setting it to None switches to numpy.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import NamedTuple, Protocol, cast
+from typing import Literal, NamedTuple, Protocol, cast, overload
 
 VERSION = 17  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+_CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
 
 
@@ -95,13 +98,13 @@ class Core(Protocol):
         """
 
     def meetings(
-        self, token: object, record: object, information: object, records: int, most: int, step: int, /
-    ) -> tuple[bytes, int, int] | None:
-        """Return pairs of records (int64, first and second in turns) that share tokens, some pairs twice.
+        self, token: object, record: object, information: object, limits: tuple[int, int, int, int], /
+    ) -> tuple[bytes, bytes, int, int] | None:
+        """Return the first and the second record (int64) of pairs that share tokens, ascending.
 
         token, record: of each entry. information: of each token, 0..2**31-2; all int64.
-        most: pairs of a record that are kept, those that share most information, then those with the lower record.
-        step: only of each step-th record, the best pairs are looked for.
+        limits: how many records there are; pairs of a record that are kept, those that share most information, then
+        those with the lower record; the best pairs are looked for of each so-many-th record only; threads, 1..64.
         Also returns how often two records met at a token, and how many pairs of records did.
         """
 
@@ -109,6 +112,12 @@ class Core(Protocol):
         """Return pairs (int64, the shorter, then the longer text) that verbatim.possible_containers describes.
 
         lengths: of the texts (int64). spoilt: smallest values of the shorter text that the longer one may lack.
+        """
+
+    def rarest(self, record: object, holders: object, records: int, most: int, /) -> bytes | None:
+        """Return the places (int64) of the `most` entries of each record with fewest holders, by record.
+
+        record, holders: of each entry (int64). Of entries with equally many holders, the first are taken.
         """
 
     def super_tokens(
@@ -134,7 +143,14 @@ class Core(Protocol):
         """
 
     def screened(
-        self, first: object, second: object, shares: object, stages: tuple[tuple[object, ...], ...], most: float, /
+        self,
+        first: object,
+        second: object,
+        shares: object,
+        stages: tuple[tuple[object, ...], ...],
+        most: float,
+        threads: int,
+        /,
     ) -> tuple[bytes, bytes, bytes, bytes] | None:
         """Compare pairs of records by some fields in turn, and return those that no field rules out.
 
@@ -155,6 +171,33 @@ class Core(Protocol):
         rows: of each row of grades the columns (int64). counts: of each row (int64). logs: of each column a row of
         `kinds` (float64 as int64), that of the shares first. before: weights of the round before (float64 as int64).
         Also returns how much the weights have moved, summed over all counts.
+        """
+
+    def contracted(self, first: object, second: object, odds: object, component: object, most: int, /) -> bytes | None:
+        """Return of each record the first one (int64) of its group: see items.clusters.correlation.
+
+        first, second: of all pairs in components of 3 to `most` records (int64), other components may lack some.
+        odds: of each pair (float64 as int64). component: of each record the first one (int64). Components with other
+        numbers of records are left as they are.
+        """
+
+    def columns(
+        self, records: Sequence[object], names: tuple[str, ...], /
+    ) -> list[tuple[bytes, list[str | int | float]] | None] | None:
+        """Return of each field the place (int64) of each record's value among the distinct ones, and a list of these.
+
+        A place is -1 for a record without a value. None for a field whose values are not all texts, all integers or
+        all floats. records: a list of dicts.
+        """
+
+    @overload
+    def plain_values(self, texts: list[str], dates: Literal[False], /) -> list[tuple[str, ...] | None]: ...
+
+    @overload
+    def plain_values(self, texts: list[str], dates: Literal[True], /) -> list[tuple[int, int, int] | None]:
+        """Return the words of each text, as items.values.words_of does, or its date if it is like "1863-06-15".
+
+        texts: of ASCII characters. None for a text with "&" or without words, or that is no such date.
         """
 
     def corpus_keys(self, values: object, offsets: object, codes: object, /) -> bytes | None:

@@ -1,6 +1,9 @@
 /* Records that share tokens: of each record, those that share most information with it (items/candidates.py). */
 #pragma once
 #include "page_calls.h"
+#include "team.h"
+
+enum { SMALL = 1 << 14 }; /* entries or pairs that are not worth a second thread */
 
 typedef struct {
     int64_t shared, record; /* information that is shared, and with which record */
@@ -65,40 +68,63 @@ static int add_meetings(Met *met, int64_t record, const Candidate *kept, int64_t
     return 1;
 }
 
-/* Find the pairs among the `most` best of either record; a pair that is among those of both is listed twice.
- * token, record: of each entry. information: of each token, at least 0. step: only of each step-th record are the best
- * looked for. 0: no memory. */
-static int find_meetings(const int64_t *token, const int64_t *record, int64_t entries, const int64_t *information,
-                         int64_t tokens, int64_t records, int64_t most, int64_t step, Met *met)
+typedef struct {
+    int64_t first, information; /* of the records that hold a token the first one; those of the next token follow */
+} Token;
+
+/* What all threads read. */
+typedef struct {
+    Token *tokens;
+    int64_t *record_ends;     /* where the tokens of each record begin */
+    int32_t *holders, *held;  /* records of each token, tokens of each record */
+    int64_t records, most, step;
+    int threads;
+    Met *met;                 /* of each thread */
+    int *fine;                /* of each thread, whether there was memory */
+} Meetings;
+
+/* Look up the tokens of a record: the records that hold one, of which there are `count`, and what is shared with each. */
+static int64_t meet_holders(const Meetings *all, int64_t one, int64_t *shared, int32_t *touched, Met *met)
 {
-    int64_t *token_ends = NULL, *record_ends = NULL;
-    int32_t *holders = NULL, *held = NULL; /* records of each token, tokens of each record */
-    int64_t *shared = calloc((size_t)records + 1, sizeof(int64_t)); /* 1 + what is shared with this record; 0 if nothing */
-    int32_t *touched = malloc(((size_t)records + 1) * sizeof(int32_t));
-    Candidate *heap = malloc((size_t)(most < records ? most + 1 : records + 1) * sizeof(Candidate));
-    int fine = order_by(token, record, entries, tokens, &token_ends, &holders)
-               && order_by(record, token, entries, records, &record_ends, &held) && shared && touched && heap;
-    for (int64_t one = 0; fine && one < records; one += step) {
-        int64_t count = 0, size = 0;
-        for (int64_t i = record_ends[one]; i < record_ends[one + 1]; i++) {
-            int64_t more = information[held[i]];
-            for (int64_t j = token_ends[held[i]]; j < token_ends[held[i] + 1]; j++) {
-                int32_t other = holders[j];
-                touched[count] = other;
-                count += shared[other] == 0;
-                shared[other] += more + (shared[other] == 0);
-                met->met += other < one;
-            }
+    int64_t count = 0, end = all->record_ends[one + 1];
+    int64_t next = one + all->step < all->records ? one + all->step : one, next_end = all->record_ends[next + 1];
+    for (int64_t i = all->record_ends[next]; i < next_end; i++) /* they are at random places: ask for them in advance */
+        __builtin_prefetch(all->tokens + all->held[i]);
+    for (int64_t i = all->record_ends[one]; i < end; i++)
+        __builtin_prefetch(all->holders + all->tokens[all->held[i]].first);
+    for (int64_t i = all->record_ends[one]; i < end; i++) {
+        const Token *token = all->tokens + all->held[i];
+        for (int64_t j = token->first; j < token[1].first; j++) {
+            int32_t other = all->holders[j];
+            touched[count] = other;
+            count += shared[other] == 0;
+            shared[other] += token->information + (shared[other] == 0);
+            met->met += other < one;
         }
+    }
+    return count;
+}
+
+/* Find the pairs of every so many records, `number` the first; see find_meetings. */
+static void meet_records(void *job, int number)
+{
+    const Meetings *all = job;
+    Met *met = all->met + number;
+    int64_t *shared = calloc((size_t)all->records + 1, sizeof(int64_t)); /* 1 + what is shared with a record; 0: nothing */
+    int32_t *touched = malloc(((size_t)all->records + 1) * sizeof(int32_t));
+    Candidate *heap = malloc((size_t)(all->most < all->records ? all->most + 1 : all->records + 1) * sizeof(Candidate));
+    int fine = shared && touched && heap;
+    for (int64_t one = number * all->step; fine && one < all->records; one += all->threads * all->step) {
+        int64_t count = meet_holders(all, one, shared, touched, met), size = 0;
         for (int64_t i = 0; i < count; i++) {
             Candidate candidate = {shared[touched[i]], touched[i]};
             shared[touched[i]] = 0;
             if (touched[i] == one)
                 continue;
             met->distinct += touched[i] < one;
-            if (size < most) {
+            if (size < all->most) {
                 heap[size++] = candidate;
-                if (size == most)
+                if (size == all->most)
                     for (int64_t place = size / 2; place-- > 0;)
                         sift_down(heap, size, place);
             } else if (is_better(candidate, heap[0])) {
@@ -108,14 +134,41 @@ static int find_meetings(const int64_t *token, const int64_t *record, int64_t en
         }
         fine = add_meetings(met, one, heap, size);
     }
-    free(token_ends);
-    free(holders);
-    free(record_ends);
-    free(held);
     free(shared);
     free(touched);
     free(heap);
-    return fine;
+    all->fine[number] = fine;
+}
+
+/* Find the pairs among the `most` best of either record; a pair that is among those of both is listed twice.
+ * token, record: of each entry. information: of each token, at least 0. step: only of each step-th record are the best
+ * looked for. met: of each thread. 0: no memory. */
+static int find_meetings(const int64_t *token, const int64_t *record, int64_t entries, const int64_t *information,
+                         int64_t tokens, int64_t records, int64_t most, int64_t step, int threads, Met *met)
+{
+    int fine[MOST_THREADS] = {0}, all_fine = 1;
+    int64_t *ends = NULL;
+    Meetings all = {.records = records, .most = most, .step = step, .met = met, .fine = fine};
+    Team team;
+    all.tokens = malloc(((size_t)tokens + 1) * sizeof(Token));
+    all_fine = order_by(token, record, entries, tokens, &ends, &all.holders)
+               && order_by(record, token, entries, records, &all.record_ends, &all.held) && all.tokens;
+    for (int64_t i = 0; all_fine && i <= tokens; i++)
+        all.tokens[i] = (Token){ends[i], i < tokens ? information[i] : 0};
+    if (all_fine) {
+        start_team(&team, entries > SMALL ? threads : 1);
+        all.threads = team.threads;
+        do_together(&team, meet_records, &all);
+        end_team(&team);
+        for (int i = 0; i < team.threads; i++)
+            all_fine = all_fine && fine[i];
+    }
+    free(all.tokens);
+    free(all.holders);
+    free(all.held);
+    free(all.record_ends);
+    free(ends);
+    return all_fine;
 }
 
 static int64_t length_in(const Py_buffer *view, Py_ssize_t size)
@@ -131,16 +184,57 @@ static int all_within(const int64_t *values, int64_t count, int64_t bound)
     return 1;
 }
 
-PyDoc_STRVAR(meetings_doc, "meetings(token, record, information, records, most, step) -> (pairs, met, distinct), or None.\n"
-                           "int64 arrays. pairs: first and second of each, some of them twice.");
+/* List all pairs once, ascending: the first record of each, then the second of each. Returns how many; -1: no memory. */
+static int64_t distinct_pairs(const Met *met, int64_t listed, int64_t records, int64_t **pairs)
+{
+    int64_t *first = malloc(((size_t)listed + 1) * sizeof(int64_t)), *second = malloc(((size_t)listed + 1) * sizeof(int64_t));
+    int64_t *ends = NULL, count = -1, place = 0;
+    int32_t *lower = NULL; /* of each record the lower ones that it is paired with */
+    *pairs = malloc((2 * (size_t)listed + 1) * sizeof(int64_t));
+    for (int i = 0; first && second && i < MOST_THREADS; i++)
+        for (int64_t j = 0; j < met[i].used; j += 2, place++) {
+            first[place] = met[i].pairs[j];
+            second[place] = met[i].pairs[j + 1];
+        }
+    if (first && second && *pairs && order_by(second, first, listed, records, &ends, &lower)) {
+        place = 0;
+        for (int64_t record = 0; record < records; record++)
+            for (int64_t i = ends[record]; i < ends[record + 1]; i++) {
+                first[place] = lower[i];
+                second[place++] = record;
+            }
+        free(ends);
+        free(lower);
+        ends = NULL;
+        lower = NULL;
+        if (order_by(first, second, listed, records, &ends, &lower)) { /* the seconds of each first are ascending now */
+            count = 0;
+            for (int64_t record = 0; record < records; record++)
+                for (int64_t i = ends[record]; i < ends[record + 1]; i++)
+                    if (i == ends[record] || lower[i] != lower[i - 1]) {
+                        (*pairs)[count] = record;
+                        second[count++] = lower[i];
+                    }
+            memcpy(*pairs + count, second, (size_t)count * sizeof(int64_t));
+        }
+    }
+    free(first);
+    free(second);
+    free(ends);
+    free(lower);
+    return count;
+}
+
+PyDoc_STRVAR(meetings_doc, "meetings(token, record, information, limits) -> (first, second, met, distinct), or None.\n"
+                           "int64 arrays. limits: records, most, step, threads.");
 
 static PyObject *meetings(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *given[3], *result = NULL;
     Py_buffer views[3];
     long long records, most, step;
-    int read = 0, fine = 1;
-    if (!PyArg_ParseTuple(arguments, "OOOLLL:meetings", &given[0], &given[1], &given[2], &records, &most, &step))
+    int read = 0, fine = 1, threads;
+    if (!PyArg_ParseTuple(arguments, "OOO(LLLi):meetings", &given[0], &given[1], &given[2], &records, &most, &step, &threads))
         return NULL;
     while (read < 3 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
         read++;
@@ -149,15 +243,26 @@ static PyObject *meetings(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (fine && views[0].len == views[1].len && records >= 0 && records < INT32_MAX && most > 0 && step > 0 && tokens < INT32_MAX
         && all_within(views[0].buf, entries, tokens) && all_within(views[1].buf, entries, records)
         && all_within(views[2].buf, tokens, INT32_MAX)) {
-        Met met = {0};
+        Met found[MOST_THREADS] = {{0}}, met = {0};
+        int64_t *pairs = NULL, count = -1;
         PyThreadState *released = PyEval_SaveThread();
-        fine = find_meetings(views[0].buf, views[1].buf, entries, views[2].buf, tokens, records, most, step, &met);
-        PyEval_RestoreThread(released);
-        if (fine) {
-            PyObject *pairs = bytes_of(met.pairs, met.used * (int64_t)sizeof(int64_t));
-            result = pairs ? Py_BuildValue("NLL", pairs, (long long)met.met, (long long)met.distinct) : NULL;
+        fine = find_meetings(views[0].buf, views[1].buf, entries, views[2].buf, tokens, records, most, step, threads, found);
+        for (int i = 0; i < MOST_THREADS; i++) {
+            met.used += found[i].used;
+            met.met += found[i].met;
+            met.distinct += found[i].distinct;
         }
-        free(met.pairs);
+        if (fine)
+            count = distinct_pairs(found, met.used / 2, records, &pairs);
+        for (int i = 0; i < MOST_THREADS; i++)
+            free(found[i].pairs);
+        PyEval_RestoreThread(released);
+        if (count >= 0) {
+            PyObject *first = bytes_of(pairs, count * (int64_t)sizeof(int64_t));
+            PyObject *second = bytes_of(pairs + count, count * (int64_t)sizeof(int64_t));
+            result = first && second ? Py_BuildValue("NNLL", first, second, (long long)met.met, (long long)met.distinct) : NULL;
+        }
+        free(pairs);
     }
     while (read-- > 0)
         PyBuffer_Release(&views[read]);

@@ -8,11 +8,12 @@
  * While the interpreter lock is released, no Python object is touched, and no memory but our own.
  *
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
- * rule.h, index.h and search.h find near-duplicates on a page; frequencies.h counts its values; corpus.h, with corpus_documents.h, corpus_lists.h and
- * corpus_meetings.h, finds them in whole collections, with the threads of team.h; containers.h finds texts that may
- * stand in longer ones; meetings.h and super_tokens.h find records that share tokens; names.h, values.h and records.h
- * compare records; clean.h and sketch.h sketch texts; stored_calls.h reads hits and their sketches; answer_calls.h packs
- * the sketches of a response. Each includes the ones before.
+ * rule.h, index.h and search.h find near-duplicates on a page; frequencies.h counts its values; corpus.h, with
+ * corpus_documents.h, corpus_lists.h and corpus_meetings.h, finds them in whole collections, with the threads of team.h;
+ * containers.h finds texts that may stand in longer ones; columns.h reads the fields of records, meetings.h and
+ * super_tokens.h find those that share tokens, names.h, values.h and records.h compare them, and contraction.h groups
+ * them; clean.h and sketch.h sketch texts; stored_calls.h reads hits and their sketches; answer_calls.h packs the sketches
+ * of a response. Each includes the ones before.
  */
 #include "page_calls.h"
 #include "frequencies.h"
@@ -20,8 +21,10 @@
 #include "meetings.h"
 #include "containers.h"
 #include "super_tokens.h"
+#include "contraction.h"
 #include "names.h"
 #include "records.h"
+#include "columns.h"
 #include "text_calls.h"
 #include "stored_calls.h"
 #include "answer_calls.h"
@@ -40,10 +43,14 @@ static PyMethodDef methods[] = {
     {"corpus_pairs", corpus_pairs, METH_VARARGS, corpus_pairs_doc},
     {"meetings", meetings, METH_VARARGS, meetings_doc},
     {"containers", containers, METH_VARARGS, containers_doc},
+    {"rarest", rarest, METH_VARARGS, rarest_doc},
     {"super_tokens", super_tokens, METH_VARARGS, joined_doc},
     {"alike", alike, METH_VARARGS, alike_doc},
     {"screened", screened, METH_VARARGS, screened_doc},
     {"mixture", mixture, METH_VARARGS, mixture_doc},
+    {"contracted", contracted, METH_VARARGS, contracted_doc},
+    {"columns", columns, METH_VARARGS, columns_doc},
+    {"plain_values", plain_values, METH_VARARGS, plain_values_doc},
     {"corpus_keys", corpus_keys, METH_VARARGS, corpus_keys_doc},
     {"corpus_entries", corpus_entries, METH_VARARGS, corpus_entries_doc},
     {"corpus_check", corpus_check, METH_VARARGS, corpus_check_doc},

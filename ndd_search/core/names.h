@@ -226,6 +226,22 @@ static int64_t longest_of(const int64_t *ends, int64_t count)
 
 enum { OF_LETTERS, OF_ENDS, OF_KINDS, OF_WEIGHTS, OF_SHARES, OF_ITEMS, OF_OFFSETS, OF_JOINED, OF_JOINED_ENDS, OF_DIGITS, OF_SYNONYMS, NAME_ROWS };
 
+/* Allocate what a comparison writes; each thread has its own. 0: no memory. */
+static int make_notes(Names *names)
+{
+    names->best = malloc(((size_t)longest_of(names->offsets, names->names) + 1) * sizeof(double));
+    names->used = malloc(2 * (size_t)longest_of(names->words.ends, names->count) + 1);
+    names->reach = malloc((2 * (size_t)longest_of(names->joined.ends, names->names) + 4) * sizeof(int64_t));
+    return names->best && names->used && names->reach;
+}
+
+static void free_notes(Names *names)
+{
+    free(names->best);
+    free(names->used);
+    free(names->reach);
+}
+
 static int read_names(const Py_buffer *views, Names *names)
 {
     const Py_ssize_t wide = sizeof(int64_t);
@@ -252,18 +268,13 @@ static int read_names(const Py_buffer *views, Names *names)
         if (size_of(&names->words, word) == 0)
             return 0;
     names->bits = malloc(((size_t)names->count + 1) * sizeof(uint64_t));
-    names->best = malloc(((size_t)longest_of(names->offsets, names->names) + 1) * sizeof(double));
-    names->used = malloc(2 * (size_t)longest_of(names->words.ends, names->count) + 1);
-    names->reach = malloc((2 * (size_t)longest_of(names->joined.ends, names->names) + 4) * sizeof(int64_t));
     for (int64_t word = 0; names->bits && word < names->count; word++)
         names->bits[word] = letter_bits(names->words.letters + names->words.ends[word], size_of(&names->words, word));
-    return names->bits && names->best && names->used && names->reach;
+    return names->bits && make_notes(names);
 }
 
 static void free_names(Names *names)
 {
     free(names->bits);
-    free(names->best);
-    free(names->used);
-    free(names->reach);
+    free_notes(names);
 }

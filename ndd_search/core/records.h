@@ -54,29 +54,40 @@ static int64_t graded(const Stage *stage, int64_t first, int64_t second, double 
 }
 
 typedef struct {
+    int64_t from, to;      /* pairs that are compared */
     int64_t left, *places; /* of the pairs that are left */
     float *similarity;     /* of each pair and stage */
     int16_t *grades;
     double *against;       /* of each pair and kind */
 } Screened;
 
-static void screen(const int64_t *first, const int64_t *second, int64_t pairs, const double *shares, int64_t kinds,
-                   const Stage *stages, int64_t count, double most, Screened *found)
+typedef struct {
+    const int64_t *first, *second; /* records of each pair */
+    const double *shares;          /* of each kind of other pairs */
+    const Stage *stages;
+    int64_t pairs, kinds, count; /* count: of stages */
+    double most;
+    Screened parts[MOST_THREADS];
+    int threads, fine[MOST_THREADS];
+} Screening;
+
+static void screen(const Screening *all, const Stage *stages, Screened *found)
 {
-    for (int64_t pair = 0; pair < pairs; pair++) {
+    int64_t kinds = all->kinds, count = all->count;
+    for (int64_t pair = found->from; pair < found->to; pair++) {
         double *against = found->against + found->left * kinds;
         int open = 1;
-        memcpy(against, shares, (size_t)kinds * sizeof(double));
+        memcpy(against, all->shares, (size_t)kinds * sizeof(double));
         for (int64_t s = 0; s < count && open; s++) {
             const double *table = stages[s].rows[OF_TABLE].buf, *rest = stages[s].rows[OF_REST].buf;
             double similarity;
-            int64_t grade = graded(&stages[s], first[pair], second[pair], &similarity);
+            int64_t grade = graded(&stages[s], all->first[pair], all->second[pair], &similarity);
             int64_t row = grade < 0 ? (stages[s].edges + 1) * (stages[s].commons + 1) : grade;
             found->similarity[found->left * count + s] = (float)similarity;
             found->grades[found->left * count + s] = (int16_t)grade;
             for (int64_t kind = 0; kind < kinds; kind++) {
                 against[kind] += table[row * kinds + kind];
-                open &= against[kind] + rest[kind] <= most;
+                open &= against[kind] + rest[kind] <= all->most;
             }
         }
         found->places[found->left] = pair;
@@ -84,36 +95,90 @@ static void screen(const int64_t *first, const int64_t *second, int64_t pairs, c
     }
 }
 
-PyDoc_STRVAR(screened_doc, "screened(first, second, shares, stages, most) -> (places, similarity, grades, against), or None.\n"
-                           "See items/screening.py. first, second: int64; shares: float64 as int64; stages: see native.py.");
-
-static PyObject *screened_of(const Py_buffer *views, const Stage *stages, int64_t count, double most)
+/* Compare the pairs of one thread, with notes of its own. */
+static void screen_part(void *job, int number)
 {
-    int64_t pairs = length_in(&views[0], 8), kinds = length_in(&views[2], 8);
-    PyObject *result = NULL;
-    Screened found = {0, malloc(((size_t)pairs + 1) * sizeof(int64_t)),
-                      malloc(((size_t)pairs + 1) * (size_t)count * sizeof(float)),
-                      malloc(((size_t)pairs + 1) * (size_t)count * sizeof(int16_t)),
-                      malloc(((size_t)pairs + 1) * (size_t)kinds * sizeof(double))};
-    if (found.places && found.similarity && found.grades && found.against) {
-        PyThreadState *released = PyEval_SaveThread();
-        screen(views[0].buf, views[1].buf, pairs, views[2].buf, kinds, stages, count, most, &found);
-        PyEval_RestoreThread(released);
-        PyObject *places = bytes_of(found.places, found.left * (int64_t)sizeof(int64_t));
-        PyObject *similarity = bytes_of(found.similarity, found.left * count * (int64_t)sizeof(float));
-        PyObject *grades = bytes_of(found.grades, found.left * count * (int64_t)sizeof(int16_t));
-        PyObject *against = bytes_of(found.against, found.left * kinds * (int64_t)sizeof(double));
-        if (places && similarity && grades && against)
-            result = Py_BuildValue("OOOO", places, similarity, grades, against);
-        Py_XDECREF(places);
-        Py_XDECREF(similarity);
-        Py_XDECREF(grades);
-        Py_XDECREF(against);
+    Screening *all = job;
+    Screened *part = all->parts + number;
+    size_t stages = (size_t)all->count;
+    part->from = all->pairs * number / all->threads;
+    part->to = all->pairs * (number + 1) / all->threads;
+    size_t pairs = (size_t)(part->to - part->from) + 1;
+    Stage *own = malloc((stages + 1) * sizeof(Stage));
+    part->places = malloc(pairs * sizeof(int64_t));
+    part->similarity = malloc(pairs * stages * sizeof(float));
+    part->grades = malloc(pairs * stages * sizeof(int16_t));
+    part->against = malloc(pairs * (size_t)all->kinds * sizeof(double));
+    int fine = own && part->places && part->similarity && part->grades && part->against;
+    int64_t ready = 0;
+    if (fine)
+        memcpy(own, all->stages, stages * sizeof(Stage));
+    for (; fine && ready < all->count; ready++)
+        if (own[ready].values.kind == OF_NAMES)
+            fine = make_notes(&own[ready].values.names);
+    if (fine)
+        screen(all, own, part);
+    while (ready-- > 0)
+        if (own[ready].values.kind == OF_NAMES)
+            free_notes(&own[ready].values.names);
+    free(own);
+    all->fine[number] = fine;
+}
+
+PyDoc_STRVAR(screened_doc, "screened(first, second, shares, stages, most, threads) -> (places, similarity, grades, against), or\n"
+                           "None. See items/screening.py. first, second: int64; shares: float64 as int64; stages: see native.py.");
+
+enum { SCREENED_ROWS = 4 };
+
+/* What all parts have found, one row after the other. */
+static PyObject *joined_parts(const Screening *all)
+{
+    const size_t sizes[SCREENED_ROWS] = {sizeof(int64_t), (size_t)all->count * sizeof(float), (size_t)all->count * sizeof(int16_t),
+                                         (size_t)all->kinds * sizeof(double)};
+    PyObject *rows[SCREENED_ROWS], *result = NULL;
+    int64_t left = 0;
+    int made = 0;
+    for (int i = 0; i < all->threads; i++)
+        left += all->parts[i].left;
+    for (; made < SCREENED_ROWS && (rows[made] = bytes_of(NULL, left * (int64_t)sizes[made])); made++) {
+        char *to = PyBytes_AsString(rows[made]);
+        for (int i = 0; i < all->threads; i++) {
+            const Screened *part = all->parts + i;
+            const void *of[SCREENED_ROWS] = {part->places, part->similarity, part->grades, part->against};
+            memcpy(to, of[made], (size_t)part->left * sizes[made]);
+            to += (size_t)part->left * sizes[made];
+        }
     }
-    free(found.places);
-    free(found.similarity);
-    free(found.grades);
-    free(found.against);
+    if (made == SCREENED_ROWS)
+        result = Py_BuildValue("OOOO", rows[0], rows[1], rows[2], rows[3]);
+    while (made-- > 0)
+        Py_DECREF(rows[made]);
+    return result;
+}
+
+static PyObject *screened_of(const Py_buffer *views, const Stage *stages, int64_t count, double most, int threads)
+{
+    Screening all = {.first = views[0].buf, .second = views[1].buf, .shares = views[2].buf, .stages = stages,
+                     .pairs = length_in(&views[0], 8), .kinds = length_in(&views[2], 8), .count = count, .most = most};
+    PyObject *result = NULL;
+    Team team;
+    int fine = 1;
+    PyThreadState *released = PyEval_SaveThread();
+    start_team(&team, all.pairs > SMALL ? threads : 1);
+    all.threads = team.threads;
+    do_together(&team, screen_part, &all);
+    end_team(&team);
+    PyEval_RestoreThread(released);
+    for (int i = 0; i < all.threads; i++)
+        fine = fine && all.fine[i];
+    if (fine)
+        result = joined_parts(&all);
+    for (int i = 0; i < all.threads; i++) {
+        free(all.parts[i].places);
+        free(all.parts[i].similarity);
+        free(all.parts[i].grades);
+        free(all.parts[i].against);
+    }
     return result;
 }
 
@@ -122,8 +187,8 @@ static PyObject *screened(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyObject *given[3], *fields, *result = NULL;
     Py_buffer views[3];
     double most;
-    int read = 0, fine = 1;
-    if (!PyArg_ParseTuple(arguments, "OOOO!d:screened", &given[0], &given[1], &given[2], &PyTuple_Type, &fields, &most))
+    int read = 0, fine = 1, threads;
+    if (!PyArg_ParseTuple(arguments, "OOOO!di:screened", &given[0], &given[1], &given[2], &PyTuple_Type, &fields, &most, &threads))
         return NULL;
     while (read < 3 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
         read++;
@@ -137,7 +202,7 @@ static PyObject *screened(PyObject *Py_UNUSED(module), PyObject *arguments)
         fine = fine && all_within(views[0].buf, pairs, records) && all_within(views[1].buf, pairs, records);
     }
     if (fine)
-        result = screened_of(views, stages, count, most);
+        result = screened_of(views, stages, count, most, threads);
     while (ready-- > 0) {
         free_values(&stages[ready].values);
         while (stages[ready].read-- > 0)

@@ -2,6 +2,8 @@
 #pragma once
 #include "meetings.h"
 
+enum { PART_JOINS = 1 << 13, ROUND_JOINS = 1 << 22, MOST_PARTS = 1 << 20 }; /* a part fits into the cache of a processor */
+
 typedef struct {
     uint64_t key; /* 1 + lower token * tokens + higher token; 0 is a free slot */
     int32_t held, id;
@@ -14,18 +16,31 @@ typedef struct {
 } Joining;
 
 typedef struct {
-    JoinSlot *slot;
-    int64_t first, second; /* entries */
+    uint64_t key;
+    int32_t first, second; /* entries */
 } Join;
 
+/* Pairs of entries, divided by the hash of their key into parts that are counted one after the other. */
 typedef struct {
-    int64_t *token, *record, used, room;
+    int shift;        /* the part of a key is its hash >> shift */
+    int64_t count;    /* of parts */
+    int64_t *ends;    /* where the pairs of each part begin, and the last part ends, in `joins` of a round */
+    Join *joins;      /* of a round: of some parts */
+    JoinSlot *slots;  /* of a part */
+} Parts;
+
+typedef struct {
+    int64_t *ends;    /* where the joined tokens of each record begin and have room until the next record's */
+    int64_t *used;    /* how many each record has */
+    JoinSlot *heaps;  /* of each record the rarest ones, the most common one of these first if there is no more room */
     uint8_t *is_used; /* of each entry, whether it is part of a joined token */
     int32_t next;     /* id of a joined token */
 } Joined;
 
 static uint64_t join_hash(uint64_t key)
 {
+    key ^= key >> 32;
+    key *= UINT64_C(0xd6e8feb86659fd93);
     key ^= key >> 32;
     key *= UINT64_C(0xd6e8feb86659fd93);
     return key ^ key >> 32;
@@ -48,6 +63,24 @@ static uint64_t join_key(const Joining *joining, int64_t a, int64_t b)
     return 1 + (uint64_t)(one < other ? one : other) * (uint64_t)joining->tokens + (uint64_t)(one < other ? other : one);
 }
 
+/* Count the pairs of each part, or list those of parts from..to - 1: `ends` is then where the next pair goes. */
+static void pass_over(const Joining *joining, Parts *parts, int64_t from, int64_t to)
+{
+    for (int64_t start = 0, end; start < joining->entries; start = end) {
+        end = end_of_record(joining, start);
+        for (int64_t a = start; a < end; a++)
+            for (int64_t b = a + 1; b < end; b++) {
+                uint64_t key = join_key(joining, a, b);
+                int64_t part = (int64_t)(join_hash(key) >> parts->shift);
+                if (!key || part < from || part >= to)
+                    continue;
+                if (parts->joins)
+                    parts->joins[parts->ends[part]] = (Join){key, (int32_t)a, (int32_t)b};
+                parts->ends[part]++;
+            }
+    }
+}
+
 static JoinSlot *join_slot(JoinSlot *slots, uint64_t mask, uint64_t key)
 {
     uint64_t at = join_hash(key) & mask;
@@ -56,95 +89,37 @@ static JoinSlot *join_slot(JoinSlot *slots, uint64_t mask, uint64_t key)
     return slots + at;
 }
 
-/* What one pass over all pairs of entries of a record does. */
-typedef enum { COUNT, GUESS, COUNT_REPEATED, FILL } Pass;
-
-static int64_t pass_over(const Joining *joining, Pass pass, uint8_t *guesses, uint64_t guess_mask, JoinSlot *slots, uint64_t mask)
+static int is_rarer(JoinSlot one, JoinSlot other)
 {
-    int64_t count = 0;
-    for (int64_t start = 0, end; start < joining->entries; start = end) {
-        end = end_of_record(joining, start);
-        for (int64_t a = start; a < end; a++)
-            for (int64_t b = a + 1; b < end; b++) {
-                uint64_t key = join_key(joining, a, b);
-                if (!key)
-                    continue;
-                count += pass == COUNT;
-                if (pass == COUNT)
-                    continue;
-                uint8_t *guess = guesses + (join_hash(key) >> 7 & guess_mask);
-                if (pass == GUESS)
-                    *guess += *guess < 2;
-                else if (*guess > 1) {
-                    count++;
-                    if (pass == FILL) {
-                        JoinSlot *slot = join_slot(slots, mask, key);
-                        slot->key = key;
-                        slot->held++;
-                    }
-                }
-            }
-    }
-    return count;
+    return one.held != other.held ? one.held < other.held : one.key < other.key;
 }
 
-static int by_rareness(const void *one, const void *other)
+/* Restore a heap whose root is the most common token, after `place` has changed. */
+static void sink(JoinSlot *heap, int64_t size, int64_t place)
 {
-    const JoinSlot *a = ((const Join *)one)->slot, *b = ((const Join *)other)->slot;
-    if (a->held != b->held)
-        return a->held < b->held ? -1 : 1;
-    return a->key < b->key ? -1 : a->key > b->key;
+    for (int64_t child; (child = 2 * place + 1) < size; place = child) {
+        if (child + 1 < size && is_rarer(heap[child], heap[child + 1]))
+            child++;
+        if (!is_rarer(heap[place], heap[child]))
+            return;
+        JoinSlot moved = heap[place];
+        heap[place] = heap[child];
+        heap[child] = moved;
+    }
 }
 
-/* Add the rarest joined tokens of each record. 0: no memory. */
-static int choose_joined(const Joining *joining, const uint8_t *guesses, uint64_t guess_mask, JoinSlot *slots, uint64_t mask,
-                         Joined *joined)
+static void add_joined(Joined *joined, int64_t record, JoinSlot token)
 {
-    int64_t room = 0;
-    Join *found = NULL;
-    int fine = 1;
-    for (int64_t start = 0, end; fine && start < joining->entries; start = end) {
-        int64_t count = 0, width;
-        end = end_of_record(joining, start);
-        width = end - start;
-        if (width * width > room) {
-            room = 2 * width * width;
-            free(found);
-            found = malloc((size_t)room * sizeof(Join));
-        }
-        fine = found != NULL;
-        for (int64_t a = start; fine && a < end; a++)
-            for (int64_t b = a + 1; b < end; b++) {
-                uint64_t key = join_key(joining, a, b);
-                if (!key || guesses[join_hash(key) >> 7 & guess_mask] < 2)
-                    continue;
-                JoinSlot *slot = join_slot(slots, mask, key);
-                if (slot->held > 1 && slot->held <= joining->holders) {
-                    found[count++] = (Join){slot, a, b};
-                    joined->is_used[a] = joined->is_used[b] = 1;
-                }
-            }
-        if (fine && count > joining->most) {
-            qsort(found, (size_t)count, sizeof(Join), by_rareness);
-            count = joining->most;
-        }
-        if (fine && joined->used + count > joined->room) {
-            joined->room = 2 * joined->room + count;
-            int64_t *token = realloc(joined->token, (size_t)joined->room * sizeof(int64_t));
-            joined->token = token ? token : joined->token;
-            int64_t *record = realloc(joined->record, (size_t)joined->room * sizeof(int64_t));
-            joined->record = record ? record : joined->record;
-            fine = token && record;
-        }
-        for (int64_t i = 0; fine && i < count; i++) {
-            if (found[i].slot->id == 0)
-                found[i].slot->id = ++joined->next;
-            joined->token[joined->used] = found[i].slot->id - 1;
-            joined->record[joined->used++] = joining->record[start];
-        }
+    JoinSlot *heap = joined->heaps + joined->ends[record];
+    int64_t room = joined->ends[record + 1] - joined->ends[record], *used = joined->used + record;
+    if (*used < room) {
+        heap[(*used)++] = token;
+        for (int64_t place = *used == room ? room / 2 : 0; place-- > 0;)
+            sink(heap, room, place);
+    } else if (is_rarer(token, heap[0])) {
+        heap[0] = token;
+        sink(heap, room, 0);
     }
-    free(found);
-    return fine;
 }
 
 static uint64_t mask_for(int64_t count)
@@ -155,26 +130,93 @@ static uint64_t mask_for(int64_t count)
     return size - 1;
 }
 
-/* Join tokens; a first pass leaves out most of those that only one record holds. 0: no memory. */
+/* Add the joined tokens of a part that are rare enough. */
+static void join_part(const Joining *joining, const Join *joins, int64_t count, JoinSlot *slots, Joined *joined)
+{
+    uint64_t mask = mask_for(count);
+    memset(slots, 0, ((size_t)mask + 1) * sizeof(JoinSlot));
+    for (int64_t i = 0; i < count; i++) {
+        JoinSlot *slot = join_slot(slots, mask, joins[i].key);
+        slot->key = joins[i].key;
+        slot->held++;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        JoinSlot *slot = join_slot(slots, mask, joins[i].key);
+        if (slot->held < 2 || slot->held > joining->holders)
+            continue;
+        if (slot->id == 0)
+            slot->id = ++joined->next;
+        joined->is_used[joins[i].first] = joined->is_used[joins[i].second] = 1;
+        add_joined(joined, joining->record[joins[i].first], *slot);
+    }
+}
+
+/* Give each record room for its joined tokens. Returns how many pairs of entries there may be. */
+static int64_t room_for_joined(const Joining *joining, Joined *joined)
+{
+    int64_t pairs = 0;
+    for (int64_t start = 0, end; start < joining->entries; start = end) {
+        end = end_of_record(joining, start);
+        int64_t own = (end - start) * (end - start - 1) / 2;
+        joined->ends[joining->record[start] + 1] += own;
+        pairs += own;
+    }
+    for (int64_t record = 0; record < joining->records; record++) {
+        int64_t *room = joined->ends + record + 1;
+        *room = room[-1] + (*room < joining->most ? *room : joining->most);
+    }
+    return pairs;
+}
+
+/* Join tokens, as many parts at a time as there is room for in a round. 0: no memory. */
 static int join_tokens(const Joining *joining, Joined *joined)
 {
-    uint64_t guess_mask = mask_for(pass_over(joining, COUNT, NULL, 0, NULL, 0)), mask = 0;
-    uint8_t *guesses = calloc((size_t)guess_mask + 1, 1);
-    JoinSlot *slots = NULL;
+    Parts parts = {.shift = 63, .count = 2};
+    joined->ends = calloc((size_t)joining->records + 1, sizeof(int64_t));
+    joined->used = calloc((size_t)joining->records + 1, sizeof(int64_t));
     joined->is_used = calloc((size_t)joining->entries + 1, 1);
-    if (guesses) {
-        pass_over(joining, GUESS, guesses, guess_mask, NULL, 0);
-        mask = mask_for(pass_over(joining, COUNT_REPEATED, guesses, guess_mask, NULL, 0));
-        slots = calloc((size_t)mask + 1, sizeof(JoinSlot));
+    if (!joined->ends || !joined->used || !joined->is_used)
+        return 0;
+    int64_t pairs = room_for_joined(joining, joined), most = 0, largest = 0;
+    while (parts.count < MOST_PARTS && parts.count * PART_JOINS < pairs)
+        parts.shift--, parts.count *= 2;
+    int64_t *sizes = calloc((size_t)parts.count, sizeof(int64_t));
+    joined->heaps = malloc(((size_t)joined->ends[joining->records] + 1) * sizeof(JoinSlot));
+    parts.ends = sizes;
+    if (sizes)
+        pass_over(joining, &parts, 0, parts.count);
+    for (int64_t part = 0; sizes && part < parts.count; part++)
+        most = sizes[part] > most ? sizes[part] : most;
+    largest = most > ROUND_JOINS ? most : pairs < ROUND_JOINS ? pairs : ROUND_JOINS;
+    parts.ends = malloc((size_t)parts.count * sizeof(int64_t));
+    parts.joins = malloc(((size_t)largest + 1) * sizeof(Join));
+    parts.slots = malloc(((size_t)mask_for(most) + 1) * sizeof(JoinSlot));
+    int fine = sizes && joined->heaps && parts.ends && parts.joins && parts.slots;
+    for (int64_t from = 0, to; fine && from < parts.count; from = to) {
+        int64_t total = 0, start = 0;
+        for (to = from; to < parts.count && total + sizes[to] <= largest; total += sizes[to++])
+            parts.ends[to] = total;
+        pass_over(joining, &parts, from, to);
+        for (int64_t part = from; part < to; start += sizes[part++])
+            join_part(joining, parts.joins + start, sizes[part], parts.slots, joined);
     }
-    int fine = slots && joined->is_used;
-    if (fine) {
-        pass_over(joining, FILL, guesses, guess_mask, slots, mask);
-        fine = choose_joined(joining, guesses, guess_mask, slots, mask, joined);
-    }
-    free(guesses);
-    free(slots);
+    free(sizes);
+    free(parts.ends);
+    free(parts.joins);
+    free(parts.slots);
     return fine;
+}
+
+/* The joined tokens one after the other: `token` and `record` have room for all. Returns how many there are. */
+static int64_t list_joined(const Joining *joining, const Joined *joined, int64_t *token, int64_t *record)
+{
+    int64_t count = 0;
+    for (int64_t one = 0; one < joining->records; one++)
+        for (int64_t i = 0; i < joined->used[one]; i++) {
+            token[count] = joined->heaps[joined->ends[one] + i].id - 1;
+            record[count++] = one;
+        }
+    return count;
 }
 
 PyDoc_STRVAR(joined_doc, "super_tokens(token, record, field, allowed, limits) -> (token, record, used), or None.\n"
@@ -193,23 +235,89 @@ static PyObject *super_tokens(PyObject *Py_UNUSED(module), PyObject *arguments)
         read++;
     int64_t entries = fine ? length_in(&views[0], 8) : 0;
     if (fine && length_in(&views[1], 8) == entries && length_in(&views[2], 8) == entries && tokens < INT32_MAX
-        && fields >= 0 && fields < 1 << 15 && length_in(&views[3], 8) == fields * fields && most > 0 && entries < INT32_MAX
+        && records >= 0 && records < INT32_MAX && fields >= 0 && fields < 1 << 15 && length_in(&views[3], 8) == fields * fields && most > 0 && entries < INT32_MAX
         && all_within(views[0].buf, entries, tokens) && all_within(views[1].buf, entries, records)
         && all_within(views[2].buf, entries, fields)) {
         Joining joining = {views[0].buf, views[1].buf, views[2].buf, views[3].buf, entries, tokens, fields, records, most, holders};
         Joined joined = {0};
+        int64_t *rows[2] = {NULL, NULL}, count = 0;
         PyThreadState *released = PyEval_SaveThread();
         fine = join_tokens(&joining, &joined);
+        for (int i = 0; fine && i < 2; i++)
+            fine = (rows[i] = malloc(((size_t)joined.ends[records] + 1) * sizeof(int64_t))) != NULL;
+        if (fine)
+            count = list_joined(&joining, &joined, rows[0], rows[1]);
         PyEval_RestoreThread(released);
         if (fine) {
-            PyObject *token = bytes_of(joined.token, joined.used * (int64_t)sizeof(int64_t));
-            PyObject *record = bytes_of(joined.record, joined.used * (int64_t)sizeof(int64_t));
+            PyObject *token = bytes_of(rows[0], count * (int64_t)sizeof(int64_t));
+            PyObject *record = bytes_of(rows[1], count * (int64_t)sizeof(int64_t));
             PyObject *used = bytes_of(joined.is_used, entries);
             result = token && record && used ? Py_BuildValue("NNN", token, record, used) : NULL;
         }
-        free(joined.token);
-        free(joined.record);
+        free(rows[0]);
+        free(rows[1]);
+        free(joined.ends);
+        free(joined.used);
+        free(joined.heaps);
         free(joined.is_used);
+    }
+    while (read-- > 0)
+        PyBuffer_Release(&views[read]);
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(rarest_doc, "rarest(record, holders, records, most) -> bytes or None. Places of entries, by record; int64.");
+
+/* The entries of each record whose tokens fewest records hold, of equal ones the first. Returns how many; -1: no memory. */
+static int64_t choose_rarest(const int64_t *record, const int64_t *holders, int64_t entries, int64_t records, int64_t most,
+                             int64_t *chosen)
+{
+    int64_t *ends = NULL, *numbers = malloc(((size_t)entries + 1) * sizeof(int64_t)), count = -1;
+    int32_t *order = NULL;
+    for (int64_t i = 0; numbers && i < entries; i++)
+        numbers[i] = i;
+    if (numbers && order_by(record, numbers, entries, records, &ends, &order)) {
+        count = 0;
+        for (int64_t one = 0; one < records; one++) {
+            int32_t *own = order + ends[one];
+            int64_t size = ends[one + 1] - ends[one];
+            for (int64_t i = 1; i < size; i++) { /* a record has few tokens */
+                int32_t entry = own[i];
+                int64_t place = i;
+                for (; place > 0 && holders[own[place - 1]] > holders[entry]; place--)
+                    own[place] = own[place - 1];
+                own[place] = entry;
+            }
+            for (int64_t i = 0; i < size && i < most; i++)
+                chosen[count++] = own[i];
+        }
+    }
+    free(ends);
+    free(order);
+    free(numbers);
+    return count;
+}
+
+static PyObject *rarest(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *given[2], *result = NULL;
+    Py_buffer views[2];
+    long long records, most;
+    int read = 0, fine = 1;
+    if (!PyArg_ParseTuple(arguments, "OOLL:rarest", &given[0], &given[1], &records, &most))
+        return NULL;
+    while (read < 2 && (fine = get_row(given[read], sizeof(int64_t), &views[read])))
+        read++;
+    int64_t entries = fine ? length_in(&views[0], 8) : 0;
+    if (fine && length_in(&views[1], 8) == entries && entries < INT32_MAX && records >= 0 && records < INT32_MAX && most > 0
+        && all_within(views[0].buf, entries, records)) {
+        int64_t *chosen = malloc(((size_t)entries + 1) * sizeof(int64_t)), count = -1;
+        PyThreadState *released = PyEval_SaveThread();
+        if (chosen)
+            count = choose_rarest(views[0].buf, views[1].buf, entries, records, most, chosen);
+        PyEval_RestoreThread(released);
+        result = count >= 0 ? bytes_of(chosen, count * (int64_t)sizeof(int64_t)) : NULL;
+        free(chosen);
     }
     while (read-- > 0)
         PyBuffer_Release(&views[read]);

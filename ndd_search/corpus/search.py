@@ -6,7 +6,6 @@ because it compares every pair of documents that share one of their rarest value
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -34,8 +33,7 @@ MOST_BITS = 6  # of simhash fingerprints that block tables look up
 _SEED = 1  # of the sample that the frequency table is counted in
 _AT_ONCE = 1 << 20  # pairs that numpy compares at a time
 _EVERY = 1 << 62
-_CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-_THREADS = min(_CPUS, 64)  # of the native core
+_THREADS = native.THREADS
 
 Progress = Callable[[int], object]
 

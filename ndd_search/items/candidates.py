@@ -8,8 +8,6 @@ share most information with it. So the number of candidates grows in proportion 
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +16,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.items.grades import Comparison
-from ndd_search.items.ragged import Places, Ragged, ascending
+from ndd_search.items.ragged import Places
 
 _AT_ONCE = 1 << 22  # meetings in memory at a time
 _FINE = 1 << 12  # steps of information, per natural unit: whole numbers add up to the same sum in any order
@@ -96,8 +94,8 @@ def find_candidates(
     looked_up, allowed = _joinable(names, needs)
     rare = np.flatnonzero((held > 1) & (held <= bounds.holders) & looked_up[entries.field])
     common = np.flatnonzero((held > bounds.holders) & (allowed.max(axis=1) > 0)[entries.field])
-    direct = _rarest(entries.where(rare), held[rare], bounds.tokens)
-    few = _rarest(entries.where(common), held[common], bounds.tokens)
+    direct = _rarest(entries.where(rare), held[rare], count, bounds.tokens)
+    few = _rarest(entries.where(common), held[common], count, bounds.tokens)
     token, record, joined = _super_tokens(few, int(holders.size), count, allowed, bounds)
     cut = len(common) - int(joined.sum())
     token, record = np.concatenate((direct.token, token + holders.size)), np.concatenate((direct.record, record))
@@ -119,21 +117,21 @@ def _entries(comparison: Comparison, wanted: npt.NDArray[np.bool_] | np.bool_) -
     """Return all tokens of the wanted records, and how many of them hold each token."""
     tokens, records, fields, start = [], [], [], 0
     for place, name in enumerate(comparison.fields):
-        ids: defaultdict[object, int] = defaultdict(itertools.count().__next__)
-        codes = comparison.table.columns[name].codes
-        lists = Ragged.of(comparison.comparer(name).tokens(), ids)
+        codes, lists = comparison.table.columns[name].codes, comparison.tokens(name)
         has = np.flatnonzero((codes >= 0) & wanted)
         found, owner = lists.taken(codes[has])
         tokens.append(found + start)
         records.append(has[owner])
         fields.append(np.full(len(found), place, np.int64))
-        start += len(ids)
+        start += int(lists.items.max(initial=-1)) + 1
     token = np.concatenate(tokens)
     return _Entries(token, np.concatenate(records), np.concatenate(fields)), np.bincount(token, minlength=start)
 
 
-def _rarest(entries: _Entries, holders: Places, most: int) -> _Entries:
-    """Return the rarest tokens of each record, ordered by record."""
+def _rarest(entries: _Entries, holders: Places, count: int, most: int) -> _Entries:
+    """Return the rarest tokens of each of `count` records, ordered by record."""
+    if by_core := native.core and native.core.rarest(entries.record, holders, count, most):
+        return entries.where(np.frombuffer(by_core, np.int64))
     order = np.argsort(entries.record * (int(holders.max(initial=0)) + 1) + holders, kind="stable")
     record = entries.record[order]
     within = np.arange(len(record)) - np.searchsorted(record, record)
@@ -184,11 +182,11 @@ def _meetings(token: Places, record: Places, count: int, bounds: Bounds, step: i
     """
     held = np.bincount(token)
     information = np.rint(np.log(count / np.maximum(held, 1)) * _FINE).astype(np.int64)
-    by_core = native.core and native.core.meetings(token, record, np.maximum(information, 0), count, bounds.most, step)
+    limits = (count, bounds.most, step, native.THREADS)
+    by_core = native.core and native.core.meetings(token, record, np.maximum(information, 0), limits)
     if by_core:
-        ends = np.frombuffer(by_core[0], np.int64).reshape(-1, 2)
-        keys = ascending(ends[:, 0] * np.int64(count) + ends[:, 1])
-        return keys // max(count, 1), keys % max(count, 1), by_core[1], by_core[2] - len(keys)
+        first, second = (np.frombuffer(of, np.int64) for of in by_core[:2])
+        return first, second, by_core[2], by_core[3] - len(first)
     order = np.argsort(token * np.int64(count) + record, kind="stable")
     token, record = token[order], record[order]
     place = np.arange(len(token)) - np.searchsorted(token, token)  # records with the same token before each

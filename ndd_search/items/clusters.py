@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ndd_search import native
 from ndd_search.corpus.communities import connected
 from ndd_search.items.ragged import Floats, Places
 from ndd_search.matching.pairs import Pairs
@@ -44,16 +45,15 @@ def correlation(count: int, pairs: Pairs, odds: Floats, judge: Judge) -> Places:
             np.concatenate((odds, judge(a, b))),
         )
     odds = np.where(np.isneginf(odds), _NEVER, np.clip(odds, -_STRONGEST, _STRONGEST))
-    leader = component.copy()
-    order = np.argsort(component[first], kind="stable")
-    of = component[first][order]
-    ends = np.flatnonzero(np.diff(of, append=-1)) + 1
-    for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True) if len(of) else []:
-        if sizes[of[start]] > 2:
-            chosen = order[start:end]
-            groups = _contracted(first[chosen].tolist(), second[chosen].tolist(), odds[chosen].tolist())
-            for members in groups:
-                leader[members] = min(members)
+    by_core = native.core and native.core.contracted(first, second, odds.view(np.int64), component, _WHOLE)
+    leader = np.frombuffer(by_core, np.int64).copy() if by_core else component.copy()
+    left = sizes[component[first]] > (_WHOLE if by_core else 2)
+    first, second, odds = first[left], second[left], odds[left]
+    of = component[first]
+    order = np.argsort(of, kind="stable")
+    for chosen in np.split(order, np.flatnonzero(np.diff(of[order])) + 1) if len(order) else []:
+        for members in _contracted(first[chosen].tolist(), second[chosen].tolist(), odds[chosen].tolist()):
+            leader[members] = min(members)
     return leader
 
 
@@ -73,7 +73,11 @@ def _missing_pairs(component: Places, sizes: Places, known: Places) -> Places:
 
 
 def _contracted(first: list[int], second: list[int], odds: list[float]) -> list[list[int]]:
-    """Join the two groups with most evidence for one thing until none is left; return all groups."""
+    """Join the two groups with most evidence for one thing until none is left; return all groups.
+
+    first, second: ascending in each pair. A group is named by its first member, and of equal evidence, that of the
+    first groups counts.
+    """
     members: dict[int, list[int]] = {one: [one] for one in (*first, *second)}
     between: dict[int, dict[int, tuple[float, int]]] = {one: {} for one in members}  # evidence, pairs compared
     heap = []
@@ -87,8 +91,6 @@ def _contracted(first: list[int], second: list[int], odds: list[float]) -> list[
             continue
         if weight > 0:
             break
-        if len(between[a]) < len(between[b]):
-            a, b = b, a
         members[a] += members.pop(b)
         gone = between.pop(b)
         between[a].pop(b, None)
@@ -98,7 +100,7 @@ def _contracted(first: list[int], second: list[int], odds: list[float]) -> list[
                 old = between[a].get(other, (0.0, 0))
                 between[a][other] = between[other][a] = (old[0] + sum_, old[1] + pairs)
         for other in between[a]:
-            heapq.heappush(heap, (-_total(between, members, a, other), a, other))
+            heapq.heappush(heap, (-_total(between, members, a, other), min(a, other), max(a, other)))
     return list(members.values())
 
 

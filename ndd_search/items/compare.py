@@ -36,7 +36,7 @@ class Compared(NamedTuple):
 
 
 class Rareness(NamedTuple):
-    """How many records hold the values of a field. shares: of the most common ones. rest: of any other."""
+    """How many records hold the values of a field. shares: of the most common ones. rest: of any other, also unseen."""
 
     shares: Mapping[str, float]
     rest: float

@@ -18,7 +18,18 @@ from ndd_search.items.compare import Comparer, Rareness
 from ndd_search.items.names import Names
 from ndd_search.items.places import checked, place_of
 from ndd_search.items.synonyms import synonyms_of
-from ndd_search.items.values import ABSENT, code_of, date_of, folded, number_of, quoted, url_of, words_of
+from ndd_search.items.values import (
+    ABSENT,
+    code_of,
+    date_of,
+    folded,
+    number_of,
+    plain_dates,
+    plain_words,
+    quoted,
+    url_of,
+    words_of,
+)
 from ndd_search.paging.records import Near, NearNumber, NearPlace, NearText, ranges_near
 from ndd_search.recipe import Recipe
 from ndd_search.text.markup import strip_markup
@@ -69,6 +80,10 @@ class Field:
         """Return the fields of a record that are read. name: of this field in the schema."""
         return (name,) if self.source is None else (self.source,) if isinstance(self.source, str) else self.source
 
+    def plain(self, texts: Sequence[str]) -> Sequence[Any]:
+        """Return what is compared of texts that need little preparation, None for those that `parse` has to read."""
+        return [None] * len(texts)
+
     def parse(self, raw: list[Any], name: str) -> Any:
         """Return what is compared, None if it is missing. Raises BadValue."""
         if not raw:
@@ -118,13 +133,6 @@ class Field:
         return value  # type: ignore[no-any-return]
 
 
-def _word(raw: list[Any]) -> str | None:
-    """Return the word of a single text of ASCII letters, which needs no other preparation; None for all else."""
-    if len(raw) == 1 and type(text := raw[0]) is str and text.isascii() and text.isalpha():
-        return None if (word := text.lower()) in ABSENT else word
-    return None
-
-
 def _text(raw: list[Any], markup: str) -> str:
     text = raw[0] if len(raw) == 1 and isinstance(raw[0], str) else text_of({"value": raw}, ["value"]) or ""
     return strip_markup(text) if markup == "html" else text
@@ -159,9 +167,8 @@ class Name(Field):
             object.__setattr__(self, "synonyms", {word: list(readings) for word, readings in found.items()})
         _check_markup(self.markup)
 
-    def parse(self, raw: list[Any], name: str) -> Any:
-        word = _word(raw)
-        return (word,) if word else super().parse(raw, name)
+    def plain(self, texts: Sequence[str]) -> Sequence[Any]:
+        return plain_words(texts) if self.markup == "keep" else super().plain(texts)
 
     def _parsed(self, raw: list[Any]) -> Any:
         words = words_of(_text(raw, self.markup))
@@ -281,6 +288,9 @@ class Date(Field):
     edges: ClassVar[tuple[float, ...]] = (0.94, 0.79, 0.55, 0.35, 0.1)
     evidence: ClassVar[tuple[float, ...]] = (4.0, 3.0, 1.5, 0.0, -1.0, -3.0)
 
+    def plain(self, texts: Sequence[str]) -> Sequence[Any]:
+        return plain_dates(texts)
+
     def _parsed(self, raw: list[Any]) -> Any:
         return date_of(raw[0])
 
@@ -299,9 +309,10 @@ class Category(Field):
     evidence: ClassVar[tuple[float, ...]] = (1.5, 0.5, 0.0, -2.0)
     rare: ClassVar[bool] = True
 
-    def parse(self, raw: list[Any], name: str) -> Any:
-        word = None if self.separator else _word(raw)
-        return frozenset((word,)) if word else super().parse(raw, name)
+    def plain(self, texts: Sequence[str]) -> Sequence[Any]:
+        if self.separator:
+            return super().plain(texts)
+        return [words and frozenset((" ".join(words),)) for words in plain_words(texts)]
 
     def _parsed(self, raw: list[Any]) -> Any:
         members: Iterable[Any] = raw[0] if isinstance(raw[0], list | tuple | set | frozenset) else raw

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ import numpy.typing as npt
 
 from ndd_search.items.compare import Comparer, Rareness
 from ndd_search.items.fields import COMMON, Field
-from ndd_search.items.ragged import Floats, Places, distinct
+from ndd_search.items.ragged import Floats, Places, Ragged, distinct
 from ndd_search.items.table import UNKNOWN, Table
 
 MISSING = -1
@@ -61,12 +64,20 @@ class Comparison:
     def __init__(self, fields: Mapping[str, Field], table: Table, common: Mapping[str, Rareness]) -> None:
         self.fields, self.table, self.common = fields, table, common
         self._comparers: dict[str, Comparer] = {}
+        self._tokens: dict[str, Ragged] = {}
 
     def comparer(self, name: str) -> Comparer:
         """Return what compares the values of a field."""
         if name not in self._comparers:
             self._comparers[name] = self.comparer_of(name, self.table.columns[name].values)
         return self._comparers[name]
+
+    def tokens(self, name: str) -> Ragged:
+        """Return the tokens of the values of a field, numbered in the order in which they occur."""
+        if name not in self._tokens:
+            ids: defaultdict[object, int] = defaultdict(itertools.count().__next__)
+            self._tokens[name] = Ragged.of(self.comparer(name).tokens(), ids)
+        return self._tokens[name]
 
     def comparer_of(self, name: str, values: Sequence[Any]) -> Comparer:
         """Return what compares some of the values of a field."""
@@ -94,8 +105,13 @@ class Comparison:
         field = self.fields[name]
         if not field.compiled or (rows := self.comparer(name).rows) is None:
             return None
-        edges, common = np.array(field.edges), np.array(COMMON if field.rare else (), np.float64)
-        return *rows, self.table.columns[name].codes, edges.view(np.int64), common.view(np.int64)
+        return *rows, self.table.columns[name].codes, *_core_edges(field.edges, field.rare)
+
+
+@cache
+def _core_edges(edges: tuple[float, ...], rare: bool) -> tuple[Places, Places]:
+    """Return the edges and the common shares that divide similarities into grades, as the core reads them."""
+    return np.array(edges).view(np.int64), np.array(COMMON if rare else (), np.float64).view(np.int64)
 
 
 def graded_values(field: Field, comparer: Comparer, count: int, a: Places, b: Places) -> tuple[Floats, Places]:

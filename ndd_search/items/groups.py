@@ -24,7 +24,7 @@ from ndd_search.items.merging import Rules, merge_group
 from ndd_search.items.model import probabilities, unsure
 from ndd_search.items.ragged import Floats, Places
 from ndd_search.items.screening import screened
-from ndd_search.items.table import Table, read_table
+from ndd_search.items.table import Table
 from ndd_search.items.values import quoted
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.pairs import Pairs
@@ -131,12 +131,12 @@ def group_items(schema: Items, sources: Sequence[Any], method: Method, id: str |
     """
     check_one_of("method", method, METHODS)
     records, ids = read_records(sources, id)
-    table = read_table(schema.fields, records)
+    comparison = schema.comparison_of(records)
+    table = comparison.table
     for name, count in table.bad.items():
         log.warning(
             "%d values of %s could not be read and count as missing: %s", count, name, table.columns[name].examples[0]
         )
-    comparison = schema.comparison(table)
     same, surely = _copies(schema, comparison)
     candidates = find_candidates(comparison, bounds, same == np.arange(len(records)), needs=schema.needs)
     pairs, odds = _judged(schema, comparison, candidates)

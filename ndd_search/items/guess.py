@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from statistics import median
@@ -21,6 +22,7 @@ _DATE = re.compile("date|birth|born|died|dob|year|published|opened|created|^day$
 _CODE = re.compile(
     r"(?:^|[\W_])(?:(?:tele|mobile)?phone|fax|isbn|issn|ean|gtin|upc|sku|iban|vat|doi|orcid|e?mail)", re.I
 )
+_OFTEN, _ONCE = 20, 0.005  # values of a list: records for each, and share of records whose value no other has
 _IDS = ("id", "_id", "uuid", "guid")
 
 
@@ -63,9 +65,8 @@ def _longitude(name: str, names: list[str]) -> str | None:
 
 def _kind(name: str, values: list[Any]) -> Field | None:
     """Return the field that fits the values of a field, None if they all are equal or absent."""
-    distinct = len({str(value) for value in values})
     sample = values[:1000]
-    if distinct < 2:
+    if len({str(value) for value in values}) < 2:
         return None
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in sample)
     tests: tuple[tuple[type[Field], bool], ...] = (
@@ -76,9 +77,20 @@ def _kind(name: str, values: list[Any]) -> Field | None:
         (Place, _fits(sample, place_of) and not _fits(sample, number_of) and not all(map(_is_word, sample))),
         (Category, any(isinstance(value, list | tuple) for value in sample)),
         (Text, median(len(words_of(str(value))) for value in sample) > 12),
-        (Category, len(values) >= 50 * distinct or (distinct <= 20 and len(values) >= 5 * distinct)),
+        (Category, _are_categories(Counter(map(str, values)))),
     )
     return next((kind() for kind, fits in tests if fits), Name())
+
+
+def _are_categories(counts: Counter[str]) -> bool:
+    """Return whether values repeat as those of a list do: often, and nearly all of them.
+
+    Slips of names are values that occur once, of which a list has few.
+    """
+    values, once = counts.total(), sum(count == 1 for count in counts.values())
+    if values >= 50 * len(counts) or (len(counts) <= 20 and values >= 5 * len(counts)):
+        return True
+    return values >= _OFTEN * len(counts) and once <= _ONCE * values
 
 
 def _is_word(value: Any) -> bool:

@@ -2,16 +2,18 @@
 
 Expectation maximisation (Dempster, Laird and Rubin 1977; Winkler 1988 for record linkage) alternates between the
 probability that each pair is one thing, given the odds, and the odds, given these probabilities. Other pairs are
-divided into as many kinds as there are fields, at first by the field in which they agree most: pairs become candidates
-because they agree in some field, and what else they have in common depends on which.
+divided into as many kinds as there are fields, at first by the field in which so much agreement is rarest: pairs become
+candidates because they agree in some field, and what else they have in common depends on which.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.items.fields import Field
@@ -20,11 +22,14 @@ from ndd_search.items.model import Grades, Model, Odds, default_odds, probabilit
 from ndd_search.items.ragged import Floats, Places
 
 _STRICTER = (0.0, 4.0, 8.0)  # log odds that starts take from the assumptions
-_SOME = 30_000  # pairs that the starts are compared on
-_TRIED = 40  # rounds after which they are compared
+_SOME = 30_000  # pairs on which starts are followed
+_FEW = 10  # rounds after which starts that agree count as one
+_ONE = 0.005  # change of their probabilities, as a share of the pairs of one thing, up to which they agree
+_TRIED = 30  # more rounds, after which the others that agree do
 _ROUNDS = 200
 _CONVERGED = 1e-4  # mean change of a pair's probability in a round
 _BELIEF = 10.0  # pairs that the assumptions about a field count for
+_ROUNDING = 1e-9
 _LEAST = 1e-6  # share of a kind of pairs
 
 
@@ -39,10 +44,12 @@ def learn_odds(fields: Sequence[Field], graded: Graded, labelled: Graded, labels
     whole = _Fit(fields, graded.grades, labelled.grades, labels)
     some = _Fit(fields, graded.grades[:: max(len(graded) // _SOME, 1)], labelled.grades, labels)
     # Expectation maximisation finds a local optimum. Other starts lead to others, of which the likeliest is kept.
-    starts = [some.improved(some.first_guess(stricter, None), _TRIED) for stricter in _STRICTER]
-    starts += [some.improved(some.first_guess(_STRICTER[1], place), _TRIED) for place in range(len(fields))]
-    best = max(starts, key=lambda start: start[0])[1]
-    return whole.improved(whole.expected(best).weight, _ROUNDS)[1]
+    guesses = [some.first_guess(stricter, None) for stricter in _STRICTER]
+    guesses += [some.first_guess(_STRICTER[1], place) for place in range(len(fields))]
+    starts = some.different([some.improved(guess, _FEW)[1] for guess in guesses])
+    starts = some.different([some.improved(some.expected(start).weight, _TRIED)[1] for start in starts])
+    # Which optimum is likelier shows in all pairs, and where it is reached.
+    return max((whole.improved(whole.expected(start).weight, _ROUNDS) for start in starts), key=itemgetter(0))[1]
 
 
 class _Expected(NamedTuple):
@@ -110,11 +117,17 @@ class _Fit:
         evidence = [np.append(default_evidence(field), 0.0)[self.rows[:, f]] for f, field in enumerate(self.fields)]
         if place is not None:
             match[(evidence[place] <= 0) & (self.rows[:, place] >= 0)] = 0.0
-        agreement = np.where(self.rows.T >= 0, np.stack(evidence), -9.0)
-        weight = np.zeros((len(self.rows), len(self.fields) + 1))
-        weight[:, 0] = match
-        weight[np.arange(len(self.rows)), 1 + agreement.argmax(axis=0)] = 1 - match
+        rarest = np.stack([self._surprise(of, self.rows[:, f] >= 0) for f, of in enumerate(evidence)])
+        chosen = (rarest >= rarest.max(axis=0) - _ROUNDING).astype(np.float64)
+        weight: Floats = np.concatenate((match[None], (1 - match) * chosen / chosen.sum(axis=0))).T
         return weight
+
+    def _surprise(self, evidence: Floats, has: npt.NDArray[np.bool_]) -> Floats:
+        """Return -log of the share of all pairs that agree at least so much in a field; -1 for a missing value."""
+        values, which = np.unique(np.where(has, -evidence, np.inf), return_inverse=True)
+        least = np.cumsum(np.bincount(which, self.counts, len(values))) / self.counts.sum()
+        surprise: Floats = np.where(has, -np.log(least)[which], -1.0)
+        return surprise
 
     def improved(self, weight: Floats, rounds: int) -> tuple[float, Odds]:
         """Alternate until nothing moves. Returns the mean log likelihood of a pair, and the odds."""
@@ -128,6 +141,19 @@ class _Fit:
             if found.moved / total < _CONVERGED:
                 break
         return likelihood, odds
+
+    def different(self, starts: Sequence[Odds]) -> list[Odds]:
+        """Return starts; of those that agree about which pairs are one thing, only the likeliest."""
+        found = sorted(
+            ((self.expected(odds), odds) for odds in starts), key=lambda one: -float(one[0].likelihoods @ self.counts)
+        )
+        kept: list[tuple[Floats, Odds]] = []
+        for expected, odds in found:
+            match = expected.weight[:, 0]
+            same = _ONE * float(match @ self.counts)
+            if all(float(np.abs(match - other) @ self.counts) > same for other, _ in kept):
+                kept.append((match, odds))
+        return [odds for _, odds in kept]
 
     def expected(self, odds: Odds, before: Floats | None = None) -> _Expected:
         """Return how much of each row belongs to each kind, given the odds. before: the same of the round before."""

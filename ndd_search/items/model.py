@@ -131,12 +131,33 @@ class Model:
 
 
 def _against(field: Field, m: Sequence[float], u: Sequence[float]) -> Floats:
-    """Return log(u / m) of each grade: never above 0 for full agreement, never below 0 for the lowest grade."""
+    """Return log(u / m) of each grade: never above 0 for full agreement, never below 0 for the lowest grade.
+
+    Of values that are equally common, less similar ones never have a lower one: grades that few pairs have are learnt
+    with errors, which this evens out.
+    """
     ratio = np.log(np.array(u)) - np.log(np.array(m))
     each = grade_count(field) // (len(field.edges) + 1)
     ratio[:each] = np.minimum(ratio[:each], 0)
     ratio[-each:] = np.maximum(ratio[-each:], 0)
+    weights = np.array(m) + np.array(u)
+    for rarity in range(each):
+        ratio[rarity::each] = _ascending(ratio[rarity::each].tolist(), weights[rarity::each].tolist())
     return np.concatenate((ratio, [0.0]))
+
+
+def _ascending(values: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Return the ascending values that are nearest to some by weighted squares.
+
+    Neighbours in the wrong order are replaced by their mean (Ayer et al. 1955, "pool adjacent violators").
+    """
+    pools: list[tuple[float, float, int]] = []  # mean, weight and number of values
+    for value, weight in zip(values, weights, strict=True):
+        pools.append((value, weight, 1))
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            (mean, some, count), (other, more, others) = pools[-2:]
+            pools[-2:] = [((mean * some + other * more) / (some + more), some + more, count + others)]
+    return [mean for mean, _, count in pools for _ in range(count)]
 
 
 def log_odds_of(probability: float) -> float:

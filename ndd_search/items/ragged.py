@@ -46,13 +46,6 @@ class Ragged(NamedTuple):
         return self.items[np.repeat(self.offsets[which], counts) + within], owner
 
 
-def ascending(keys: Places) -> Places:
-    """Return the distinct keys, ascending; numpy 2.3 and later take ten times as long for many of them."""
-    ordered = np.sort(keys)
-    fresh: Places = ordered[np.concatenate((ordered[:1] >= 0, ordered[1:] != ordered[:-1]))]
-    return fresh
-
-
 def distinct(keys: Places, bound: int) -> tuple[Places, Places | slice]:
     """Return the distinct keys, and for each key its place among them; the keys themselves if there are few copies.
 

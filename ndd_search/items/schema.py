@@ -35,6 +35,7 @@ from ndd_search.items.page import same_pairs
 from ndd_search.items.questions import Question, fitted_bar, most_telling
 from ndd_search.items.ragged import Floats
 from ndd_search.items.schema_file import VERSION, content_of, parts_of
+from ndd_search.items.screening import screened
 from ndd_search.items.similarity import Similarity, explained
 from ndd_search.items.table import Table, read_table
 from ndd_search.matching.pairs import Pairs
@@ -50,6 +51,7 @@ COUNTED = 1_000  # records that are enough to know which values are common
 SAMPLE = 100_000  # candidate pairs that are compared to learn
 _SEED = 1
 _NEAR = 1e-9
+_LEARNT_FROM = "learnt_from"  # an attribute that is no part of a schema: see Items.comparison_of
 
 
 @dataclass(frozen=True, init=False)
@@ -148,13 +150,14 @@ class Items:
         chosen = np.arange(len(found))
         if len(found) > SAMPLE:
             chosen = np.sort(np.random.default_rng(_SEED).choice(len(found), SAMPLE, replace=False))
-        graded = comparison.graded(found.first[chosen], found.second[chosen])
+        counted = schema._with(learnt=Learnt(default_odds(schema._kinds), common, 0, 0))
+        pairs = found.first[chosen], found.second[chosen]
+        *_, graded = screened(counted.model, comparison, *pairs, -np.inf)  # that is, all of them
         answers = list(labels)
         for a, b, _ in answers:
             if isinstance(a, str | int) or isinstance(b, str | int):
                 raise TypeError(f"a label is two records and whether they are one thing, got {a!r} and {b!r}")
         same = [bool(label) for *_, label in answers]
-        counted = schema._with(learnt=Learnt(default_odds(schema._kinds), common, 0, 0))
         labelled = counted._compared((a, b) for a, b, _ in answers)
         odds = learn_odds(schema._kinds, graded, labelled, same)
         learnt = schema._with(learnt=Learnt(odds, common, table.records, len(found)))
@@ -162,7 +165,9 @@ class Items:
         probability = probabilities(learnt.log_odds(graded))
         expected = round(float(probability.sum()) * len(found) / max(len(graded), 1))
         doubt = unsure(probability, learnt.min_probability)
-        return learnt._with(learnt=Learnt(odds, common, table.records, len(found), expected, doubt))
+        learnt = learnt._with(learnt=Learnt(odds, common, table.records, len(found), expected, doubt))
+        learnt.__dict__[_LEARNT_FROM] = comparison
+        return learnt
 
     def questions(self, records: Iterable[Any], count: int = 10, *, bounds: Bounds | None = None) -> list[Question]:
         """Return the pairs of a collection of which a person should say whether they are one thing.
@@ -221,6 +226,18 @@ class Items:
         if table.records >= COUNTED:
             return Comparison(self.fields, table, table.rareness(self.fields))
         return Comparison(self.fields, table, self.common)
+
+    def comparison_of(self, records: Sequence[Any]) -> Comparison:
+        """Return what compares the records of a collection.
+
+        What `learn` has read is kept until this is called, and is returned if the records hold the same values.
+        """
+        known: Comparison | None = self.__dict__.pop(_LEARNT_FROM, None)
+        table = read_table(self.fields, records, known=known.table if known else None)
+        return known if known and table is known.table else self.comparison(table)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("fields", "needs", "min_probability", "learnt")}
 
     @property
     def common(self) -> Mapping[str, Rareness]:

@@ -70,7 +70,7 @@ def _by_core(model: Model, comparison: Comparison, first: Places, second: Places
             stages.append((*rows, *(floats.ravel().view(np.int64) for floats in (model.tables[place], rest))))
     if native.core and stages:
         shares, most = model.shares.view(np.int64), model.most_against(bar)
-        if by_core := native.core.screened(first, second, shares, tuple(stages), most):
+        if by_core := native.core.screened(first, second, shares, tuple(stages), most, native.THREADS):
             of_pairs = (len(by_core[0]) // 8, len(stages))
             similarity = np.frombuffer(by_core[1], np.float32).reshape(of_pairs).T
             grades = np.frombuffer(by_core[2], np.int16).reshape(of_pairs).T

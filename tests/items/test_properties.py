@@ -15,7 +15,7 @@ from ndd_search.items.grades import Comparison, grade_count
 from ndd_search.items.learning import learn_odds
 from ndd_search.items.learnt import Learnt
 from ndd_search.items.merging import merge_group
-from ndd_search.items.model import Odds
+from ndd_search.items.model import Model, Odds
 from ndd_search.items.places import corner_tokens, kilometres
 from ndd_search.items.schema import Items
 from ndd_search.items.table import read_table
@@ -92,6 +92,18 @@ def test_an_equal_field_never_lowers_and_a_different_one_never_raises(
         assert different.similarity <= max(without.similarity, 0.001) + 1e-6
 
 
+@given(st.integers(0, 2**32))
+def test_evidence_never_rises_as_the_similarity_falls(seed: int) -> None:
+    """Values are equally common; the odds are as wild as a file may hold."""
+    random = np.random.default_rng(seed)
+    for field in FIELDS.values():
+        m, u = random.uniform(0.001, 0.999, (2, grade_count(field)))
+        odds = Odds(0.1, (1.0,), (tuple(m),), ((tuple(u),),))
+        rarities = grade_count(field) // (len(field.edges) + 1)
+        evidence = Model([field], odds).log_odds(np.arange(grade_count(field), dtype=np.int16)[:, None], vetoes=False)
+        assert (np.diff(evidence.reshape(-1, rarities), axis=0) <= 1e-9).all()
+
+
 @given(schemas(), st.lists(records, max_size=8), st.integers(0, 3), st.sampled_from([None, 0.2, 0.9]))
 def test_a_page_holds_the_pairs_whose_similarity_reaches_the_bar(
     schema: Items, page: list[dict[str, Any]], old: int, bar: float | None
@@ -125,13 +137,28 @@ def test_the_core_says_the_same_as_numpy(schema: Items, page: list[dict[str, Any
             first, second = np.triu_indices(len(page), 1)
             graded = Comparison(FIELDS, table, {}).graded(first, second)
             odds = learn_odds(list(FIELDS.values()), graded, graded, [False, *[True] * (len(first) - 1)])
-            ways.append((graded, odds, schema.same_pairs(page)))
-    (one, odds, pairs), (other, others, again) = ways
+            ways.append((graded, odds, schema.same_pairs(page), schema.groups(page).leader.tolist()))
+    (one, odds, pairs, leader), (other, others, again, leaders) = ways
+    assert leader == leaders
     assert np.array_equal(one.similarity, other.similarity, equal_nan=True)
     assert np.array_equal(one.grades, other.grades)
     assert np.allclose(np.concatenate(odds.m), np.concatenate(others.m))
     assert pairs.first.tolist() == again.first.tolist()
     assert pairs.second.tolist() == again.second.tolist()
+
+
+plain_texts = st.text(st.characters(max_codepoint=127) | st.sampled_from("  aB'&_-"), max_size=20) | st.text(max_size=5)
+
+
+@given(
+    st.lists(
+        plain_texts | st.dates().map(str) | st.sampled_from(["n/a", "None", "2001-00-00", "0099-01-01"]), max_size=5
+    )
+)
+def test_plain_texts_are_read_in_one_call_as_one_by_one(texts: list[str]) -> None:
+    for field in (Name(), Category(), Date()):
+        for text, value in zip(texts, field.plain(texts), strict=True):
+            assert value is None or value == field.parse([text], "field")
 
 
 latitudes = st.floats(-90, 90) | st.sampled_from([-90.0, 90.0, 89.999, -89.97, 0.0])

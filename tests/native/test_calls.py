@@ -106,10 +106,11 @@ def test_records_meet_at_their_tokens(pairs: list[tuple[int, int]], information:
         own = [(-weight, sum(ends) - record_of, ends) for ends, weight in shared.items() if record_of in ends]
         best |= {ends for *_, ends in sorted(own)[:most]}
     assert native.core is not None
-    found = native.core.meetings(token, record, np.array(information), 10, most, 1)
+    found = native.core.meetings(token, record, np.array(information), (10, most, 1, 2))
     assert found is not None
-    assert set(map(tuple, np.frombuffer(found[0], np.int64).reshape(-1, 2).tolist())) == best
-    assert found[1:] == (met, len(shared))
+    first, second = (np.frombuffer(of, np.int64).tolist() for of in found[:2])
+    assert list(zip(first, second, strict=True)) == sorted(best)
+    assert found[2:] == (met, len(shared))
 
 
 int64s = st.one_of(
@@ -123,9 +124,13 @@ def test_no_tokens_handed_over_harm_the_core(
     token: Any, record: Any, information: Any, records: int, most: int
 ) -> None:
     assert native.core is not None
-    found = native.core.meetings(token, record, information, records, most, 1)
-    assert found is None or len(found[0]) % 16 == 0
-    assert native.core.meetings(token, record, information, 2**31, most, 1) is None
+    found = native.core.meetings(token, record, information, (records, most, 1, most))
+    assert found is None or len(found[0]) == len(found[1])
+    assert native.core.meetings(token, record, information, (2**31, most, 1, 1)) is None
+    rare = native.core.rarest(record, token, records, most)
+    assert rare is None or len(rare) <= 8 * len(record)
+    groups = native.core.contracted(token, record, information, information, most)
+    assert groups is None or len(groups) == 8 * len(information)
     few = most if most > 0 else 1
     joined = native.core.super_tokens(token, record, information, np.ones(few**2, np.int64), (records, 9, few, few, 3))
     assert joined is None or len(joined[0]) == len(joined[1])
@@ -134,10 +139,32 @@ def test_no_tokens_handed_over_harm_the_core(
         assert compared is None or len(compared) == 16 * len(record)
         for codes, floats in ((information, token), (np.array([0, 1, -1]), np.zeros(1, np.int64))):
             stage = (kind, rows, codes, np.array([1]), np.zeros(0, np.int64), np.zeros(3, np.int64), floats)
-            left = native.core.screened(token, record, floats, (stage, stage), 1.0)
+            left = native.core.screened(token, record, floats, (stage, stage), 1.0, most)
             assert left is None or len(left[1]) == 2 * len(left[2]) == len(left[0])
     rounds = native.core.mixture(token, record, information, most, token)
     assert rounds is None or len(rounds[0]) == most * len(rounds[1])
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from("ab"), st.sampled_from([None, "x", "y", 1, 2, 1.5, True, []])) | st.none()
+    ),
+    st.lists(st.text(max_size=9) | st.just("word " * 40)),
+)
+def test_no_records_handed_over_harm_the_core(records: list[Any], texts: list[str]) -> None:
+    assert native.core is not None
+    found = native.core.columns(records, ("a", "b"))
+    assert (found is None) == (None in records)
+    for name, column in zip("ab", found or [], strict=bool(found)):
+        values = [record.get(name) for record in records]
+        one_type = {type(value) for value in values} - {type(None)} in ({str}, {int}, {float}, set())
+        assert (column is not None) == one_type
+        if column:
+            assert [None if at < 0 else column[1][at] for at in np.frombuffer(column[0], np.int64).tolist()] == values
+    assert native.core.columns(tuple(records), ("a",)) is None
+    assert len(native.core.plain_values(texts, False)) == len(native.core.plain_values(texts, True)) == len(texts)
+    with pytest.raises(TypeError):
+        native.core.plain_values([1], False)  # type: ignore[call-overload]
 
 
 int32s = st.one_of(st.lists(st.integers(-3, 200), max_size=9).map(lambda row: np.array(row, np.int32)), int64s)
@@ -155,7 +182,7 @@ def test_no_names_handed_over_harm_the_core(changed: dict[int, Any]) -> None:
     found = native.core.alike(0, rows, *ends)
     assert found is None or len(found) == 32
     edges, zero, one = np.array([0.9]).view(np.int64), np.zeros(1, np.int64), np.array([0, 1])
-    left = native.core.screened(*ends, zero, ((0, rows, one, edges, zero[:0], np.zeros(3, np.int64), zero),), 1.0)
+    left = native.core.screened(*ends, zero, ((0, rows, one, edges, zero[:0], np.zeros(3, np.int64), zero),), 1.0, 1)
     assert left is None or len(left[0]) == 16
     assert len(native.core.alike(0, whole, *ends) or b"") == 32
     assert native.core.alike(0, whole[:-1], *ends) is None
