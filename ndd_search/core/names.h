@@ -32,7 +32,7 @@ static int64_t size_of(const Texts *texts, int64_t text)
 }
 
 /* A bit for each letter, by its code modulo 32, and another for its second occurrence; all bits after that. So the bits
- * that two words have in common are at least as many as the letters. */
+ * that two words have in common are at least as many as the letters, except where both words have all bits. */
 static uint64_t letter_bits(const int32_t *word, int64_t length)
 {
     uint64_t bits = 0;
@@ -125,7 +125,8 @@ static double words_alike(const Names *names, int64_t one, int64_t other)
     if (n == 1 || m == 1)
         return a[0] == b[0] ? INITIAL : 0.0;
     /* At most as many letters match as both words contain, which bounds Jaro's similarity; see Names._may_be_alike. */
-    double matching = __builtin_popcountll(names->bits[low] & names->bits[high]), lengths = (double)(n * m);
+    uint64_t common = names->bits[low] & names->bits[high];
+    double matching = common == UINT64_MAX ? (double)(n < m ? n : m) : __builtin_popcountll(common), lengths = (double)(n * m);
     double least = (a[0] == b[0] ? (LEAST_ALIKE - 0.4) / 0.6 : LEAST_ALIKE) - 1e-6;
     if (matching * (double)(n + m) + lengths < 3 * least * lengths) /* (matching / n + matching / m + 1) / 3 < least */
         return 0.0;

@@ -29,6 +29,7 @@ _AT_ONCE = 1 << 22  # pairs of words in memory at a time
 _FINE = 1e9  # steps of a similarity
 _SLACK = 0.01  # rapidfuzz returns 0 also for a similarity that is its score_cutoff
 _NO_DIGIT = re.compile(r"\D")
+_ALL_BITS = (1 << 64) - 1
 _PREFIX = 4  # letters of a longer word that are a token of their own
 
 
@@ -187,7 +188,9 @@ class Names:
         At most as many letters match as both words contain. Jaro's similarity is then at most (m/a + m/b + 1) / 3, for
         words of a and b letters. Winkler's adds 0.4 of the rest if the words begin with the same letters.
         """
-        matching = np.bitwise_count(self._letter_bits[one] & self._letter_bits[other])
+        common = self._letter_bits[one] & self._letter_bits[other]
+        shorter = np.minimum(self._lengths[one], self._lengths[other])
+        matching = np.where(common == _ALL_BITS, shorter, np.bitwise_count(common))
         jaro = (matching / self._lengths[one] + matching / self._lengths[other] + 1) / 3
         least = np.where(self._initial[one] == self._initial[other], (_LEAST - 0.4) / 0.6, _LEAST)
         open_: npt.NDArray[np.bool_] = (jaro >= least - 1e-6) | self._is_special[one] | self._is_special[other]
@@ -246,7 +249,7 @@ def _letters(texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], Places]:
 def _bits_of(word: str) -> int:
     """Return a bit for each letter, by its code modulo 32, and another for its second occurrence; all bits after that.
 
-    So the bits that two words have in common are at least as many as the letters.
+    So the bits that two words have in common are at least as many as the letters, except where both have all bits.
     """
     bits = 0
     for letter in word:
@@ -254,7 +257,7 @@ def _bits_of(word: str) -> int:
         if bits & bit:
             bit <<= 32
             if bits & bit:
-                return (1 << 64) - 1
+                return _ALL_BITS
         bits |= bit
     return bits
 

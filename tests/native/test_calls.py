@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search import native
+from ndd_search.items.compare import Rareness
+from ndd_search.items.names import Names
 from ndd_search.native import Core
 from tests.native.both import both, pages
 
@@ -187,6 +189,18 @@ def test_no_names_handed_over_harm_the_core(changed: dict[int, Any]) -> None:
     assert len(native.core.alike(0, whole, *ends) or b"") == 32
     assert native.core.alike(0, whole[:-1], *ends) is None
     assert native.core.alike(5, whole, *ends) is None
+
+
+@pytest.mark.parametrize("length", [60, 100, 140, 300])
+@pytest.mark.parametrize("start", ["a", "b"])
+def test_long_words_with_one_other_letter_are_alike(start: str, length: int) -> None:
+    """The bits of letters, which rule out words that cannot be alike, bound at most 64 matching letters."""
+    letters = np.random.default_rng(length).choice(list("abcdefghij"), length)
+    word = "a" + "".join(letters)
+    words = Names([(word,), (start + word[1:-1] + "z",)], {}, Rareness({}, 0.01))
+    with_core, plain = both(lambda: words.compare(np.zeros(20_001, np.int64), np.ones(20_001, np.int64)).similarity)
+    assert (with_core == plain).all()
+    assert plain.min() > 0.8
 
 
 @given(st.one_of(pages, st.just(None)), int64s, st.integers(-2, 30), st.integers(-2, 9))
