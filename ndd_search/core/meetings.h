@@ -240,8 +240,8 @@ static PyObject *meetings(PyObject *Py_UNUSED(module), PyObject *arguments)
         read++;
     int64_t entries = fine ? views[0].len / (int64_t)sizeof(int64_t) : 0;
     int64_t tokens = fine ? views[2].len / (int64_t)sizeof(int64_t) : 0;
-    if (fine && views[0].len == views[1].len && records >= 0 && records < INT32_MAX && most > 0 && step > 0 && tokens < INT32_MAX
-        && all_within(views[0].buf, entries, tokens) && all_within(views[1].buf, entries, records)
+    if (fine && views[0].len == views[1].len && records >= 0 && records < INT32_MAX && most > 0 && step > 0 && step < INT32_MAX
+        && tokens < INT32_MAX && all_within(views[0].buf, entries, tokens) && all_within(views[1].buf, entries, records)
         && all_within(views[2].buf, tokens, INT32_MAX)) {
         Met found[MOST_THREADS] = {{0}}, met = {0};
         int64_t *pairs = NULL, count = -1;

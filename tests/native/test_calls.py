@@ -128,7 +128,8 @@ def test_no_tokens_handed_over_harm_the_core(
     assert native.core is not None
     found = native.core.meetings(token, record, information, (records, most, 1, most))
     assert found is None or len(found[0]) == len(found[1])
-    assert native.core.meetings(token, record, information, (2**31, most, 1, 1)) is None
+    for limits in ((2**31, most, 1, 1), (records, most, 2**62, 4)):
+        assert native.core.meetings(token, record, information, limits) is None
     rare = native.core.rarest(record, token, records, most)
     assert rare is None or len(rare) <= 8 * len(record)
     groups = native.core.contracted(token, record, information, information, most)
