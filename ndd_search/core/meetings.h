@@ -260,7 +260,7 @@ static PyObject *meetings(PyObject *Py_UNUSED(module), PyObject *arguments)
         if (count >= 0) {
             PyObject *first = bytes_of(pairs, count * (int64_t)sizeof(int64_t));
             PyObject *second = bytes_of(pairs + count, count * (int64_t)sizeof(int64_t));
-            result = first && second ? Py_BuildValue("NNLL", first, second, (long long)met.met, (long long)met.distinct) : NULL;
+            result = Py_BuildValue("NNLL", first, second, (long long)met.met, (long long)met.distinct);
         }
         free(pairs);
     }

@@ -285,7 +285,7 @@ static PyObject *mixture(PyObject *Py_UNUSED(module), PyObject *arguments)
             PyObject *one = bytes_of(weights, count * kinds * (int64_t)sizeof(double));
             PyObject *two = bytes_of(likelihoods, count * (int64_t)sizeof(double));
             PyObject *three = bytes_of(sums, columns * kinds * (int64_t)sizeof(double));
-            result = one && two && three ? Py_BuildValue("NNNd", one, two, three, moved) : NULL;
+            result = Py_BuildValue("NNNd", one, two, three, moved);
         }
         free(weights);
         free(likelihoods);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* NULL: a MemoryError was raised. Py_BuildValue passes it on, and releases what its other "N" have got. */
 static PyObject *bytes_of(const void *array, int64_t size)
 {
     return PyBytes_FromStringAndSize(array, (Py_ssize_t)size);

@@ -252,7 +252,7 @@ static PyObject *super_tokens(PyObject *Py_UNUSED(module), PyObject *arguments)
             PyObject *token = bytes_of(rows[0], count * (int64_t)sizeof(int64_t));
             PyObject *record = bytes_of(rows[1], count * (int64_t)sizeof(int64_t));
             PyObject *used = bytes_of(joined.is_used, entries);
-            result = token && record && used ? Py_BuildValue("NNN", token, record, used) : NULL;
+            result = Py_BuildValue("NNN", token, record, used);
         }
         free(rows[0]);
         free(rows[1]);
