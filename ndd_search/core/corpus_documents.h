@@ -1,5 +1,6 @@
 /* What is kept of a collection, the guards of its documents, and which documents have the same values: see corpus.h. */
 #pragma once
+#include "stable_abi.h"
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -70,13 +71,6 @@ typedef struct {
     int32_t tops[ZONES]; /* the largest value of each zone, descending */
     int32_t *met;
 } Corpus;
-
-/* Ask memory for what is read soon. */
-#ifdef __GNUC__
-#define FETCH(address) __builtin_prefetch(address)
-#else
-#define FETCH(address) ((void)(address))
-#endif
 
 /* Zeroed memory that is read at random: on large pages, where the system has them. */
 static void *calloc_large(size_t count, size_t size)

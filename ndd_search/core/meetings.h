@@ -89,9 +89,9 @@ static int64_t meet_holders(const Meetings *all, int64_t one, int64_t *shared, i
     int64_t count = 0, end = all->record_ends[one + 1];
     int64_t next = one + all->step < all->records ? one + all->step : one, next_end = all->record_ends[next + 1];
     for (int64_t i = all->record_ends[next]; i < next_end; i++) /* they are at random places: ask for them in advance */
-        __builtin_prefetch(all->tokens + all->held[i]);
+        FETCH(all->tokens + all->held[i]);
     for (int64_t i = all->record_ends[one]; i < end; i++)
-        __builtin_prefetch(all->holders + all->tokens[all->held[i]].first);
+        FETCH(all->holders + all->tokens[all->held[i]].first);
     for (int64_t i = all->record_ends[one]; i < end; i++) {
         const Token *token = all->tokens + all->held[i];
         for (int64_t j = token->first; j < token[1].first; j++) {

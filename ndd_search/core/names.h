@@ -48,6 +48,13 @@ static uint64_t letter_bits(const int32_t *word, int64_t length)
     return bits;
 }
 
+static int ones_in(uint64_t bits)
+{
+    bits -= bits >> 1 & 0x5555555555555555u;
+    bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);
+    return (int)(((bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
+}
+
 /* Winkler's similarity of words that differ, in the order of operations of rapidfuzz. */
 static double jaro_winkler(const int32_t *a, int64_t n, const int32_t *b, int64_t m, uint8_t *used)
 {
@@ -126,7 +133,7 @@ static double words_alike(const Names *names, int64_t one, int64_t other)
         return a[0] == b[0] ? INITIAL : 0.0;
     /* At most as many letters match as both words contain, which bounds Jaro's similarity; see Names._may_be_alike. */
     uint64_t common = names->bits[low] & names->bits[high];
-    double matching = common == UINT64_MAX ? (double)(n < m ? n : m) : __builtin_popcountll(common), lengths = (double)(n * m);
+    double matching = common == UINT64_MAX ? (double)(n < m ? n : m) : ones_in(common), lengths = (double)(n * m);
     double least = (a[0] == b[0] ? (LEAST_ALIKE - 0.4) / 0.6 : LEAST_ALIKE) - 1e-6;
     if (matching * (double)(n + m) + lengths < 3 * least * lengths) /* (matching / n + matching / m + 1) / 3 < least */
         return 0.0;

@@ -7,6 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Ask memory for what is read soon. */
+#ifdef __GNUC__
+#define FETCH(address) __builtin_prefetch(address)
+#else
+#define FETCH(address) ((void)(address))
+#endif
+
 /* NULL: a MemoryError was raised. Py_BuildValue passes it on, and releases what its other "N" have got. */
 static PyObject *bytes_of(const void *array, int64_t size)
 {

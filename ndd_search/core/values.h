@@ -36,7 +36,9 @@ static int64_t date_step(const int64_t *a, const int64_t *b, uint32_t differ)
     if (has_year && has_month && has_day) {
         if (year && a[1] == b[2] && a[2] == b[1])
             return 7;
-        if (differ && differ >> (__builtin_ctz(differ) & ~3) < 16) /* in one digit */
+        while (differ && !(differ & 15))
+            differ >>= 4;
+        if (differ && differ < 16) /* in one digit */
             return 6;
     }
     if (same_year)
