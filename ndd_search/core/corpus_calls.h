@@ -46,7 +46,7 @@ static int get_inquiry(Inquiry *inquiry, PyObject *arguments, const char *format
     Question *question = &inquiry->question;
     Rule *rule = &question->rule;
     Page *page = &question->page;
-    *inquiry = (Inquiry){.budget = 1, .threads = 1}; /* of those that take no limits */
+    *inquiry = (Inquiry){.budget = 1, .threads = 1}; /* valid limits for formats without them */
     if (!PyArg_ParseTuple(arguments, format, &values, &offsets, &k, &rule->least, &rule->asked, &rule->few,
                           &rule->known, &rule->power, &rule->margin, &rule->content, &shortest, &table,
                           &codes, &times, &inquiry->guards.apart, &inquiry->progress, &inquiry->budget,

@@ -10,7 +10,13 @@ typedef struct {
 } Reading;
 
 /* Whether a pair is possible whose first shared value is that of an entry of a list. shared: values that the two can share
- * from there on. */
+ * from there on. lower: how many zones the largest value of the listed document is below the reader's.
+ *
+ * The sketch in the lower zone ends first, and the pair shares at least needs[zones between them] of its values. Example:
+ * needs is {60, 55, 50, 45} for both. If the listed document is 2 zones lower, 50 shared values must be possible. For
+ * readers that are lower, `enlist` has compared the listed document's own values with its needs: with 51 values from here
+ * on its `apart` is 2, as 51 is below needs[0] and needs[1] but not needs[2]. A reader 1 zone lower makes no pair with it,
+ * a reader 2 zones lower may. */
 static int reaches(const Reading *reading, const Listed *held, int shared)
 {
     int lower = (int)held->zone - (int)reading->zone;

@@ -70,8 +70,9 @@ static int is_refused(const Content *content, int64_t shared, double rare, doubl
 }
 
 /* Whether a document has what a profile demands, and is refused with every other one that has it, if the two share at most
- * `others` values that are not hot. One of the two sketches ends first: all of its values count, and as many of the other
- * one as are up to its last one. */
+ * `others` values that are not hot. Of the sketch that ends first all values count, of the other one those up to the last
+ * value of the first. The other document is unknown, so both cases are checked, for each number of shared values: the other
+ * sketch ends first (the first loop tries all n values of this one that may count), or this one does (the second loop). */
 static int refuses(const Content *content, int profile, int64_t others)
 {
     Rarest rarest;
