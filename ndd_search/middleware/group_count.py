@@ -88,7 +88,7 @@ def _is_usable(sampled: Answer) -> bool:
     """Return whether a sample is one of all documents: those without values are counted, or there are none."""
     if _is_counted(sampled):
         return not counted(sampled.body["aggregations"], UNSORTED)
-    return all(_smallest(hit) is not None for hit in sampled.hits)
+    return not sampled.hits or _smallest(sampled.hits[0]) is not None  # they would come first
 
 
 def sorts(field: SketchField) -> tuple[str, ...]:
@@ -211,7 +211,10 @@ def _sample(sampled: Sequence[Answer], options: CollapseOptions, settings: Setti
     if not _is_usable(sampled[0]):
         return None
     aggregations = sampled[0].body.get("aggregations") or {}
-    return sample_of(sampled[0].hits, sampled[0].total, aggregations, options, settings)
+    sample = sample_of(sampled[0].hits, sampled[0].total, aggregations, options, settings)
+    if sample is not None and len(sample.hits) < len(sampled[0].hits) and not _is_counted(sampled[0]):
+        return None
+    return sample
 
 
 def _reader(state: State, settings: Settings, start: int, found: Sequence[Any]) -> HitReader:

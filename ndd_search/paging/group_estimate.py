@@ -21,13 +21,12 @@ keys and hits without one. There are fewer where hits resemble a leader of anoth
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, floor, sqrt
+from math import ceil, exp, expm1, floor, log1p, sqrt
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.keys import values_of
@@ -42,7 +41,6 @@ _ADDED = 2  # duplicates, and other hits, that are added for the variance
 _MOST = 3.0  # weight of a duplicate, relative to its hit: bounds the weight of pairs with a low resemblance
 _LARGE_IN_WINDOW, _LARGE_IN_SAMPLE = 0.06, 0.12  # share of a group from which the sample may have missed others
 
-Weights = npt.NDArray[np.float64]
 ReaderOf = Callable[[Sequence[Sketch | Lack]], Reader]
 
 
@@ -124,6 +122,8 @@ class Sample:
 
 def head_of(stream: Stream, window: int) -> Stream:
     """Return the stream of the first `window` places of the engine's list."""
+    if stream.fetched <= window:
+        return stream
     count = stream.examined(window)
     return replace(
         stream,
@@ -204,58 +204,78 @@ def _estimate_by_keys(
     return GroupEstimate.between(value, value - unseen * error, most, max(groups, 1), most)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Counted:
-    """Sampled hits with their weights.
+    """Sampled hits with their weights, as plain numbers: there are too few of them for calls of numpy to pay.
 
     weights:    1 / probability to be in the sample.
     duplicate:  weight as a duplicate, 0 for a leader.
     group:      of each hit.
     """
 
-    weights: Weights
-    duplicate: Weights
-    group: Ranks
+    weights: Sequence[float]
+    duplicate: Sequence[float]
+    group: Sequence[int]
 
     @classmethod
     def of(cls, stream: Stream, known: int, limit: float, k: int) -> _Counted:
         """Weigh the hits of a stream after the first `known`, which are no sample. limit: a share of all values."""
-        absent = np.log1p(-min(limit, 1 - 1e-12))  # logarithm of the probability that one shingle is above the limit
-        lengths = np.array([len(one) for one in stream.sketches])
-        sizes = estimated_shingles(lengths, [one[-1] if len(one) else 0 for one in stream.sketches], k)
-        sizes[lengths == 0] = sizes[lengths > 0].mean() if lengths.any() else 1.0
-        chance, leader = -np.expm1(sizes * absent), stream.leader
-        union = (sizes + sizes[leader]) / (1 + stream.similarity)
-        both = np.maximum(chance + chance[leader] - 1 + np.exp(union * absent), 1e-12)
-        pair = np.where(leader < known, 1 / chance, np.minimum(1 / both, _MOST / chance))
-        duplicate = np.where(leader == np.arange(len(leader)), 0.0, pair)
-        return cls(1 / chance[known:], duplicate[known:], leader[known:])
+        absent = log1p(-min(limit, 1 - 1e-12))  # logarithm of the probability that one shingle is above the limit
+        leader, similarity = stream.leader[known:].tolist(), stream.similarity[known:].tolist()
+        sizes = _sizes(stream, {*range(known, known + len(leader)), *leader}, k)
+        weights, duplicate = [], []
+        for place, (first, alike) in enumerate(zip(leader, similarity, strict=True), known):
+            chance = -expm1(sizes[place] * absent)
+            weights.append(1 / chance)
+            if first == place:
+                duplicate.append(0.0)
+            elif first < known:
+                duplicate.append(1 / chance)
+            else:
+                union = (sizes[place] + sizes[first]) / (1 + alike)
+                both = chance - expm1(sizes[first] * absent) - 1 + exp(union * absent)
+                duplicate.append(min(1 / max(both, 1e-12), _MOST / chance))
+        return cls(weights, duplicate, leader)
 
     def duplicates(self) -> tuple[float, float]:
         """Return the share of duplicates, 0..1, and half of its 95 % interval."""
-        mean = (self.weights**2).sum() / self.weights.sum()  # few heavy hits are a small sample
-        share = min(self.duplicate.sum() / self.weights.sum(), 1.0)
-        whole = self.weights.sum() + 2 * _ADDED * mean
-        smoothed = min((self.duplicate.sum() + _ADDED * mean) / whole, 1.0)
-        residuals = _sums(self.group, self.duplicate - smoothed * self.weights)
+        total, duplicates = sum(self.weights), sum(self.duplicate)
+        mean = sum(weight**2 for weight in self.weights) / total  # few heavy hits are a small sample
+        share, whole = min(duplicates / total, 1.0), total + 2 * _ADDED * mean
+        smoothed = min((duplicates + _ADDED * mean) / whole, 1.0)
+        residuals = self._sums(
+            duplicate - smoothed * weight for duplicate, weight in zip(self.duplicate, self.weights, strict=True)
+        )
         added = _ADDED * mean**2 * ((1 - smoothed) ** 2 + smoothed**2)
-        error = _STANDARD_ERRORS * sqrt(float((residuals**2).sum() + added)) / whole
+        error = _STANDARD_ERRORS * sqrt(sum(one**2 for one in residuals) + added) / whole
         return share, error + abs(share - smoothed)
 
     def groups(self) -> tuple[float, float]:
         """Return the number of groups in all, and half of its 95 % interval."""
-        led = _sums(self.group, self.weights - self.duplicate)
-        added = _ADDED * self.weights.mean() ** 2
-        return max(float(led.sum()), 0.0), _STANDARD_ERRORS * sqrt(float((led**2).sum() + added))
+        led = self._sums(weight - duplicate for weight, duplicate in zip(self.weights, self.duplicate, strict=True))
+        added = _ADDED * (sum(self.weights) / len(self.weights)) ** 2
+        return max(sum(led), 0.0), _STANDARD_ERRORS * sqrt(sum(one**2 for one in led) + added)
 
     @property
     def largest(self) -> float:
         """The share of the hits that are in the largest group."""
-        return float(np.unique(self.group, return_counts=True)[1].max() / len(self.group))
+        return max(Counter(self.group).values()) / len(self.group)
+
+    def _sums(self, values: Iterable[float]) -> list[float]:
+        """Return the sum of a value of each hit, by group."""
+        sums = dict.fromkeys(self.group, 0.0)
+        for group, value in zip(self.group, values, strict=True):
+            sums[group] += value
+        return list(sums.values())
 
 
-def _sums(group: Ranks, values: Weights) -> Weights:
-    return np.bincount(np.unique(group, return_inverse=True)[1], values).astype(np.float64)
+def _sizes(stream: Stream, places: Collection[int], k: int) -> dict[int, float]:
+    """Return the estimated number of shingles of some hits of a stream; of those without values, the mean of others."""
+    known = [place for place in places if len(stream.sketches[place])]
+    sketches = [stream.sketches[place] for place in known]
+    found = estimated_shingles([len(one) for one in sketches], [one[-1] for one in sketches], k).tolist()
+    mean = sum(found) / len(found) if found else 1.0
+    return {**dict.fromkeys(places, mean), **dict(zip(known, found, strict=True))}
 
 
 def _groups(stream: Stream) -> int:

@@ -90,7 +90,8 @@ class Engine:
             rows = [row for row in rows if _score(body.get("query", {}), row[1])]
         by_value = self._is_sorted_by_value(body)
         if by_value:
-            rows.sort(key=lambda row: (row[1]["values"] or [2**31])[0])
+            missing = -1 if "_first" in str(body["sort"]) else 2**31
+            rows.sort(key=lambda row: (row[1]["values"] or [missing])[0])
         elif "rescore" in body:
             rows.sort(key=lambda row: -_score(body["query"], row[1]))
         total = {"value": len(rows), "relation": "eq"}
@@ -114,7 +115,7 @@ class Engine:
         return Answer({**answer, "hits": {**counted, "max_score": hits[0]["_score"] if hits else None, "hits": hits}})
 
     def _is_sorted_by_value(self, body: dict[str, Any]) -> bool:
-        """Return whether the hits are sorted by their smallest value. Those without values come last, at any rate."""
+        """Return whether the hits are sorted by their smallest value."""
         paths = {"ndd.sketch", "ndd.smallest"}
         return any(paths & one.keys() for one in body.get("sort", ()) if isinstance(one, dict))
 
