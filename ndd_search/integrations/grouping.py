@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.collapse_options import CollapseOptions, check_fit
-from ndd_search.integrations.options import Fields, PassageOptions, read
+from ndd_search.integrations.options import Fields, PassageOptions, read, read_all
 from ndd_search.integrations.verbatim import (
     Extract,
     lies_inside,
@@ -90,7 +90,7 @@ class Given:
     def _stored(self) -> Sequence[Sketch | str]:
         where = self.where.stored
         values, packed, made_by = _FIELD.read
-        found = [read(hit, where) for hit in self.hits]
+        found = read_all(self.hits, where)
         if not any(found):
             return ["missing"] * len(found)
         as_read = [

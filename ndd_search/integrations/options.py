@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import index
 from typing import Any, SupportsIndex
@@ -112,6 +112,8 @@ class Fields:
 
     def text_of(self, hit: Any) -> str | None:
         """The text of a passage, None where it has none."""
+        if self.text is None and type(hit) is dict and type(found := hit.get(TEXT_FIELDS[0])) is str:
+            return found
         if isinstance(hit, str) and not callable(self.text):
             return hit
         for where in TEXT_FIELDS if self.text is None else (self.text,):
@@ -127,6 +129,13 @@ def read(hit: Any, where: Where) -> Any:
     if callable(where):
         return where(hit)
     return None if isinstance(hit, str) else value_of(hit, where)
+
+
+def read_all(hits: Sequence[Any], where: Where) -> list[Any]:
+    """Return what `read` does of each hit."""
+    if type(where) is str and "." not in where:
+        return [hit.get(where) if type(hit) is dict else read(hit, where) for hit in hits]
+    return [read(hit, where) for hit in hits]
 
 
 def in_metadata(options: PassageOptions, path: str) -> PassageOptions:

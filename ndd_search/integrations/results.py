@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, overload
 
 Relation = Literal["similar", "contained", "merged"]
 
 LISTED = "near_duplicates"  # the metadata that holds the provenance
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(NamedTuple):
     """A passage that another one stands for.
 
     hit, rank:  the passage as it was given, and its place in the list.
@@ -22,16 +21,18 @@ class Copy:
     similarity: to the best-ranked passage of its group, 0..1, as estimated; 1.0 for "contained" and "merged".
     """
 
-    hit: Any = field(repr=False)
+    hit: Any
     rank: int
     id: Any
     source: Any
     relation: Relation
     similarity: float
 
+    def __repr__(self) -> str:
+        return _shown(self)
 
-@dataclass(frozen=True)
-class Passage:
+
+class Passage(NamedTuple):
     """A passage to show.
 
     hit, rank: the passage as it was given, and its place in the list. Its own place among the shown ones is that of the
@@ -44,17 +45,20 @@ class Passage:
     tokens:    of its text, None where no max_tokens asked for them.
     """
 
-    hit: Any = field(repr=False)
+    hit: Any
     rank: int
     text: str
     id: Any
     source: Any
     score: Any
-    best: Any = field(repr=False)
+    best: Any
     copies: tuple[Copy, ...]
     start: int | None
     end: int | None
     tokens: int | None
+
+    def __repr__(self) -> str:
+        return _shown(self)
 
     @property
     def provenance(self) -> list[dict[str, Any]]:
@@ -119,6 +123,12 @@ class Passages(Sequence[Passage]):
     def __getitem__(self, index: slice) -> tuple[Passage, ...]: ...
     def __getitem__(self, index: int | slice) -> Passage | tuple[Passage, ...]:
         return self.shown[index]
+
+
+def _shown(one: Copy | Passage) -> str:
+    """Return all fields as text but the passages as they were given, which may be long."""
+    fields = (f"{name}={value!r}" for name, value in one._asdict().items() if name not in ("hit", "best"))
+    return f"{type(one).__name__}({', '.join(fields)})"
 
 
 def _listed(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
