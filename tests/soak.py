@@ -73,7 +73,7 @@ class Worker:
         """Yield calls of a client without end; each is sent its answer."""
         ways = [self._search, self._pages, self._msearch, self._write, self._delete, self._read_own]
         while True:
-            yield from self._rng.choices(ways, [12, 1, 1, 4, 1, 1])[0]()
+            yield from self._rng.choices(ways, [12, 0.1, 1, 4, 1, 1])[0]()
 
     def _body(self) -> Body:
         """One of few searches, so that many of them are answered from the cache."""
@@ -210,6 +210,7 @@ def soak(engine: Engine, minutes: float, every: float, threads: int, tasks: int)
     """Run all workers on an engine and report. Returns whether there was no error and no drift."""
     record, stop, workers = Record(), threading.Event(), threads + tasks
     settings: Body = {"sketch": {"ndd-soak-*": {"fields": ["body"]}}, "min_similarity": 0.6, "window": 40}
+    settings["cursor_keep_alive"] = "20s"  # cursors are left before their end; OpenSearch allows 300
 
     def loop() -> None:
         async def run() -> None:
