@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -112,6 +113,19 @@ def test_a_sample_of_copies_of_one_text_shows_that_there_are_many() -> None:
     assert (found.value, found.low) == (12, true)
     nothing: list[Found] = [Lack.MISSING] * 30
     assert estimate(nothing, window=0)[1] == GroupEstimate.exactly(30)
+
+
+def test_an_engine_that_has_not_indexed_the_keys_gives_bounds_that_hold() -> None:
+    """The hits of the window have keys, two of each, and the engine counts none."""
+    options = CollapseOptions(min_similarity=0.8, window=WINDOW, group_by=("isbn",))
+    sketches = texts_in_copies(3, 400, [1], [60])
+    hits = [{"_index": "a", "_id": str(rank), "_source": {"isbn": rank // 2}} for rank in range(len(sketches))]
+    whole = Stream().extend(hits, len(hits) + 1, reader(0, sketches), options, total=len(hits))
+    sample = sample_of(sketches, 40)
+    found = estimate_groups(
+        head_of(whole, WINDOW), replace(sample, keys=sample.total), partial(reader, WINDOW), options
+    )
+    assert found.low <= groups_of(whole) == 200 <= found.high
 
 
 def test_without_a_sample_the_bounds_hold_always() -> None:

@@ -189,12 +189,14 @@ def _estimate_by_keys(
     groups, unseen = _groups(head), max(sample.total - head.fetched, 0)
     if not unseen:
         return GroupEstimate.exactly(groups)
+    (name,), value_of = options.group_by, reader(()).value
+    if keys >= sample.total and any(values_of(hit, name, value_of) for hit in head.hits):
+        return extrapolated(head, sample.total)  # no equal keys: the engine may not have indexed the field
     further, most = sample.beyond(head), max(min(groups + unseen, keys), groups, 1)
     if not further.hits:
         return GroupEstimate.between(most, groups, most, max(groups, 1), most)
     stream = head.extend(further.hits, len(further.hits), reader(further.sketches), options)
-    (name,) = options.group_by
-    own = [values_of(hit, name, reader(()).value) for hit in stream.hits]
+    own = [values_of(hit, name, value_of) for hit in stream.hits]
     leaders = zip(own, stream.leader.tolist(), strict=True)
     elsewhere = np.array([own[leader].isdisjoint(values) for values, leader in leaders])
     elsewhere &= stream.leader != np.arange(len(own))

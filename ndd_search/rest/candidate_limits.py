@@ -17,14 +17,8 @@ _SIZE = 10  # the engines' default for the size of a page
 _NEIGHBOURS = 10  # OpenSearch's default for k of "neural"
 _CANDIDATES = 1.5  # Elasticsearch's default for num_candidates, as a multiple of k
 _FUSING = ("rrf", "linear")
-LIMITED = {
-    "knn",
-    "neural",
-    "hybrid",
-    *_FUSING,
-    "text_similarity_reranker",
-    "rescorer",
-}  # parts of a search that have limits
+# Parts of a search that have limits.
+LIMITED = {"knn", "neural", "hybrid", *_FUSING, "text_similarity_reranker", "rescorer"}
 _QUERY_KEYS = {"vector", "query_text", "query_image", "query_tokens", "model_id"}  # OpenSearch, below the field's name
 _REDUCING = {"post_filter", "collapse", "rescore"}  # run after the neighbour search; more neighbours may change results
 
