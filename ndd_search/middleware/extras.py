@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ndd_search.immutable import dataclass
 from ndd_search.middleware.experiment import Experiment
 from ndd_search.middleware.explain import explained_ids
 from ndd_search.middleware.seen_items import SeenItems

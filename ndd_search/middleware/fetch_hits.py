@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 
+from ndd_search.immutable import dataclass
 from ndd_search.middleware.add_answers import extended, with_documents
 from ndd_search.middleware.fallbacks import after_partial_refusal, after_refusal, without_sketches
 from ndd_search.middleware.fetch_strategies import DoesNotFit, ranges_of

@@ -12,12 +12,12 @@ one_trip:  both in one `_msearch`: the user's own request, a little wider than t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 from statistics import median
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, Strategy
+from ndd_search.immutable import dataclass
 from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Hit

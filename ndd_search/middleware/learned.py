@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from threading import Lock
 from typing import Any
 
 from cachetools import LRUCache
 
+from ndd_search.immutable import dataclass
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.fetch_strategies import Timings
 from ndd_search.paging.cache import cache_key

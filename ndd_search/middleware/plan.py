@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, Strategy
+from ndd_search.immutable import dataclass
 from ndd_search.middleware.fetch_strategies import Timings, own_part, sketches_only, strategies_of
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State

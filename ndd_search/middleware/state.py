@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from ndd_search.immutable import dataclass
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.stream import NO_HITS, Stream
 from ndd_search.rest.answers import Hit

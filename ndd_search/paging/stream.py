@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.collapse_options import CollapseOptions, check_fit
+from ndd_search.immutable import dataclass
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders

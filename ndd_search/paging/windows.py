@@ -9,12 +9,12 @@ of a longer, cached stream is the page that a first request would have returned.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions
+from ndd_search.immutable import dataclass
 from ndd_search.paging.stream import Reader, Stream
 
 

@@ -8,8 +8,9 @@ that would change scores or aggregations.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from ndd_search.immutable import dataclass
 
 MOST_CANDIDATES = 10_000  # of a nearest-neighbour search; the engines' own limit
 _RANK_WINDOW = 10  # the engines' default for rank_window_size, and for window_size of a rescorer

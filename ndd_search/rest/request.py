@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from ndd_search.collapse_options import CollapseOptions
+from ndd_search.immutable import dataclass
 from ndd_search.paging.cache import cache_key
 from ndd_search.recipe import Recipe
 from ndd_search.rest.candidate_limits import LIMITED, Limits, default_size, limits_of, raised
