@@ -168,7 +168,8 @@ class Conversation:
             return found
         state, is_new = found, found is not cached
         state = yield from with_facets(state, plan, settings, self._round_trips)
-        page = slice_page(state.stream, plan.search.start, plan.search.size, reader_of(state, settings), plan.options)
+        search, reader = plan.search, reader_of(state, settings)
+        page = slice_page(state.stream, search.start, search.size, reader, plan.options, state.documents)
         on_page = page.ranks
         needed = on_page | (experiment.ranks(plan, state) if experiment else set())
         remembered = state

@@ -23,7 +23,7 @@ from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Hit
 from ndd_search.rest.request import Reading, Request, Search
 from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Lack, Sketch
+from ndd_search.sketching.sketches import Lack, Sketch, Sketches
 
 # Parts of a body that decide which hits match and in what order, that describe all hits, and that describe each hit.
 _WHICH = ("query", "sort", "post_filter", "min_score", "indices_boost", "runtime_mappings", "track_scores", "stats")
@@ -181,21 +181,32 @@ def documents_of(stream: Stream, start: int, hits: list[Hit], sketches: Sequence
     first = int(stream.ranks.searchsorted(start))
     if stream.ranks[first : first + len(hits)].tolist() != list(range(start, start + len(hits))):
         raise DoesNotFit
-    known = stream.sketches[first : first + len(hits)]
-    for at, (hit, sketch, known_sketch) in enumerate(zip(hits, sketches, known, strict=True), first):
-        before = stream.hits[at]
-        if isinstance(sketch, str):
-            same = sketch == stream.lacking[at] and all(
-                hit.get(name) == before.get(name) for name in ("_score", "sort")
-            )
-        else:
-            same = sketch.tobytes() == known_sketch.tobytes()
-        if not same or hit["_index"] != before["_index"]:
+    if not _are_of(stream, first, hits, sketches):
+        raise DoesNotFit
+    for hit, before in zip(hits, stream.hits[first:], strict=False):
+        if hit["_index"] != before["_index"]:
             raise DoesNotFit
         for name in ("_score", "sort"):
             if name in before:
                 hit[name] = before[name]
     return dict(enumerate(hits, start))
+
+
+def _are_of(stream: Stream, first: int, hits: Sequence[Hit], sketches: Sequence[Sketch | Lack]) -> bool:
+    """Return whether these are the sketches of a stream from index `first` on. Hits without one have equal scores."""
+    if isinstance(sketches, Sketches) and isinstance(stream.sketches, Sketches):
+        return stream.sketches.holds(sketches, first)
+    for at, (hit, sketch) in enumerate(zip(hits, sketches, strict=True), first):
+        if isinstance(sketch, str):
+            before = stream.hits[at]
+            same = sketch == stream.lacking[at] and all(
+                hit.get(name) == before.get(name) for name in ("_score", "sort")
+            )
+        else:
+            same = sketch.tobytes() == stream.sketches[at].tobytes()
+        if not same:
+            return False
+    return True
 
 
 def together(requests: list[Request]) -> Request:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import telling_shingles
 from ndd_search.paging.keep import order_of_preference
-from ndd_search.paging.stream import Reader, Stream
+from ndd_search.paging.stream import UNKNOWN, Reader, Stream
 from ndd_search.paging.windows import first_window
 from ndd_search.sketching.estimates import estimated_shingles
 
@@ -60,25 +61,29 @@ def places_of(stream: Stream, options: CollapseOptions) -> list[int]:
 
 
 class Layout:
-    """Which hit is shown at which place, for the first `examined` hits of a stream."""
+    """Which hit is shown at which place, for the first `examined` hits of a stream.
 
-    def __init__(self, stream: Stream, examined: int, options: CollapseOptions) -> None:
-        self.stream, self.options = stream, options
+    whole: hits by rank that replace those of the stream, of which only the sketch may have been fetched.
+    """
+
+    def __init__(
+        self, stream: Stream, examined: int, options: CollapseOptions, whole: Mapping[int, Any] = UNKNOWN
+    ) -> None:
+        self.stream, self.options, self._whole = stream, options, whole
         self.leader: list[int] = stream.leader[:examined].tolist()
         self.ranks: list[int] = stream.ranks[:examined].tolist()
         self.similarity: list[float] = stream.similarity[:examined].tolist()
-        self.members: dict[int, list[int]] = {}
+        self.leaders = [index for index, leader in enumerate(self.leader) if leader == index]
+        self._duplicates: dict[int, list[int]] = {}  # of each leader that has some, ascending
         for index, leader in enumerate(self.leader):
-            if leader == index:
-                self.members[index] = [index]
-            else:
-                self.members.setdefault(leader, []).append(index)
+            if leader != index:
+                self._duplicates.setdefault(leader, []).append(index)
         self.shares = dict(stream.shares)
         self.seen = {index: (item, alike) for index, item, alike in stream.seen if index < examined}
         moved = {} if options.seen_mode == "annotate" else self.seen
-        slots = list(self.members)  # the leaders, in their order
+        slots = self.leaders
         if options.max_per_group > 1:
-            slots = sorted(i for members in self.members.values() for i in members[: options.max_per_group])
+            slots = sorted(i for leader in slots for i in self._members(leader)[: options.max_per_group])
         self.slots = [index for index in slots if self.leader[index] not in moved] if moved else slots
         self.moved = sorted(moved) if options.mode == "annotate" else [i for i in slots if self.leader[i] in moved]
 
@@ -98,7 +103,10 @@ class Layout:
         leader, mode = self.leader[place], self.options.mode
         if mode == "annotate":
             return self._single(place)
-        members = self.members[leader]
+        item, similarity = self.seen.get(leader, (None, 1.0))
+        if leader not in self._duplicates:
+            return Group(self._hit(place), self.ranks[place], similarity=similarity, seen=item)
+        members = self._members(leader)
         chosen = self._chosen(members, reader)
         hidden = members[1:] if chosen == members[:1] else sorted(set(members).difference(chosen))
         nth = members.index(place)
@@ -106,8 +114,14 @@ class Layout:
             return self._single([*chosen, *hidden][nth])
         shown = chosen[0]
         listed = tuple(self._duplicate(i, leader, shown) for i in hidden) if mode == "group" else ()
-        item, similarity = self.seen.get(leader, (None, 1.0))
-        return Group(self.stream.hits[shown], self.ranks[shown], listed, similarity=similarity, seen=item)
+        return Group(self._hit(shown), self.ranks[shown], listed, similarity=similarity, seen=item)
+
+    def _members(self, leader: int) -> list[int]:
+        """Return the indexes of a group's hits, ascending."""
+        return [leader, *self._duplicates.get(leader, ())]
+
+    def _hit(self, index: int) -> Any:
+        return self._whole.get(self.ranks[index], self.stream.hits[index])
 
     def _chosen(self, members: list[int], reader: Reader) -> list[int]:
         """Return the copies to show at the first max_per_group places of a group.
@@ -133,7 +147,7 @@ class Layout:
         """Return hidden hits beyond the first `before` whose group is shown at one of the first `start` places."""
         late = []
         for leader in {self.leader[place] for place in self.slots[:start]}:
-            members = self.members[leader]
+            members = self._members(leader)
             if members[-1] >= before:
                 chosen = self._chosen(members, reader)
                 late += [(index, leader) for index in members if index >= before and index not in chosen]
@@ -148,10 +162,12 @@ class Layout:
         if self.options.min_similarity != "auto" or reader.recipe.measure != "kmv" or reader.items is not None:
             return []
         warnings = []
-        for leader, members in self.members.items():
-            if len(members) < _FORM or not 0 < len(self.stream.sketches[leader]) < telling_shingles(reader.recipe):
+        for leader, duplicates in self._duplicates.items():
+            if len(duplicates) < _FORM - 1:
                 continue
-            similar = [index for index in members if index not in self.shares]
+            if not 0 < len(self.stream.sketches[leader]) < telling_shingles(reader.recipe):
+                continue
+            similar = [index for index in (leader, *duplicates) if index not in self.shares]
             different = len({self.stream.sketches[index].tobytes() for index in similar})
             if different >= _FORM:
                 warnings.append(
@@ -165,11 +181,11 @@ class Layout:
         leader = self.leader[index]
         of = None if leader == index else self.ranks[leader]
         item, similarity = self.seen.get(index, (None, self.similarity[index]))
-        return Group(self.stream.hits[index], self.ranks[index], (), of, similarity, self.shares.get(index, ""), item)
+        return Group(self._hit(index), self.ranks[index], (), of, similarity, self.shares.get(index, ""), item)
 
     def _duplicate(self, index: int, leader: int, shown: int) -> Duplicate:
         to = shown if index == leader else index
-        return Duplicate(self.stream.hits[index], self.ranks[index], self.similarity[to], self.shares.get(to, ""))
+        return Duplicate(self._hit(index), self.ranks[index], self.similarity[to], self.shares.get(to, ""))
 
     def _shingles(self, index: int, k: int) -> float:
         sketch = self.stream.sketches[index]

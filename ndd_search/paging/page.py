@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from time import perf_counter
 from typing import Any
@@ -18,7 +18,7 @@ from ndd_search.collapse_options import CollapseOptions, Listing
 from ndd_search.paging.explain import Explanation, explain
 from ndd_search.paging.keep import fields_of
 from ndd_search.paging.layout import Duplicate, Group, Layout
-from ndd_search.paging.stream import Reader, Stream
+from ndd_search.paging.stream import UNKNOWN, Reader, Stream
 from ndd_search.paging.windows import window_for
 
 log = logging.getLogger("ndd_search")
@@ -128,14 +128,18 @@ class Page:
         """The ranks, in the engine's list, of the hits that the page shows."""
         return {group.rank for group in self.groups}
 
-    @property
+    @cached_property
     def ranks(self) -> set[int]:
         """The ranks, in the engine's list, of all hits of which a response tells more than their number."""
-        named = {group.duplicate_of for group in self.groups if group.duplicate_of is not None}
-        groups = () if self.listing == "count" else self.groups
-        listed = {copy.rank for group in groups for copy in group.duplicates}
-        late = {place for late in self.info.late for place in late[:2]}
-        return self.shown_ranks | named | listed | late | {rank for rank, _, _ in self.info.seen}
+        ranks = self.shown_ranks
+        for group in self.groups:
+            if group.duplicate_of is not None:
+                ranks.add(group.duplicate_of)
+            if group.duplicates and self.listing != "count":
+                ranks.update(copy.rank for copy in group.duplicates)
+        for rank, leader, _ in self.info.late:
+            ranks |= {rank, leader}
+        return ranks.union(rank for rank, _, _ in self.info.seen)
 
     def with_hits(self, hits: Mapping[int, Any]) -> Page:
         """Return the same page with other hits, given by their ranks in the engine's list.
@@ -143,6 +147,8 @@ class Page:
         Duplicates whose rank is not among them are left out, unless they are only counted. The page ends before the
         first shown hit whose rank is not among them.
         """
+        if hits is self._hits and hits.keys() >= self.ranks:
+            return self
         counts = self.listing == "count"
         groups = tuple(
             Group(
@@ -173,12 +179,22 @@ class Page:
         return explain(self._stream, rank, self._reader, self._options)
 
 
-def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: CollapseOptions) -> Page:
-    """Return the page [start, start + size) of a stream; a stream that is too short gives a shorter page."""
+def slice_page(
+    stream: Stream,
+    start: int,
+    size: int,
+    reader: Reader,
+    options: CollapseOptions,
+    whole: Mapping[int, Any] = UNKNOWN,
+) -> Page:
+    """Return the page [start, start + size) of a stream; a stream that is too short gives a shorter page.
+
+    whole: hits by rank that replace those of the stream, of which only the sketch may have been fetched.
+    """
     began = perf_counter()
     window = min(window_for(stream, start + size, options), stream.fetched)
     examined = stream.examined(window)
-    layout = Layout(stream, examined, options)
+    layout = Layout(stream, examined, options, whole)
     over = stream.exhausted and examined == len(stream.hits)
     places = layout.places(everything=over or window >= options.max_window)
     groups = tuple(layout.group(place, reader) for place in places[start : start + size])
@@ -193,14 +209,18 @@ def slice_page(stream: Stream, start: int, size: int, reader: Reader, options: C
         capped=not over and window >= options.max_window,
         min_similarity=_bar(reader, options),
         recipe=reader.recipe.id if reader.items is None else reader.items.id,
-        lacking=dict(Counter(filter(None, stream.lacking[:examined]))),
-        unique=_unique(len(layout.members), examined, stream.total, over),
+        lacking=_number_by_reason(stream.lacking[:examined]),
+        unique=_unique(len(layout.leaders), examined, stream.total, over),
         late=layout.late(before, start, reader) if start and hides else (),
         seen=layout.seen_since(before),
         warnings=(*_unread_fields(stream.hits[:examined], reader, options), *layout.short_forms(reader)),
         took=perf_counter() - began,
     )
-    return Page(groups, info, stream, reader, options)
+    return Page(groups, info, stream, reader, options, whole)
+
+
+def _number_by_reason(lacking: Sequence[str]) -> dict[str, int]:
+    return dict(Counter(filter(None, lacking))) if any(lacking) else {}
 
 
 def _bar(reader: Reader, options: CollapseOptions) -> float | str:

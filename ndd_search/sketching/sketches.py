@@ -74,6 +74,17 @@ class Sketches(Sequence[Sketch]):
     def __iter__(self) -> Iterator[Sketch]:
         return (self.values[start:end] for start, end in pairwise(self.offsets.tolist()))
 
+    def holds(self, others: Sketches, start: int) -> bool:
+        """Return whether other sketches equal these from index `start` on."""
+        offsets = self.offsets[start : start + len(others) + 1]
+        return (
+            len(offsets) == len(others.offsets)
+            and np.array_equal(offsets - offsets[0], others.offsets - others.offsets[0])
+            and np.array_equal(
+                self.values[offsets[0] : offsets[-1]], others.values[others.offsets[0] : others.offsets[-1]]
+            )
+        )
+
     def __repr__(self) -> str:
         return f"Sketches(n={len(self)}, values={len(self.values)})"
 
