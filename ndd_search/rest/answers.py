@@ -6,6 +6,8 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from http import HTTPStatus
+from itertools import repeat
+from operator import contains
 from typing import Any
 
 from ndd_search import native
@@ -123,7 +125,7 @@ class HitReader:
         return [self.found[rank - self.start] for rank in ranks]
 
     def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> Sequence[Hashable]:
-        if not any("_id" in hit for hit in hits):  # sketches were fetched without ids
+        if not any(map(contains, hits, repeat("_id"))):  # sketches were fetched without ids
             return ranks
         return [
             (hit.get("_index"), hit.get("_id", rank), hit.get("_routing"))

@@ -76,14 +76,13 @@ class Sketches(Sequence[Sketch]):
 
     def holds(self, others: Sketches, start: int) -> bool:
         """Return whether other sketches equal these from index `start` on."""
+        if not 0 <= start <= len(self) - len(others):
+            return False
         offsets = self.offsets[start : start + len(others) + 1]
-        return (
-            len(offsets) == len(others.offsets)
-            and np.array_equal(offsets - offsets[0], others.offsets - others.offsets[0])
-            and np.array_equal(
-                self.values[offsets[0] : offsets[-1]], others.values[others.offsets[0] : others.offsets[-1]]
-            )
-        )
+        first, last = others.offsets[0], others.offsets[-1]
+        return (offsets - offsets[0]).tobytes() == (others.offsets - first).tobytes() and self.values[
+            offsets[0] : offsets[-1]
+        ].tobytes() == others.values[first:last].tobytes()  # np.array_equal takes five times as long for a page
 
     def __repr__(self) -> str:
         return f"Sketches(n={len(self)}, values={len(self.values)})"
