@@ -97,23 +97,23 @@ class CursorPage:
         self, state: State, page: Page, pit: str, round_trips: RoundTrips
     ) -> tuple[dict[str, Any], Cursor | None]:
         """Return the answer without its cursor, and the next page's cursor, None if there is no next page."""
-        stream, known = state.stream, self._known
+        stream = state.stream
         places = self._places(stream)
-        shown, rest = places[: self._size], places[self._size :]
-        end = self._end(stream, rest[0] if rest else len(stream.hits))
-        after = stream.hits[end - 1]["sort"] if end > known else self._cursor.after
+        shown, left = places[: self._size], places[self._size :]  # left: for the next page
+        next_hit = self._next_hit(stream, left[0] if left else len(stream.hits))
+        after = stream.hits[next_hit - 1]["sort"] if next_hit > self._known else self._cursor.after
         self._restore_sort(stream)
         body = unfiltered_body(self._plan, self._settings, state, page, round_trips.own_seconds, "off")
         if self._cursor.pages and body["hits"].pop("total", None) is not None and self._cursor.total is not None:
             body["hits"] = {"total": self._cursor.total, **body["hits"]}
-        if stream.exhausted and not rest:
+        if stream.exhausted and not left:
             return body, None
         leaders = self._leaders(stream, shown)
         following = replace(
             self._cursor,
             pit=pit,
             after=after,
-            ahead=len(stream.hits) - end,
+            ahead=len(stream.hits) - next_hit,
             pages=self._cursor.pages + 1,
             leaders=leaders,
             total=body["hits"].get("total"),
@@ -122,9 +122,9 @@ class CursorPage:
         )
         return body, following.bounded()
 
-    def _end(self, stream: Stream, end: int) -> int:
-        """Return the index of the hit with which the next page continues. end: of the first hit not dealt with."""
-        return end
+    def _next_hit(self, stream: Stream, unshown: int) -> int:
+        """Return the index of the hit that the next page fetches first. unshown: of the first one left for it."""
+        return unshown
 
     def with_cursor(self, body: dict[str, Any], token: str | None) -> dict[str, Any]:
         """Return an answer with the token of the next page, and with what the caller's `filter_path` leaves of it."""

@@ -151,21 +151,20 @@ class SearchAfterPage(CursorPage):
         facts = {"search_after": token, "page": self._cursor.pages + 1, "forgotten": self._cursor.forgotten}
         return filter_body({**body, "ndd": {**body["ndd"], **facts}}, self._plan.search)
 
-    def _end(self, stream: Stream, end: int) -> int:
+    def _next_hit(self, stream: Stream, unshown: int) -> int:
         """Return an index whose hit has other sort values than the hit before, as engines continue with greater ones.
 
-        If the hit at `end` was not examined, it is taken to differ unless the two hits before it are equal.
+        If the hit at `unshown` was not examined, it is taken to differ unless the two hits before it are equal.
         """
-        values = [hit.get("sort") for hit in stream.hits]
-        at = end if end < len(values) else end - 2
-        if end == self._known or at < self._known or (stream.exhausted and end == len(values)):
-            return end
-        if values[at] != values[end - 1]:
-            return end
-        start = _first_like(values, end - 1)
-        if start <= self._known:
+        values, last = [hit.get("sort") for hit in stream.hits], unshown - 1
+        compared = unshown if unshown < len(values) else last - 1
+        is_end = unshown == self._known or (stream.exhausted and unshown == len(values))
+        if is_end or compared < self._known or values[compared] != values[last]:
+            return unshown
+        first = _first_like(values, last)
+        if first <= self._known:
             raise _tied(self._plan.search.request.path)
-        return start
+        return first
 
     def _restore_sort(self, stream: Stream) -> None:
         """Leave the sort values as they are: the caller continues with them."""

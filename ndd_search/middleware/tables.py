@@ -17,10 +17,13 @@ from ndd_search.sketching.sketches import Lack, Sketch
 
 def with_table(state: State, plan: Plan, settings: Settings) -> State | None:
     """Return a state with the frequency table that it names, None if that table is no longer stored."""
-    given, counted = settings.frequency_table, settings.known.table(plan.search.target, state.table)
-    table = given if isinstance(given, FrequencyTable) else counted.frequency_table if counted else None
-    named = state.table in ("", LISTED) or (table is not None and table.digest == state.table)
-    return state.comparing_with(table) if named else None
+    table: FrequencyTable | None = None
+    if isinstance(settings.frequency_table, FrequencyTable):
+        table = settings.frequency_table
+    elif (counted := settings.known.table(plan.search.target, state.table)) is not None:
+        table = counted.frequency_table
+    needs_none = state.table in ("", LISTED)
+    return state.comparing_with(table) if needs_none or (table is not None and table.digest == state.table) else None
 
 
 def with_table_of_stream(cached: State, plan: Plan, settings: Settings) -> State | None:
