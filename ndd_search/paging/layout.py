@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +11,11 @@ import numpy as np
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.decision import telling_shingles
 from ndd_search.paging.keep import order_of_preference
-from ndd_search.paging.stream import UNKNOWN, Reader, Stream
+from ndd_search.paging.stream import Reader, Stream
 from ndd_search.paging.windows import first_window
 from ndd_search.sketching.estimates import estimated_shingles
 
+NO_OTHERS: Mapping[int, Any] = MappingProxyType({})  # the hits of the stream are whole
 _FORM = 6  # so many different short texts in one group may be entries of one form
 
 
@@ -67,7 +69,7 @@ class Layout:
     """
 
     def __init__(
-        self, stream: Stream, examined: int, options: CollapseOptions, whole: Mapping[int, Any] = UNKNOWN
+        self, stream: Stream, examined: int, options: CollapseOptions, whole: Mapping[int, Any] = NO_OTHERS
     ) -> None:
         self.stream, self.options, self._whole = stream, options, whole
         self.leader: list[int] = stream.leader[:examined].tolist()

@@ -17,8 +17,8 @@ from typing import Any
 from ndd_search.collapse_options import CollapseOptions, Listing
 from ndd_search.paging.explain import Explanation, explain
 from ndd_search.paging.keep import fields_of
-from ndd_search.paging.layout import Duplicate, Group, Layout
-from ndd_search.paging.stream import UNKNOWN, Reader, Stream
+from ndd_search.paging.layout import NO_OTHERS, Duplicate, Group, Layout
+from ndd_search.paging.stream import Reader, Stream
 from ndd_search.paging.windows import window_for
 
 log = logging.getLogger("ndd_search")
@@ -185,7 +185,7 @@ def slice_page(
     size: int,
     reader: Reader,
     options: CollapseOptions,
-    whole: Mapping[int, Any] = UNKNOWN,
+    whole: Mapping[int, Any] = NO_OTHERS,
 ) -> Page:
     """Return the page [start, start + size) of a stream; a stream that is too short gives a shorter page.
 
