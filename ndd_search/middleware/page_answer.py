@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ndd_search.middleware.facet_count import block_of_facets
@@ -25,9 +25,10 @@ def unfiltered_body(
     seconds: of our own work. cache: "hit", "miss" or "off".
     """
 
-    def plain(hit: Hit) -> Hit:
+    def without_added(hit: Hit) -> Hit:
         return without_fields(hit, plan.added_fields)
 
+    plain: Callable[[Hit], Hit] = without_added if plan.added_fields else dict
     search, limits = plan.search, plan.search.limits
     degraded = state.stopped or state.degraded or plan.unread
     if degraded:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ndd_search.collapse_options import Listing
 from ndd_search.paging.layout import Duplicate, Group
 from ndd_search.paging.page import Page
 
@@ -88,7 +89,7 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
         hit = _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], SEEN: [group.seen]})
     if not group.duplicates:
         return hit
-    copies = [] if page.listing == "count" else [_listed(copy, page, plain) for copy in group.duplicates]
+    copies = [] if page.listing == "count" else [_listed(copy, page.listing, plain) for copy in group.duplicates]
     scores = [score for copy in copies if isinstance(score := copy.get("_score"), int | float)]
     found = {
         "total": {"value": len(group.duplicates), "relation": "eq" if group.whole else "gte"},
@@ -104,9 +105,9 @@ def _relation(hit: Group | Duplicate) -> dict[str, Any]:
     return {SIMILARITY: [round(hit.similarity, 4)], **({SHARES: [hit.shares]} if hit.shares else {})}
 
 
-def _listed(copy: Duplicate, page: Page, plain: Plain) -> Hit:
+def _listed(copy: Duplicate, listing: Listing, plain: Plain) -> Hit:
     hit = plain(copy.hit)
-    if page.listing == "ids":
+    if listing == "ids":
         hit = {name: value for name, value in hit.items() if name in _OF_IDS}
     return _with_fields(hit, _relation(copy))
 

@@ -229,7 +229,7 @@ def _is_named_by(source: Any, field: SketchField) -> bool:
 def _clean(source: dict[str, Any], field: SketchField) -> None:
     """Remove our fields from a document."""
     stored = source.get(field.name)
-    if not isinstance(stored, dict) or not _is_recipe(stored.get("recipe")):
+    if not isinstance(stored, dict) or not isinstance(made_by := stored.get("recipe"), str) or not _is_recipe(made_by):
         return
     if stored.keys() <= _STORED:
         del source[field.name]
@@ -243,10 +243,6 @@ def _clean(source: dict[str, Any], field: SketchField) -> None:
         del source[field.keys]
 
 
-def _is_recipe(given: Any) -> bool:
-    return isinstance(given, str) and _is_id(given)
-
-
 @lru_cache
-def _is_id(text: str) -> bool:
+def _is_recipe(text: str) -> bool:
     return _RECIPE.fullmatch(text) is not None
