@@ -69,8 +69,9 @@ def conversation(
         search = search.as_found
     if not search.is_collapsed(options):
         return None
-    wanted, limit = search.start + search.size, settings.known.about(search.target).window_limit
-    if wanted > limit or _is_bypassed(search, settings):
+    learned, of_caller = settings.known.facts(search.target, search.target_of_caller)
+    wanted, limit = search.start + search.size, learned.window_limit
+    if wanted > limit or settings.clock() < of_caller.bypass_until:
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
     most = min(options.max_window, limit, max(search.limit or limit, wanted))
     if search.one_window:
@@ -125,20 +126,21 @@ class Conversation:
 
     def flow(self) -> Flow:
         """Fetch hits until the page is full, and return the answer for the caller."""
-        with self.settings.known.search_under_way():
+        with self.settings.known.under_way:
             return (yield from self._flow())
 
     def _flow(self) -> Flow:
         search, settings = self.search, self.settings
-        if _is_bypassed(search, settings):  # learned while this search waited for another
-            return (yield search.request)
         plan = plan_of(search, self.options, settings)
-        page = yield from peeked(search, settings, plan.sketch_reading, self._round_trips)
+        if settings.clock() < plan.of_caller.bypass_until:  # learned while this search waited for another
+            return (yield search.request)
+        page = yield from peeked(plan, settings, self._round_trips)
         if page is not None:
             return replace(page, body=filter_body(page.body, search)) if page.has_hits else page
         if self.extras.seen is not None:
             plan = yield from self.extras.seen.added_to(plan, self._round_trips)
-        settings.known.came_back(search.target, search.target_of_caller)
+        if plan.of_caller.charged:
+            settings.known.came_back(search.target, search.target_of_caller)
         cached = self._recall_state(plan)
         state, learns = cached or State(), False
         while True:
@@ -235,7 +237,7 @@ class Conversation:
         known, caller, now = self.settings.known, self.search.target_of_caller, self.settings.clock()
         timings = known.of_caller(caller).timings
         before, until = timings if now < timings.until else Timings(), now + self.settings.bypass_seconds
-        seconds = self._round_trips.seconds if plan.is_timed and not known.is_busy else None
+        seconds = self._round_trips.seconds if plan.is_timed and not known.under_way.are_many else None
         known.learn_of_caller(caller, timings=before.after(plan.strategy, seconds, reach, until))
 
     def _recall_state(self, plan: Plan) -> State | None:
@@ -264,8 +266,3 @@ class Conversation:
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
         of_stream = replace(self.options, keep=("score",), members="window", duplicates="documents")
         return self._make_key(of_stream, fields_of(self.options), whole)
-
-
-def _is_bypassed(search: Search, settings: Settings) -> bool:
-    """Return whether this caller found no sketch in the target recently."""
-    return settings.clock() < settings.known.of_caller(search.target_of_caller).bypass_until

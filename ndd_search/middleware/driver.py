@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, wait
-from contextlib import closing
 from dataclasses import replace
 from time import monotonic
 from typing import Any, Self, Unpack
@@ -166,7 +165,7 @@ class Driver:
 
 
 def _run(flow: Flow, send: Send) -> Answer:
-    with closing(flow):
+    try:
         step = _next_step(flow)
         while not isinstance(step, Answer):
             try:
@@ -176,10 +175,12 @@ def _run(flow: Flow, send: Send) -> Answer:
             else:
                 step = _next_step(flow, answer)
         return step
+    finally:
+        flow.close()
 
 
 async def _run_async(flow: Flow, send: AsyncSend) -> Answer:
-    with closing(flow):
+    try:
         step = _next_step(flow)
         while not isinstance(step, Answer):
             try:
@@ -189,6 +190,8 @@ async def _run_async(flow: Flow, send: AsyncSend) -> Answer:
             else:
                 step = _next_step(flow, answer)
         return step
+    finally:
+        flow.close()
 
 
 def _next_step(flow: Flow, answer: Answer | None = None, error: Exception | None = None) -> Request | Wait | Answer:

@@ -10,6 +10,7 @@ from typing import Any
 from ndd_search.collapse_options import CollapseOptions, Strategy
 from ndd_search.immutable import dataclass
 from ndd_search.middleware.fetch_strategies import Timings, own_part, sketches_only, strategies_of
+from ndd_search.middleware.learned import LearnedOfCaller, LearnedOfTarget
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.keep import fields_of
@@ -28,6 +29,7 @@ class Plan:
     """How one search is carried out.
 
     search, options: what is searched and how its hits are collapsed.
+    learned:         what was known of the target when the search was planned. of_caller: the same of the caller.
     field:           where the sketches are in a document.
     may_split:       whether the search may be split in two requests; False after a split search of it failed.
     strategy:        how hits are fetched (see `fetch_strategies`).
@@ -41,6 +43,8 @@ class Plan:
 
     search: Search
     options: CollapseOptions
+    learned: LearnedOfTarget
+    of_caller: LearnedOfCaller
     field: SketchField
     may_split: bool
     strategy: Strategy
@@ -108,7 +112,7 @@ class Plan:
 def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_split: bool = True) -> Plan:
     """Plan a search from what is learned of its target now."""
     field, now = settings.sketch_field, settings.clock()
-    learned, timings = settings.known.about(search.target), settings.known.of_caller(search.target_of_caller).timings
+    learned, of_caller = settings.known.facts(search.target, search.target_of_caller)
     numbers = [field.numbers] if options.numbers_must_match else []
     values = fields_of(options)
     sketches = sketch_reading(field, text=now < learned.text_until, sketched=learned.sketched)
@@ -117,7 +121,8 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))
     reading = sketches.and_of(numbers, values)
     hidden = [name for name in {*field.paths, *values} if not asked_for(search, field, name)]
-    timings, is_timed = timings if now < timings.until else Timings(), not settings.known.is_busy
+    timings = of_caller.timings if now < of_caller.timings.until else Timings()
+    is_timed = not settings.known.under_way.are_many
     width = timings.width(search.start + search.size)
     possible: tuple[Strategy, ...] = ("one_phase",)
     if may_split and now >= learned.whole_until:
@@ -125,6 +130,8 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
     return Plan(
         search=search,
         options=options,
+        learned=learned,
+        of_caller=of_caller,
         field=field,
         may_split=may_split,
         strategy=possible[0] if len(possible) == 1 else timings.strategy if is_timed else timings.faster,
