@@ -35,7 +35,6 @@ from ndd_search.middleware.tables import with_table_of_stream
 from ndd_search.middleware.unsketched import peeked
 from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
-from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import Page, slice_page
 from ndd_search.rest.answers import Answer, Hit
 from ndd_search.rest.request import Piped, Request, Search, read_search
@@ -265,4 +264,4 @@ class Conversation:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
         of_stream = replace(self.options, keep=("score",), members="window", duplicates="documents")
-        return self._make_key(of_stream, fields_of(self.options), whole)
+        return self._make_key(of_stream, self.options.document_fields, whole)

@@ -26,7 +26,7 @@ from ndd_search.middleware.settings import Settings, WrapSettings, settings_of
 from ndd_search.middleware.templates import TemplateSearch, template_search, without_options
 from ndd_search.paging.cache import SingleFlight
 from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request, is_write, stripped
+from ndd_search.rest.request import Request, is_search, is_write, stripped
 
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
@@ -145,13 +145,13 @@ class Driver:
 
     def _conversation(self, request: Request) -> Talk | None:
         settings, changes = self.settings, surrounding()
+        if not is_search(request):
+            return template_search(request, settings, changes) or multi_conversation(request, settings, changes)
         return (
             cursor_search(request, settings, changes)
             or search_after(request, settings, changes)
             or pipeline_search(request, settings, changes)
-            or template_search(request, settings, changes)
             or conversation(request, settings, changes)
-            or multi_conversation(request, settings, changes)
         )
 
     def _sent(self, request: Request) -> Request:

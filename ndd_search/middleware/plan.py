@@ -13,7 +13,6 @@ from ndd_search.middleware.fetch_strategies import Timings, own_part, sketches_o
 from ndd_search.middleware.learned import LearnedOfCaller, LearnedOfTarget
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
-from ndd_search.paging.keep import fields_of
 from ndd_search.paging.stream import Shown
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer, window_limit
@@ -114,13 +113,13 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
     field, now = settings.sketch_field, settings.clock()
     learned, of_caller = settings.known.facts(search.target, search.target_of_caller)
     numbers = [field.numbers] if options.numbers_must_match else []
-    values = fields_of(options)
+    values = options.document_fields
     sketches = sketch_reading(field, text=now < learned.text_until, sketched=learned.sketched)
     if settings.items is not None:
         sketches, may_split = Reading(()), False  # the fields of items are read from documents
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))
     reading = sketches.and_of(numbers, values)
-    hidden = [name for name in {*field.paths, *values} if not asked_for(search, field, name)]
+    added = (*values, *numbers)
     timings = of_caller.timings if now < of_caller.timings.until else Timings()
     is_timed = not settings.known.under_way.are_many
     width = timings.width(search.start + search.size)
@@ -140,9 +139,14 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         width=width,
         sketch_reading=sketches,
         reading=reading,
-        sketch_fields=tuple(name for name in hidden if name not in (*values, *numbers)),
-        added_fields=tuple(name for name in hidden if name in (*values, *numbers)),
+        sketch_fields=_not_requested(search, field, [name for name in field.paths if name not in added]),
+        added_fields=_not_requested(search, field, added),
     )
+
+
+def _not_requested(search: Search, field: SketchField, names: Sequence[str]) -> tuple[str, ...]:
+    """Return those of our fields that the caller does not request."""
+    return tuple(name for name in names if not asked_for(search, field, name)) if search.wanted_fields else tuple(names)
 
 
 def narrowed(options: CollapseOptions, most: int) -> CollapseOptions:
