@@ -209,6 +209,13 @@ class CollapseOptions:
         """`keep`, parsed."""
         return tuple(map(preference_of, self.keep))
 
+    @cached_property
+    def document_fields(self) -> tuple[str, ...]:
+        """The fields of documents that `keep`, the guards, group_by and max_per read."""
+        kept = [one.field for one in self.preferences if isinstance(one, ByTime | Longest | Preferred)]
+        compared = (*self.must_match, *self.group_by, *self.max_per)
+        return tuple(filter(None, dict.fromkeys((*compared, *kept, self.time_field or ""))))
+
 
 _NAMES = [option.name for option in fields(CollapseOptions)]
 

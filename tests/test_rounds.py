@@ -20,7 +20,6 @@ from ndd_search.middleware.fetch_strategies import Timings, own_part, ranges_of,
 from ndd_search.middleware.msearch import multi_conversation
 from ndd_search.middleware.sending import Flow
 from ndd_search.middleware.settings import settings_of
-from ndd_search.paging.keep import fields_of
 from ndd_search.paging.windows import Fetch
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import Answer
@@ -44,7 +43,7 @@ NEW = Timings()
 
 def chosen(body: dict[str, Any], timings: Timings = NEW, params: dict[str, str] | None = None, **options: Any) -> str:
     made = CollapseOptions(**options)
-    reading = SKETCH.and_of((), fields_of(made))
+    reading = SKETCH.and_of((), made.document_fields)
     possible = strategies_of(search(body, **(params or {})), made, reading, timings.width(10))
     return possible[0] if len(possible) == 1 else timings.strategy
 

@@ -47,7 +47,6 @@ from ndd_search.corpus.outputs import check_kind, line_of, write
 from ndd_search.corpus.search import BUDGET, Effort
 from ndd_search.corpus.sources import IndexSource, Pieces
 from ndd_search.errors import InvalidDocument
-from ndd_search.paging.keep import fields_of
 
 _SUMMARIES = {
     "groups": "the group of every document",
@@ -153,7 +152,7 @@ def run(arguments: argparse.Namespace) -> int:
 def fields_of_command(arguments: argparse.Namespace) -> list[str]:
     """The fields of documents whose values a command keeps."""
     keep = getattr(arguments, "keep", ("score",))
-    fields = [*fields_of(CollapseOptions(keep=keep)), *getattr(arguments, "fields", []), *arguments.must_match]
+    fields = [*CollapseOptions(keep=keep).document_fields, *getattr(arguments, "fields", []), *arguments.must_match]
     fields += [arguments.url] if arguments.action == "hosts" else []
     fields += [arguments.time_field] if arguments.time_field else []
     return list(dict.fromkeys(fields))

@@ -91,8 +91,8 @@ async def perform_async(
 
 def _request(method: str, target: str, *, body: Any = None, headers: Any = None, **_others: Any) -> Request:
     path, _, query = target.partition("?")  # urlsplit would read "//index/_search" as a host
-    named = headers if isinstance(headers, Mapping) else {}
-    return Request(method, path, params_of(query), named, body)
+    named = {name.lower(): value for name, value in headers.items()} if isinstance(headers, Mapping) else {}
+    return Request(method, path, params_of(query) if query else {}, named, body)
 
 
 def _is_writable(transport: elastic_transport.Transport, others: Mapping[str, Any], body: Any) -> bool:
@@ -125,10 +125,9 @@ def _others(request: Request, original: Request, others: Mapping[str, Any], time
         least = request.timeout if timeout is None else min(timeout, request.timeout)
         changed.update(request_timeout=least, max_retries=0)  # each retry would take the timeout again
     if original.body is None or request.parts:  # the server requires the compatibility version of `accept`
-        names = {name.lower(): value for name, value in request.headers.items()}
-        kind = names.get("accept", "application/json")
-        changed["headers"] = HttpHeaders(request.headers)
-        changed["headers"]["content-type"] = kind.replace("json", "x-ndjson", 1) if request.parts else kind
+        kind = request.headers.get("accept", "application/json")
+        kind = kind.replace("json", "x-ndjson", 1) if request.parts else kind
+        changed["headers"] = HttpHeaders({**request.headers, "content-type": kind})
     return {**others, **changed}
 
 

@@ -97,7 +97,8 @@ def _named(arguments: tuple[Any, ...], others: Mapping[str, Any]) -> dict[str, A
 def _request(method: str, url: str, named: Mapping[str, Any]) -> Request:
     given = named.get("params") or {}
     params = {name: _text(value) for name, value in given.items() if name not in _OF_THE_CLIENT}
-    return Request(method, url, params, named.get("headers") or {}, named.get("body"))
+    headers = {name.lower(): value for name, value in (named.get("headers") or {}).items()}
+    return Request(method, url, params, headers, named.get("body"))
 
 
 def _text(value: Any) -> str:

@@ -13,7 +13,6 @@ from ndd_search.corpus.collection import Corpus
 from ndd_search.documents import text_of
 from ndd_search.errors import InvalidDocument
 from ndd_search.matching.decision import Setting
-from ndd_search.paging.keep import fields_of
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import sketch_many
 
@@ -49,7 +48,7 @@ def mark_duplicates(
     if is_series == (text is not None):
         raise TypeError("text names columns of a DataFrame: give it with a DataFrame, and leave it out with a Series")
     fields = [text] if isinstance(text, str) else list(text or [_SERIES])
-    kept = fields_of(CollapseOptions(keep=tuple(keep)))
+    kept = CollapseOptions(keep=tuple(keep)).document_fields
     columns = (
         {_SERIES: _values(rows)} if is_series else {name: _values(_column(rows, name)) for name in {*fields, *kept}}
     )

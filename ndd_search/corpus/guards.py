@@ -14,7 +14,6 @@ import numpy.typing as npt
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.matching.guards import comparable, seconds_since_1970
 from ndd_search.matching.rows import Ranks
-from ndd_search.paging.keep import fields_of
 
 NUMBERS = "ndd.numbers"  # the column of number signatures (see text.numbers)
 
@@ -86,7 +85,7 @@ class Guards:
 
 def check_kept(options: CollapseOptions, kept: Container[str]) -> None:
     """Raise ValueError if `keep` or a guard names a field whose values were not kept."""
-    for name in [*fields_of(options), *([NUMBERS] if options.numbers_must_match else [])]:
+    for name in [*options.document_fields, *([NUMBERS] if options.numbers_must_match else [])]:
         if name not in kept:
             how = "numbers=True" if name == NUMBERS else f"fields=[{name!r}]"
             raise ValueError(f"{name!r} is asked for, which was not kept: read the collection with {how}")

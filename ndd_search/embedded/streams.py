@@ -40,7 +40,7 @@ class CachedStreams:
 
     def _cached(self, key: bytes) -> Stream:
         """The cached stream of a key, an empty one if there is none."""
-        with self._guarded():
+        with self._guarded:
             entry = self._cache.get(key)
             parts = None if entry is None else unsealed(key, entry)
             if parts is not None:
@@ -50,7 +50,7 @@ class CachedStreams:
 
     def _remember(self, key: bytes, stream: Stream) -> None:
         """Cache a stream. The hits are written as columns, without sketches, which the stream holds already."""
-        with self._guarded():
+        with self._guarded:
             plain, arrays = stream_parts(stream)
             columns = [list(column) for column in zip(*(hit[:-1] for hit in stream.hits), strict=True)]
             plain["hits"], plain["columns"] = columns.pop(0) if columns else [], columns

@@ -35,7 +35,6 @@ from ndd_search.middleware.tables import with_table_of_stream
 from ndd_search.middleware.unsketched import peeked
 from ndd_search.middleware.whole_groups import WholeGroups
 from ndd_search.paging.cache import cache_key
-from ndd_search.paging.keep import fields_of
 from ndd_search.paging.page import Page, slice_page
 from ndd_search.rest.answers import Answer, Hit
 from ndd_search.rest.request import Piped, Request, Search, read_search
@@ -69,8 +68,9 @@ def conversation(
         search = search.as_found
     if not search.is_collapsed(options):
         return None
-    wanted, limit = search.start + search.size, settings.known.about(search.target).window_limit
-    if wanted > limit or _is_bypassed(search, settings):
+    learned, of_caller = settings.known.facts(search.target, search.target_of_caller)
+    wanted, limit = search.start + search.size, learned.window_limit
+    if wanted > limit or settings.clock() < of_caller.bypass_until:
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
     most = min(options.max_window, limit, max(search.limit or limit, wanted))
     if search.one_window:
@@ -125,20 +125,21 @@ class Conversation:
 
     def flow(self) -> Flow:
         """Fetch hits until the page is full, and return the answer for the caller."""
-        with self.settings.known.search_under_way():
+        with self.settings.known.under_way:
             return (yield from self._flow())
 
     def _flow(self) -> Flow:
         search, settings = self.search, self.settings
-        if _is_bypassed(search, settings):  # learned while this search waited for another
-            return (yield search.request)
         plan = plan_of(search, self.options, settings)
-        page = yield from peeked(search, settings, plan.sketch_reading, self._round_trips)
+        if settings.clock() < plan.of_caller.bypass_until:  # learned while this search waited for another
+            return (yield search.request)
+        page = yield from peeked(plan, settings, self._round_trips)
         if page is not None:
             return replace(page, body=filter_body(page.body, search)) if page.has_hits else page
         if self.extras.seen is not None:
             plan = yield from self.extras.seen.added_to(plan, self._round_trips)
-        settings.known.came_back(search.target, search.target_of_caller)
+        if plan.of_caller.charged:
+            settings.known.came_back(search.target, search.target_of_caller)
         cached = self._recall_state(plan)
         state, learns = cached or State(), False
         while True:
@@ -236,7 +237,7 @@ class Conversation:
         known, caller, now = self.settings.known, self.search.target_of_caller, self.settings.clock()
         timings = known.of_caller(caller).timings
         before, until = timings if now < timings.until else Timings(), now + self.settings.bypass_seconds
-        seconds = self._round_trips.seconds if plan.is_timed and not known.is_busy else None
+        seconds = self._round_trips.seconds if plan.is_timed and not known.under_way.are_many else None
         known.learn_of_caller(caller, timings=before.after(plan.strategy, seconds, reach, until))
 
     def _recall_state(self, plan: Plan) -> State | None:
@@ -264,9 +265,4 @@ class Conversation:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
         of_stream = replace(self.options, keep=("score",), members="window", duplicates="documents")
-        return self._make_key(of_stream, fields_of(self.options), whole)
-
-
-def _is_bypassed(search: Search, settings: Settings) -> bool:
-    """Return whether this caller found no sketch in the target recently."""
-    return settings.clock() < settings.known.of_caller(search.target_of_caller).bypass_until
+        return self._make_key(of_stream, self.options.document_fields, whole)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, wait
-from contextlib import closing
 from dataclasses import replace
 from time import monotonic
 from typing import Any, Self, Unpack
@@ -27,7 +26,7 @@ from ndd_search.middleware.settings import Settings, WrapSettings, settings_of
 from ndd_search.middleware.templates import TemplateSearch, template_search, without_options
 from ndd_search.paging.cache import SingleFlight
 from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request, is_write, stripped
+from ndd_search.rest.request import Request, is_search, is_write, stripped
 
 Send = Callable[[Request], Answer]
 AsyncSend = Callable[[Request], Awaitable[Answer]]
@@ -146,13 +145,13 @@ class Driver:
 
     def _conversation(self, request: Request) -> Talk | None:
         settings, changes = self.settings, surrounding()
+        if not is_search(request):
+            return template_search(request, settings, changes) or multi_conversation(request, settings, changes)
         return (
             cursor_search(request, settings, changes)
             or search_after(request, settings, changes)
             or pipeline_search(request, settings, changes)
-            or template_search(request, settings, changes)
             or conversation(request, settings, changes)
-            or multi_conversation(request, settings, changes)
         )
 
     def _sent(self, request: Request) -> Request:
@@ -166,7 +165,7 @@ class Driver:
 
 
 def _run(flow: Flow, send: Send) -> Answer:
-    with closing(flow):
+    try:
         step = _next_step(flow)
         while not isinstance(step, Answer):
             try:
@@ -176,10 +175,12 @@ def _run(flow: Flow, send: Send) -> Answer:
             else:
                 step = _next_step(flow, answer)
         return step
+    finally:
+        flow.close()
 
 
 async def _run_async(flow: Flow, send: AsyncSend) -> Answer:
-    with closing(flow):
+    try:
         step = _next_step(flow)
         while not isinstance(step, Answer):
             try:
@@ -189,6 +190,8 @@ async def _run_async(flow: Flow, send: AsyncSend) -> Answer:
             else:
                 step = _next_step(flow, answer)
         return step
+    finally:
+        flow.close()
 
 
 def _next_step(flow: Flow, answer: Answer | None = None, error: Exception | None = None) -> Request | Wait | Answer:

@@ -37,6 +37,7 @@ FOR_EACH = {
     *("ignore_unavailable", "allow_no_indices", "expand_wildcards"),
 }
 _FOR_ALL = {"typed_keys", "rest_total_hits_as_int", "ccs_minimize_roundtrips"}
+_ACCEPTED = {*FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}  # the last three are ours to set, or to apply
 
 # Parts with scores that are not reproducible, scores that need a model, and hits with hits of their own. A field of
 # such a name only means that the search is fetched in one phase.
@@ -225,7 +226,7 @@ def together(requests: list[Request]) -> Request:
 
 def goes_together(request: Request) -> bool:
     """Return whether an `_msearch` accepts every URL parameter of a search."""
-    return {*FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}.issuperset(request.params)
+    return _ACCEPTED.issuperset(request.params)
 
 
 def can_be_limited(search: Search) -> bool:
@@ -241,7 +242,7 @@ def can_be_split(search: Search, options: CollapseOptions) -> bool:
         return False
     if not _APART.issuperset(body) or not goes_together(search.request):
         return False
-    if not isinstance(body.get("collapse", {}), Mapping):
+    if "collapse" in body and not isinstance(body["collapse"], Mapping):
         return False
     aggregations = [body.get("aggs"), body.get("aggregations")]
     if "fields" in body and any(name == "top_hits" for name, _ in _names(aggregations)):

@@ -7,8 +7,7 @@ only if a probe showed that both see about the same documents (see `sampling`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import field, replace
 from threading import Lock
 from typing import Any
@@ -119,6 +118,27 @@ class LearnedOfCaller:
 _NO_TARGET, _NO_CALLER = LearnedOfTarget(), LearnedOfCaller()
 
 
+class SearchesUnderWay:
+    """Counts the searches that are inside its block. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._number += 1
+
+    def __exit__(self, *_error: object) -> None:
+        with self._lock:
+            self._number -= 1
+
+    @property
+    def are_many(self) -> bool:
+        """Whether so many searches are under way that their times cannot be compared."""
+        return self._number > _FEW
+
+
 class Learned:
     """Learned facts by target and by caller. Bounded, least recently used first out. Thread-safe."""
 
@@ -126,27 +146,16 @@ class Learned:
         self._targets: LRUCache[bytes, LearnedOfTarget] = LRUCache(_TARGETS)
         self._callers: LRUCache[bytes, LearnedOfCaller] = LRUCache(_CALLERS)
         self._tables: LRUCache[tuple[bytes, str], Counted] = LRUCache(_BYTES, getsizeof=lambda counted: counted.bytes)
-        self._under_way = 0
+        self.under_way = SearchesUnderWay()
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Learned, ()  # a copy, or one sent to another process, starts empty
 
-    @contextmanager
-    def search_under_way(self) -> Iterator[None]:
-        """Count a search as under way while the block runs."""
+    def facts(self, target: bytes, target_of_caller: bytes) -> tuple[LearnedOfTarget, LearnedOfCaller]:
+        """Return the shared facts about a target, and those of one caller."""
         with self._lock:
-            self._under_way += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._under_way -= 1
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether so many searches of the client are under way that their times cannot be compared."""
-        return self._under_way > _FEW
+            return self._targets.get(target, _NO_TARGET), self._callers.get(target_of_caller, _NO_CALLER)
 
     def about(self, target: bytes) -> LearnedOfTarget:
         """Return the shared facts about a target, the defaults if nothing was learned."""

@@ -82,7 +82,7 @@ class Memory:
         """
         if self._cache is None:
             return None
-        with self._guarded():
+        with self._guarded:
             seen = self._seen
             self._replace_pending(self._cache)
             depends = self._keys_of(target)
@@ -93,14 +93,18 @@ class Memory:
 
     def recall_page(self, key: bytes | None, target: str) -> dict[str, Any] | None:
         """Return the finished page under a key, None if there is none. The caller may change it. target: as above."""
-        with self._guarded():
+        if key is None:
+            return None
+        with self._guarded:
             if (found := self._recall(key, target)) is not None and isinstance(found[0], dict):
                 return found[0]
         return None
 
     def recall_state(self, key: bytes | None, target: str) -> State | None:
         """Return the state of a search under a key, None if there is none."""
-        with self._guarded():
+        if key is None:
+            return None
+        with self._guarded:
             found = self._recall(key, target)
             try:
                 return None if found is None else _state_of(*found)
@@ -111,13 +115,13 @@ class Memory:
     def remember_page(self, key: bytes | None, body: dict[str, Any], state: State, moment: Moment | None) -> None:
         """Store a finished page. state: what it was made from. moment: before its search began."""
         if self._cache is not None and key is not None and moment is not None:
-            with self._guarded():
+            with self._guarded:
                 self._remember(self._cache, key, body, b"", state, moment)
 
     def remember_state(self, key: bytes | None, state: State, moment: Moment | None) -> None:
         """Store the state of a search, without the client's own answer."""
         if self._cache is not None and key is not None and moment is not None:
-            with self._guarded():
+            with self._guarded:
                 self._remember(self._cache, key, *_state_parts(state), state, moment)
 
     def remember_table(self, table: FrequencyTable | None) -> None:
@@ -128,7 +132,7 @@ class Memory:
         now, key = self._clock(), self._key_of_table(table.digest)
         if now < self._stored_tables.get(table.digest, now):
             return
-        with self._guarded():
+        with self._guarded:
             if (entry := sealed(key, table.to_dict())) is not None:
                 cache.put(key, entry, _TABLE_SECONDS)
                 if len(self._stored_tables) >= _MOST_TARGETS:
@@ -140,7 +144,7 @@ class Memory:
 
         digest: from the stored state of a search. Only callers who may read that state know it.
         """
-        with self._guarded():
+        with self._guarded:
             key = self._key_of_table(digest)
             entry = None if self._cache is None else self._cache.get_many([key])[0]
             found = None if entry is None else unsealed(key, entry)
@@ -163,7 +167,7 @@ class Memory:
             *([_EVERYTHING] if written is None else written),
         ):  # the latest write first, see _remember
             self._pending[object()] = self._key(name)
-        with self._guarded():
+        with self._guarded:
             self._replace_pending(self._cache)
         self._seen = set()
 
@@ -174,7 +178,7 @@ class Memory:
         """
         if self._locks is None:
             return True
-        with self._guarded():
+        with self._guarded:
             if (token := self._locks.acquire(self._lock_of(key), _LOCK_SECONDS)) is None:
                 return False
             self._held[key] = token
@@ -183,13 +187,13 @@ class Memory:
     def release(self, key: bytes) -> None:
         """Let others compute what is under a key."""
         if self._locks is not None and (token := self._held.pop(key, None)) is not None:
-            with self._guarded():
+            with self._guarded:
                 self._locks.release(self._lock_of(key), token)
 
-    def _recall(self, key: bytes | None, target: str) -> tuple[Any, memoryview] | None:
+    def _recall(self, key: bytes, target: str) -> tuple[Any, memoryview] | None:
         """Return value and arrays under a key if all the tokens that they depend on are current."""
         seen, cache = self._seen, self._cache
-        if key is None or cache is None:
+        if cache is None:
             return None
         self._replace_pending(cache)
         names = list(dict.fromkeys((self._key(_LATEST), *self._keys_of(target), *self._further.get(target, ()))))

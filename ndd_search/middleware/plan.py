@@ -10,9 +10,9 @@ from typing import Any
 from ndd_search.collapse_options import CollapseOptions, Strategy
 from ndd_search.immutable import dataclass
 from ndd_search.middleware.fetch_strategies import Timings, own_part, sketches_only, strategies_of
+from ndd_search.middleware.learned import LearnedOfCaller, LearnedOfTarget
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
-from ndd_search.paging.keep import fields_of
 from ndd_search.paging.stream import Shown
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer, window_limit
@@ -28,6 +28,7 @@ class Plan:
     """How one search is carried out.
 
     search, options: what is searched and how its hits are collapsed.
+    learned:         what was known of the target when the search was planned. of_caller: the same of the caller.
     field:           where the sketches are in a document.
     may_split:       whether the search may be split in two requests; False after a split search of it failed.
     strategy:        how hits are fetched (see `fetch_strategies`).
@@ -41,6 +42,8 @@ class Plan:
 
     search: Search
     options: CollapseOptions
+    learned: LearnedOfTarget
+    of_caller: LearnedOfCaller
     field: SketchField
     may_split: bool
     strategy: Strategy
@@ -108,16 +111,17 @@ class Plan:
 def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_split: bool = True) -> Plan:
     """Plan a search from what is learned of its target now."""
     field, now = settings.sketch_field, settings.clock()
-    learned, timings = settings.known.about(search.target), settings.known.of_caller(search.target_of_caller).timings
+    learned, of_caller = settings.known.facts(search.target, search.target_of_caller)
     numbers = [field.numbers] if options.numbers_must_match else []
-    values = fields_of(options)
+    values = options.document_fields
     sketches = sketch_reading(field, text=now < learned.text_until, sketched=learned.sketched)
     if settings.items is not None:
         sketches, may_split = Reading(()), False  # the fields of items are read from documents
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))
     reading = sketches.and_of(numbers, values)
-    hidden = [name for name in {*field.paths, *values} if not asked_for(search, field, name)]
-    timings, is_timed = timings if now < timings.until else Timings(), not settings.known.is_busy
+    added = (*values, *numbers)
+    timings = of_caller.timings if now < of_caller.timings.until else Timings()
+    is_timed = not settings.known.under_way.are_many
     width = timings.width(search.start + search.size)
     possible: tuple[Strategy, ...] = ("one_phase",)
     if may_split and now >= learned.whole_until:
@@ -125,6 +129,8 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
     return Plan(
         search=search,
         options=options,
+        learned=learned,
+        of_caller=of_caller,
         field=field,
         may_split=may_split,
         strategy=possible[0] if len(possible) == 1 else timings.strategy if is_timed else timings.faster,
@@ -133,9 +139,14 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         width=width,
         sketch_reading=sketches,
         reading=reading,
-        sketch_fields=tuple(name for name in hidden if name not in (*values, *numbers)),
-        added_fields=tuple(name for name in hidden if name in (*values, *numbers)),
+        sketch_fields=_not_requested(search, field, [name for name in field.paths if name not in added]),
+        added_fields=_not_requested(search, field, added),
     )
+
+
+def _not_requested(search: Search, field: SketchField, names: Sequence[str]) -> tuple[str, ...]:
+    """Return those of our fields that the caller does not request."""
+    return tuple(name for name in names if not asked_for(search, field, name)) if search.wanted_fields else tuple(names)
 
 
 def narrowed(options: CollapseOptions, most: int) -> CollapseOptions:

@@ -73,7 +73,7 @@ class RoundTrips:
         refusals: statuses that our changes to the request may have caused. For any other failure, an exception of the
                   client passes through, and a failed answer is returned alone instead of a list.
         """
-        return (yield from self._go(requests, together(requests), refusals))
+        return self._go(requests, together(requests), refusals)
 
     def later(self, requests: list[Request]) -> Asked:
         """Make another trip. Every failure is returned as a failed answer, also if no time is left."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from http import HTTPStatus
 
+from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips
 from ndd_search.middleware.settings import Settings
 from ndd_search.rest.answers import Answer, Hit
-from ndd_search.rest.request import Reading, Request, Search, any_sketch, peek
+from ndd_search.rest.request import Request, Search, any_sketch, peek
 
 _RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
 _LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever `bypass_seconds` is
@@ -49,16 +50,15 @@ def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrip
         settings.known.learn(search.target, bare_until=until)
 
 
-def peeked(
-    search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips
-) -> Generator[Request, Answer, Answer | None]:
+def peeked(plan: Plan, settings: Settings, round_trips: RoundTrips) -> Generator[Request, Answer, Answer | None]:
     """Return the caller's own first page if another caller found no sketch in the target and this page has none.
 
     Returns None if the search is to be collapsed as usual: a sketch was found, or the engine refused to read sketches.
     """
-    if search.start or settings.clock() >= settings.known.about(search.target).bare_until:
+    search = plan.search
+    if search.start or settings.clock() >= plan.learned.bare_until:
         return None
-    answers = yield from round_trips.first([peek(search, reading)], {HTTPStatus.BAD_REQUEST})
+    answers = yield from round_trips.first([peek(search, plan.sketch_reading)], {HTTPStatus.BAD_REQUEST})
     answer = answers[0] if isinstance(answers, list) else answers
     if answer.status == HTTPStatus.BAD_REQUEST or (answer.has_hits and answer.refusals):
         return None

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from datetime import time as datetime_time
@@ -169,17 +168,17 @@ class FailureGuard:
     def __init__(self) -> None:
         self._logged: set[str] = set()
 
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        """End the block at the first error of the cache, and suppress that error."""
-        try:
-            yield
-        except CachePaused:
-            pass  # the error that led to the pause was logged
-        except Exception as error:
-            if (kind := type(error).__name__) not in self._logged:
-                self._logged.add(kind)
-                log.warning("the cache failed, searches continue without it: %.300r", error)
+    def __enter__(self) -> None:
+        """Begin a block that ends at the first error of the cache, which is suppressed."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        name = type(error).__name__
+        if name not in self._logged and not isinstance(error, CachePaused):  # the error before a pause was logged
+            self._logged.add(name)
+            log.warning("the cache failed, searches continue without it: %.300r", error)
+        return True
 
 
 class SingleFlight:

@@ -7,7 +7,7 @@ from itertools import takewhile
 from math import inf, isnan
 from typing import Any
 
-from ndd_search.collapse_options import ByScore, ByTime, CollapseOptions, Keep, Longest, Preference, Preferred
+from ndd_search.collapse_options import ByScore, ByTime, Keep, Longest, Preference, Preferred
 from ndd_search.matching.guards import Value, seconds_since_1970
 
 
@@ -52,13 +52,6 @@ def adapt_callables(plain: Callable[[Any], Any], keep: Sequence[Keep]) -> tuple[
         return lambda hit: key(plain(hit))
 
     return tuple(adapted(entry) if callable(entry) else entry for entry in keep)
-
-
-def fields_of(options: CollapseOptions) -> tuple[str, ...]:
-    """Return the fields of documents that `keep`, the guards, group_by and max_per read."""
-    kept = [one.field for one in options.preferences if isinstance(one, ByTime | Longest | Preferred)]
-    compared = (*options.must_match, *options.group_by, *options.max_per)
-    return tuple(filter(None, dict.fromkeys((*compared, *kept, options.time_field or ""))))
 
 
 def _key(preference: Preference, index: int, hit: Any, shingles: Callable[[int], float], value: Value) -> Any:

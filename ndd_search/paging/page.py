@@ -16,7 +16,6 @@ from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, Listing
 from ndd_search.paging.explain import Explanation, explain
-from ndd_search.paging.keep import fields_of
 from ndd_search.paging.layout import NO_OTHERS, Duplicate, Group, Layout
 from ndd_search.paging.stream import Reader, Stream
 from ndd_search.paging.windows import window_for
@@ -233,7 +232,7 @@ def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions
     """Return warnings about fields that settings name and no hit has. Each is logged once."""
     warnings = [
         f"no hit has the field {name!r} that an option names: check its spelling"
-        for name in fields_of(options)
+        for name in options.document_fields
         if hits and all(reader.value(hit, name) is None for hit in hits)
     ]
     for sentence in warnings:

@@ -14,7 +14,7 @@ from ndd_search.immutable import dataclass
 
 MOST_CANDIDATES = 10_000  # of a nearest-neighbour search; the engines' own limit
 _RANK_WINDOW = 10  # the engines' default for rank_window_size, and for window_size of a rescorer
-_SIZE = 10  # the engines' default for the size of a page
+SIZE = 10  # the engines' default for the size of a page
 _NEIGHBOURS = 10  # OpenSearch's default for k of "neural"
 _CANDIDATES = 1.5  # Elasticsearch's default for num_candidates, as a multiple of k
 _FUSING = ("rrf", "linear")
@@ -50,10 +50,10 @@ class Limits:
 
 def default_size(body: Body) -> int:
     """Return the size of a page that names none: 10, and with a rescorer retriever all hits that it rescores."""
-    return _rescored(body) or _SIZE
+    return _rescored(body) or SIZE
 
 
-def limits_of(body: Body, start: int = 0, size: int = _SIZE) -> Limits:
+def limits_of(body: Body, start: int = 0, size: int = SIZE) -> Limits:
     """Return the limits of a search for the page [start, start + size)."""
     bounds = list(_bounds(body))
     if window := _rescored(body) or _reranked(body):

@@ -10,8 +10,8 @@ from ndd_search.paging.cache import is_value
 
 Body = Mapping[str, Any]
 _SCALARS = (str, int, float, type(None))
-_OBJECTS = (dict, Mapping)  # dict first: isinstance(x, Mapping) takes ten times as long
-_CONTAINERS = (list, tuple, *_OBJECTS)
+OBJECTS = (dict, Mapping)  # dict first: isinstance(x, Mapping) takes ten times as long
+_CONTAINERS = (list, tuple, *OBJECTS)
 
 _QUERIES = ("query", "post_filter", "knn", "retriever", "rescore", "sub_searches")  # parts of a body that hold queries
 _NAMES_ID = re.compile(r"(?<![\w.])_id\s*:")  # in the language of query_string
@@ -34,7 +34,7 @@ def resolved(node: Any, depth: int = 0) -> Any:
         raise ValueError("the body of a search nests too deep")
     if hasattr(node, "to_dict") and not is_value(node):
         return resolved(node.to_dict(), depth + 1)
-    if isinstance(node, _OBJECTS):
+    if isinstance(node, OBJECTS):
         return {name: resolved(inner, depth + 1) for name, inner in node.items()}
     items = getattr(node, "_l_", node)
     return [resolved(item, depth + 1) for item in items] if isinstance(items, list | tuple) else node
@@ -53,7 +53,7 @@ def names_in(body: Any) -> set[str] | None:
         node, depth = left.pop()
         if depth > _DEEPEST:
             return None
-        if isinstance(node, _OBJECTS):
+        if isinstance(node, OBJECTS):
             names.update(node)
         for child in _no_scalars(node):
             if isinstance(child, _CONTAINERS):
@@ -74,10 +74,10 @@ def named_inner_hits(node: Any) -> Iterator[tuple[str, Body]]:
     while left:
         one = left.pop()
         left.extend(inside(one))
-        if isinstance(one, _OBJECTS):
+        if isinstance(one, OBJECTS):
             default = one.get("type", one.get("parent_type", one.get("path")))
             for inner in _several(one.get("inner_hits")):
-                if isinstance(inner, _OBJECTS):
+                if isinstance(inner, OBJECTS):
                     yield str(inner.get("name", default)), inner
 
 
@@ -106,7 +106,7 @@ def ranks(body: Body, params: Mapping[str, str]) -> bool:
     if body.get("knn") or body.get("rescore") or body.get("sub_searches") or "q" in params:
         return True
     retriever = body.get("retriever")
-    if isinstance(retriever, Mapping):
+    if retriever is not None and isinstance(retriever, Mapping):
         standard = retriever.get("standard")
         return ranks(standard, {}) if isinstance(standard, Mapping) else True
     return _scores(body.get("query"))
@@ -114,12 +114,12 @@ def ranks(body: Body, params: Mapping[str, str]) -> bool:
 
 def _scores(query: Any) -> bool:
     """Return whether the hits of a query can have different scores."""
-    if not isinstance(query, Mapping) or len(query) != 1:
+    if not isinstance(query, OBJECTS) or len(query) != 1:
         return bool(query)  # invalid: the engine reports the error
     kind, inner = next(iter(query.items()))
     if kind in ("match_all", "match_none", "constant_score"):
         return False
-    if kind != "bool" or not isinstance(inner, Mapping):
+    if kind != "bool" or not isinstance(inner, OBJECTS):
         return True
     should = _several(inner.get("should"))
     return len(should) > 1 or any(map(_scores, [*should, *_several(inner.get("must"))]))
@@ -152,7 +152,7 @@ def _names(node: Any) -> Iterator[tuple[str, Any]]:
     left = [node]
     while left:
         node = left.pop()
-        if isinstance(node, _OBJECTS):
+        if isinstance(node, OBJECTS):
             for name, inner in node.items():
                 if name not in _NOT_ASKED_FOR:
                     yield name, inner
@@ -163,10 +163,10 @@ def _names(node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _no_scalars(node: Any) -> list[Any]:
-    if isinstance(node, list | tuple):
-        within: Iterable[Any] = node if node and not isinstance(node[0], int | float) else ()
+    if isinstance(node, OBJECTS):
+        within: Iterable[Any] = node.values()
     else:
-        within = node.values() if isinstance(node, _OBJECTS) else ()
+        within = node if isinstance(node, list | tuple) and node and not isinstance(node[0], int | float) else ()
     return [child for child in within if not isinstance(child, _SCALARS)]
 
 

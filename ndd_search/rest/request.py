@@ -11,14 +11,15 @@ from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
+from hashlib import blake2b
 from typing import Any, Literal
 
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.immutable import dataclass
 from ndd_search.paging.cache import cache_key
 from ndd_search.recipe import Recipe
-from ndd_search.rest.candidate_limits import LIMITED, Limits, default_size, limits_of, raised
-from ndd_search.rest.intent import asks_for_ids, named_inner_hits, names_in, ranks, resolved
+from ndd_search.rest.candidate_limits import LIMITED, SIZE, Limits, default_size, limits_of, raised
+from ndd_search.rest.intent import OBJECTS, asks_for_ids, named_inner_hits, names_in, ranks, resolved
 from ndd_search.rest.response import INNER
 from ndd_search.rest.source_filter import exclude_sketch, is_named, listed, names_of
 from ndd_search.sketching.field import SketchField
@@ -31,9 +32,9 @@ _READS = {
     *("_termvectors", "_mtermvectors", "_search_shards", "_async_search", "_rank_eval", "_terms_enum", "_query"),
     "_sql",
 }
-# Searches with one of these are left alone: they page in another way, or a pipeline processes every returned hit.
-_BUSY_KEYS = {"pit", "search_after", "slice", "search_pipeline"}
-_BUSY_PARAMS = {"scroll", "search_pipeline", "search_after"}
+# Searches with one of these are left alone: they page in another way.
+_BUSY_KEYS = {"pit", "search_after", "slice"}
+_BUSY_PARAMS = {"scroll", "search_after"}
 Piped = Literal["", "safe", "reorders"]
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
 # Headers that trace, date or describe a request. They differ between requests and grant no rights, so they are not part
@@ -54,7 +55,8 @@ SAMPLE = 5000  # documents in a sample: enough to see a template that one docume
 class Request:
     """One call of a client's transport.
 
-    params: of the URL, as text. body: parsed, None if there is none; a list holds one item per NDJSON line.
+    params: of the URL, as text. headers: by lower-case name.
+    body: parsed, None if there is none; a list holds one item per NDJSON line.
     timeout: seconds, None for the client's own. parts: the searches of an `_msearch` of ours.
     packs: field of the hits whose integers may be packed before the answer is parsed (see `rest.packing`), "" for none.
     """
@@ -135,7 +137,7 @@ class Search:
     @cached_property
     def target_of_caller(self) -> bytes:
         """Hash of target and caller, because callers may see different documents."""
-        return cache_key(self.target.hex(), self.caller)
+        return blake2b(repr((self.target, self.caller)).encode(), digest_size=16).digest()
 
     @cached_property
     def wanted_fields(self) -> list[str]:
@@ -154,10 +156,9 @@ class Search:
     @cached_property
     def caller(self) -> dict[str, str]:
         """The headers that may identify the caller."""
-        named = {name.lower(): value for name, value in self.request.headers.items()}
         return {
             name: value
-            for name, value in named.items()
+            for name, value in self.request.headers.items()
             if name not in _NO_IDENTITY and not name.startswith(_NO_IDENTITY_PREFIXES)
         }
 
@@ -201,7 +202,7 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     Raises TypeError if its "ndd" is neither options by name nor true or false.
     """
     body = {} if request.body is None else request.body
-    if not isinstance(body, Mapping) or _is_left_alone(request, body, pipeline):
+    if not isinstance(body, OBJECTS) or _is_left_alone(request, body, pipeline):
         return None
     # Always another object: the caller may change the body meanwhile, and a proxy passes on the caller's object unread.
     own: Mapping[str, Any] = {key: value for key, value in body.items() if key != "ndd"}
@@ -212,12 +213,12 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
     if names is None or asks_for_ids(own, request.params, names) or _has_copies_of_its_own(own, names):
         return None
     changes = options_in(body)
-    size = _number(request.params.get("size", own.get("size", default_size(own))))
-    start = _number(request.params.get("from", own.get("from", 0)))
-    overridden = [_number(own.get(name, 0)) for name in ("size", "from")]  # the engine checks these, too
-    if size is None or start is None or size < 1 or start < 0 or any(one is None or one < 0 for one in overridden):
+    is_limited = not names.isdisjoint(LIMITED)
+    size = _requested("size", own, request.params, default_size(own) if is_limited else SIZE)
+    start = _requested("from", own, request.params, 0)
+    if size is None or start is None or size < 1 or start < 0:
         return None  # invalid: the engine reports the error
-    limits = Limits(size) if names.isdisjoint(LIMITED) else limits_of(own, start, size)
+    limits = limits_of(own, start, size) if is_limited else Limits(size)
     if limits.shown is not None:
         if start >= limits.shown or (size > limits.shown and limits.total is None):
             return None  # the engine's own answer has no hits, or reports that the page is too long
@@ -227,6 +228,14 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
         limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
     plain = request.asking(own if body else request.body, request.params)
     return Search(plain, start, size, changes, limits, ranks(own, request.params), names)
+
+
+def _requested(name: str, body: Mapping[str, Any], params: Mapping[str, str], default: int) -> int | None:
+    """Return a number of a search, None if it is invalid. The URL overrides the body, but engines check both."""
+    given = _number(body.get(name, default))
+    if name not in params:
+        return given
+    return None if given is None or given < 0 else _number(params[name])
 
 
 def _has_copies_of_its_own(body: Mapping[str, Any], names: Set[str]) -> bool:
@@ -240,7 +249,7 @@ def options_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
     if given is None:
         return {}
     changes = {} if given is True else given
-    if not isinstance(changes, Mapping):
+    if not isinstance(changes, OBJECTS):
         raise TypeError(f'"ndd" in a search must be an object of options, true or false, got {given!r}')
     if wrong := [name for name in changes if not isinstance(name, str)]:
         raise TypeError(f'the options in "ndd" of a search are named by texts, got {wrong[0]!r}')
@@ -374,12 +383,12 @@ def is_search(request: Request) -> bool:
 
 
 def _is_left_alone(request: Request, body: Mapping[str, Any], pipeline: Piped) -> bool:
-    allowed = {"search_pipeline"} if pipeline else set[str]()
     return (
         not is_search(request)
         or body.get("ndd") is False
-        or not (_BUSY_KEYS - allowed).isdisjoint(body)
-        or not (_BUSY_PARAMS - allowed).isdisjoint(request.params)
+        or not _BUSY_KEYS.isdisjoint(body)
+        or not _BUSY_PARAMS.isdisjoint(request.params)
+        or (not pipeline and ("search_pipeline" in body or "search_pipeline" in request.params))
         or not _is_json(request)
         or "source" in request.params  # the body in the URL
         or "_none_" in names_of(body.get("stored_fields")) + names_of(request.params.get("stored_fields"))
@@ -387,8 +396,9 @@ def _is_left_alone(request: Request, body: Mapping[str, Any], pipeline: Piped) -
 
 
 def _is_json(request: Request) -> bool:
-    accept = next((value for name, value in request.headers.items() if name.lower() == "accept"), "application/json")
-    return "json" in accept and request.params.get("format", "json") == "json"
+    return (
+        "json" in request.headers.get("accept", "application/json") and request.params.get("format", "json") == "json"
+    )
 
 
 def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> Any:
@@ -399,4 +409,6 @@ def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ())
     if not isinstance(given, list | tuple):
         return given
     patterns = names_of(given) + list(elsewhere)
+    if not patterns:
+        return list(wanted)
     return [*given, *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]

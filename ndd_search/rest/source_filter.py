@@ -17,7 +17,7 @@ from ndd_search.rest.answers import drop_fields
 from ndd_search.rest.intent import inside, named_inner_hits
 from ndd_search.sketching.field import MARKS, STALE, SketchField
 
-_IN_URL = ("_source", "_source_includes", "_source_excludes", "_source_exclude_vectors")
+_IN_URL = {"_source", "_source_includes", "_source_excludes", "_source_exclude_vectors"}
 _RECIPE = re.compile(rf"[a-z]\d+-k\d+-v\d+(-.+)?|{STALE}")
 _RELATED = ("has_child", "has_parent")
 _STORED = {"sketch", "packed", "smallest", "recipe", "numbers", "duplicate_of"}
@@ -30,7 +30,7 @@ def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchFi
     body, params: changed in place, at the top level only. names: every name in the body, at any depth.
     """
     _exclude(body, params, field)
-    if isinstance(body.get("collapse"), Mapping):
+    if "collapse" in body and isinstance(body["collapse"], Mapping):
         body["collapse"] = _with_inner_hits(body["collapse"], field)
     if "query" in body and not names.isdisjoint(_RELATED):
         body["query"] = _query(body["query"], field)
@@ -119,7 +119,7 @@ def listed(given: Any) -> list[Any]:
 
 def _exclude(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
     """Exclude the values from `_source`: in the URL if the caller filters `_source` there, else in the body."""
-    if any(name in params for name in _IN_URL):
+    if not _IN_URL.isdisjoint(params):
         wanted = listed(params.get("_source")) + listed(params.get("_source_includes"))
         if params.get("_source") != "false" and not any(is_named(one, field) for one in wanted):
             excludes = [params["_source_excludes"]] if params.get("_source_excludes") else []

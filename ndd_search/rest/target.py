@@ -19,6 +19,8 @@ def changed_target(request: Request, original: Request, target: str) -> str:
     """
     if request is original:
         return target
+    if not request.params:
+        return request.path
     pieces = [(unquote_plus(piece.partition("=")[0]), piece) for piece in target.partition("?")[2].split("&")]
     same = {name for name, value in request.params.items() if original.params.get(name) == value}
     changed = {name: value for name, value in request.params.items() if name not in same}
