@@ -1,4 +1,4 @@
-"""Time the parsing of an answer with the sketches of 100 hits: integers, integers that are packed before, and packed.
+"""Time to read 100 hits with their sketches: parsed and then decoded, and with the sketches cut out of the text before.
 
 python -m benchmarks.packing
 """
@@ -7,46 +7,69 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import orjson
 
 from benchmarks.measure import Method, measure
 from ndd_search.recipe import Recipe
-from ndd_search.rest.packing import packed
-from ndd_search.sketching.field import SketchField, Storage
+from ndd_search.rest.answers import drop_fields
+from ndd_search.rest.packing import parsed
+from ndd_search.sketching.field import SketchField, Storage, StoredSketches
 
 HITS, ROUNDS = 100, 15
+WORDS = ["the", "engine", "reads", "documents", "and", "returns", "hits", "of", "some", "words", "each"]
+STORED = StoredSketches(SketchField(), Recipe())
 
 
-def answer(storage: Storage) -> bytes:
-    """Return an answer with sketches in a form of storage."""
-    recipe, field, rng = Recipe(), SketchField(storage=storage), np.random.default_rng(1)
+def answer(storage: Storage, length: int) -> bytes:
+    """Return an answer with sketches in a form of storage. length: characters of a document, 0 for none."""
+    field, rng = SketchField(storage=storage), np.random.default_rng(1)
     hits = []
     for _ in range(HITS):
-        sketch = np.sort(rng.choice(2**31, recipe.k, replace=False)).astype(np.int32)
-        stored = field.encode(sketch, recipe)
+        sketch = np.sort(rng.choice(2**31, STORED.recipe.k, replace=False)).astype(np.int32)
+        stored = field.encode(sketch, STORED.recipe)
         form, values = (field.packed, [stored["packed"]]) if "packed" in stored else (field.sketch, stored["sketch"])
-        hits.append({"_index": "news", "_score": 1.0, "fields": {form: values, field.recipe: [recipe.id]}})
+        hit: dict[str, Any] = {"_index": "news", "_score": 1.0}
+        if length:
+            hit["_source"] = {"title": "A title", "body": " ".join(rng.choice(WORDS, length // 5))[:length]}
+        hits.append({**hit, "fields": {form: values, field.recipe: [STORED.recipe.id]}})
     return json.dumps({"responses": [{"took": 1, "hits": {"hits": hits}}]}, separators=(",", ":")).encode()
 
 
-def ways(loads: Callable[[bytes], object]) -> dict[str, Method]:
-    """Return the ways to parse an answer with a parser."""
-    integers, stored = answer("integers"), answer("packed")
+def read(loads: Callable[[bytes], Any], text: bytes) -> object:
+    """Parse an answer, decode its sketches and drop them."""
+    body = loads(text)
+    (response,) = body["responses"]
+    hits = response["hits"]["hits"]
+    sketches = STORED.field.decode([hit["fields"] for hit in hits], STORED.recipe)
+    for hit in hits:
+        drop_fields(hit, STORED.field.read)
+    return body, sketches
+
+
+def ways(text: bytes) -> dict[str, Method]:
+    """Return the ways to read an answer with each parser."""
     return {
-        "integers": lambda: loads(integers),
-        "integers, packed before": lambda: loads(packed(integers, SketchField().sketch)),
-        "of this the packing": lambda: packed(integers, SketchField().sketch),
-        "stored packed": lambda: loads(packed(stored, SketchField().sketch)),
+        "json, decoded after": lambda: read(json.loads, text),
+        "json, cut out before": lambda: parsed(text, json.loads, STORED),
+        "orjson, decoded after": lambda: read(orjson.loads, text),
+        "orjson, cut out before": lambda: parsed(text, orjson.loads, STORED),
+        "of both the cutting": lambda: parsed(text, len, STORED),
     }
 
 
 def main() -> None:
-    print("| µs, processor | json | orjson |\n| --- | ---: | ---: |")
-    plain, fast = measure(ways(json.loads), ROUNDS), measure(ways(orjson.loads), ROUNDS)
-    for name, taken in plain.items():
-        print(f"| {name} | {taken:,.0f} | {fast[name]:,.0f} |")
+    cases: list[tuple[str, Storage, int]] = [
+        ("packed", "packed", 0),
+        ("integers", "integers", 0),
+        ("packed, 3 kB documents", "packed", 3000),
+    ]
+    taken = {name: measure(ways(answer(storage, length)), ROUNDS) for name, storage, length in cases}
+    print(f"| µs, processor | {' | '.join(taken)} |\n| --- |{' ---: |' * len(taken)}")
+    for way in ways(b""):
+        print(f"| {way} | {' | '.join(f'{found[way]:,.0f}' for found in taken.values())} |")
 
 
 if __name__ == "__main__":
