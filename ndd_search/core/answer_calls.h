@@ -70,54 +70,60 @@ static void end_members(Cutter *cutter, const Walk *walk)
         cut(cutter, walk->kept ? walk->kept : walk->cut_from, walk->cut_to);
 }
 
+/* What was read of a sketch. Numbers of values, NOTHING for a form that is missing. */
+typedef struct {
+    int64_t integers, packed;
+    int has_recipe;
+} Stored;
+
+/* Read a member of `fields`. values: room for k + 1 integers of each form. Returns the end of the member, NULL for what is
+   not understood. is_kept: whether it belongs to no sketch. */
+static const char *read_member(const Cutter *cutter, const Walk *walk, int32_t *values, Stored *stored, int *is_kept)
+{
+    Part string;
+    const char *at = walk->at, *end = cutter->end;
+    if (is_part(walk->name, cutter->names[SKETCH_PATH]))
+        return stored->integers == NOTHING ? parse_integers(at, end, cutter->k, values, &stored->integers) : NULL;
+    if (is_part(walk->name, cutter->names[PACKED_PATH])) {
+        if (stored->packed != NOTHING || !(at = parse_one_string(at, end, &string)))
+            return NULL;
+        stored->packed = parse_packed(string.from, string.to - string.from, cutter->k, values + cutter->k + 1);
+        return stored->packed >= 0 ? at : NULL;
+    }
+    if (is_part(walk->name, cutter->names[RECIPE_PATH])) {
+        at = parse_one_string(at, end, &string);
+        return !stored->has_recipe++ && at && is_part(string, cutter->names[RECIPE_ID]) ? at : NULL;
+    }
+    *is_kept = 1;
+    return after_value(at, end);
+}
+
 /* Read and cut the sketch in the `fields` of a hit. Returns the end of the object, NULL for what is not understood.
    count: of values, as in stored_sketches. is_empty: whether nothing else is in the object, which is then not cut. */
 static const char *cut_sketch(Cutter *cutter, const char *fields, int64_t *count, int *is_empty)
 {
+    Stored stored = {NOTHING, NOTHING, 0};
     int32_t *values = behind_last(cutter, &cutter->values, 2 * (cutter->k + 1), sizeof *values);
     if (!values)
         return NULL;
-    int32_t *unpacked = values + cutter->k + 1;
-    int64_t integers = NOTHING, packed = NOTHING;
-    int has_recipe = 0;
     Walk walk = members_of(fields);
     while (next_member(&walk, cutter->end)) {
-        Part string;
         int is_kept = 0;
-        if (is_part(walk.name, cutter->names[SKETCH_PATH])) {
-            if (integers != NOTHING || !is_at(walk.at, cutter->end, '['))
-                return NULL;
-            walk.at = parse_integers(walk.at, cutter->end, cutter->k, values, &integers);
-        } else if (is_part(walk.name, cutter->names[PACKED_PATH])) {
-            walk.at = parse_one_string(walk.at, cutter->end, &string);
-            if (packed != NOTHING || !walk.at
-                || (packed = parse_packed(string.from, string.to - string.from, cutter->k, unpacked)) < 0)
-                return NULL;
-        } else if (is_part(walk.name, cutter->names[RECIPE_PATH])) {
-            walk.at = parse_one_string(walk.at, cutter->end, &string);
-            if (has_recipe++ || !walk.at || !is_part(string, cutter->names[RECIPE_ID]))
-                return NULL;
-        } else {
-            walk.at = after_value(walk.at, cutter->end);
-            is_kept = 1;
-        }
-        if (!walk.at)
+        if (!(walk.at = read_member(cutter, &walk, values, &stored, &is_kept)))
             return NULL;
         if (is_kept)
             keep_member(cutter, &walk);
         else
             cut_member(&walk);
     }
-    if (!walk.at)
-        return NULL;
     *is_empty = walk.cut_from && !walk.kept;
     if (!*is_empty)
         end_members(cutter, &walk);
-    *count = integers != NOTHING ? integers : packed;
-    if (!has_recipe)
+    *count = stored.integers != NOTHING ? stored.integers : stored.packed;
+    if (!stored.has_recipe)
         return *count == NOTHING ? walk.at : NULL;
-    if (integers == NOTHING && packed > 0)
-        memcpy(values, unpacked, (size_t)packed * sizeof *values);
+    if (stored.integers == NOTHING && stored.packed > 0)
+        memcpy(values, values + cutter->k + 1, (size_t)stored.packed * sizeof *values);
     *count = *count == NOTHING ? 0 : *count;
     return are_ascending(values, *count) ? walk.at : NULL;
 }

@@ -137,6 +137,8 @@ static int next_member(Walk *walk, const char *end)
 /* Read a list of integers 0..2**31-1. Returns its end, NULL for any other list, or one of more than k. */
 static const char *parse_integers(const char *at, const char *end, int64_t k, int32_t *values, int64_t *count)
 {
+    if (!is_at(at, end, '['))
+        return NULL;
     for (*count = 0; *count < k;) {
         const char *digit = at = after_spaces(at + 1, end);
         const char *last = end - at < MOST_DIGITS ? end : at + MOST_DIGITS;
