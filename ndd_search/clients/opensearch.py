@@ -11,7 +11,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from ndd_search.clients.packing import TransportKind
+from ndd_search.clients.parsing import TransportKind
 from ndd_search.errors import importing
 from ndd_search.middleware.driver import Driver, DriverMixin
 from ndd_search.rest.answers import Answer, CutSketches

@@ -15,7 +15,7 @@ from ndd_search.middleware.msearch import unique
 from ndd_search.proxy.exact_json import dumps, encoded, loads
 from ndd_search.proxy.exchange import Exchange, Header, end_to_end
 from ndd_search.rest.answers import CutSketches
-from ndd_search.rest.packing import parsed
+from ndd_search.rest.parsing import parsed
 from ndd_search.rest.request import INDEX, Request
 from ndd_search.rest.target import changed_target, params_of
 from ndd_search.sketching.field import StoredSketches
@@ -164,7 +164,7 @@ def sent_body(request: Request) -> bytes | None:
 def read_answer(status: int, headers: list[Header], content: bytes, stored: StoredSketches | None = None) -> Raw:
     """Parse an answer. Its body is text if it is not JSON, so that the middleware does not take it for hits.
 
-    stored: the sketches that are cut out of the hits (see `rest.packing`), None for none.
+    stored: the sketches that are cut out of the hits (see `rest.parsing`), None for none.
     """
     kept = end_to_end(headers)
     encoding = next((value.decode("latin-1") for name, value in kept if name == b"content-encoding"), "")

@@ -32,7 +32,7 @@ _WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)
 class Answer:
     """An answer. body: parsed JSON. raw: the client's own object, None for an answer that we made.
 
-    cut: the sketches that were cut out of the body (see `rest.packing`).
+    cut: the sketches that were cut out of the body (see `rest.parsing`).
     """
 
     body: Any

@@ -56,7 +56,7 @@ class Request:
 
     params: of the URL, as text. body: parsed, None if there is none; a list holds one item per NDJSON line.
     timeout: seconds, None for the client's own. parts: the searches of an `_msearch` of ours.
-    cut: the sketches that may be cut out of the hits before the answer is parsed (see `rest.packing`), None for none.
+    cut: the sketches that may be cut out of the hits before the answer is parsed (see `rest.parsing`), None for none.
     """
 
     method: str

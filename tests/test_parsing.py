@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search import native
-from ndd_search.clients.packing import TransportKind
+from ndd_search.clients.parsing import TransportKind
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import Answer, CutSketches, without_fields
-from ndd_search.rest.packing import parsed
+from ndd_search.rest.parsing import parsed
 from ndd_search.rest.request import Request
 from ndd_search.sketching.field import SketchField, StoredSketches, pack
 

@@ -1,6 +1,6 @@
 """Time to read 100 hits with their sketches: parsed and then decoded, and with the sketches cut out of the text before.
 
-python -m benchmarks.packing
+python -m benchmarks.parsing
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import orjson
 from benchmarks.measure import Method, measure
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import drop_fields
-from ndd_search.rest.packing import parsed
+from ndd_search.rest.parsing import parsed
 from ndd_search.sketching.field import SketchField, Storage, StoredSketches
 
 HITS, ROUNDS = 100, 15

@@ -1,4 +1,4 @@
-"""Lets a client's transport parse answers without the sketches of their hits (see `rest.packing`)."""
+"""Lets a client's transport parse answers without the sketches of their hits (see `rest.parsing`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MethodType
 from typing import Any
 
 from ndd_search.rest.answers import CutSketches
-from ndd_search.rest.packing import parsed
+from ndd_search.rest.parsing import parsed
 from ndd_search.rest.request import Request
 from ndd_search.sketching.field import StoredSketches
 
