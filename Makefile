@@ -60,7 +60,7 @@ picture: $(VENV)/dev-installed  ## the picture of the search page in README.md, 
 sanitize: $(VENV)/dev-installed  ## the tests of the native core under the sanitizers of gcc, with more random pages
 	$(SANITIZED_BUILD)
 	CFLAGS="-g $(SANITIZERS)" $(SANITIZED) $(VENV)/bin/pytest --import-mode=append $(PARALLEL) \
-		-k "not file_handles" $(ARGS) tests/native tests/test_packing.py tests/corpus/test_search.py tests/test_own_faults.py \
+		-k "not file_handles" $(ARGS) tests/native tests/test_parsing.py tests/corpus/test_search.py tests/test_own_faults.py \
 		tests/test_guided_fuzz.py
 
 fuzz: $(VENV)/dev-installed  ## the sanitized core against numpy on random texts and pages for a minute: ARGS="--seconds 3600 --seed 7"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Literal, NamedTuple, Protocol, cast, overload
 
-VERSION = 17  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 18  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
@@ -36,6 +36,12 @@ class Rule(NamedTuple):
     margin: float = 0.0  # shingles, at least 0
     content: float = 0.0  # shingles, at least 0; 0 leaves the bar as it is
     min_shingles: int = 0  # a document with fewer values is a near-duplicate only of one with the same values
+
+
+# Values of sketches (int32), counts and offsets (int64). If all hits have values, counts are None, and hit i has
+# values[offsets[i]:offsets[i + 1]]; otherwise offsets are None. A count is the number of values of a hit, 0 for an
+# empty sketch, -1 for a malformed one, -2 for one of another recipe, -3 for none with values.
+StoredValues = tuple[bytes, bytes | None, bytes | None]
 
 
 class Core(Protocol):
@@ -270,11 +276,10 @@ class Core(Protocol):
 
     def stored_sketches(
         self, fields: list[Mapping[str, object]], names: tuple[str, str, str, str], k: int, /
-    ) -> tuple[bytes, bytes] | None:
-        """Return the values (int32) of stored sketches, and for each hit how many it has (int64).
+    ) -> StoredValues | None:
+        """Return the values of stored sketches.
 
         fields: of each hit, a dict of doc values. names: paths of integers, packed values and recipe, and its id.
-        A count is 0 for an empty sketch, -1 for a malformed one, -2 for one of another recipe, -3 for none with values.
         """
 
     def are_hits(self, listed: list[object], /) -> bool:
@@ -283,11 +288,14 @@ class Core(Protocol):
         False for subclasses of these types, which the Python code accepts.
         """
 
-    def packed_answer(self, text: str | bytes, field: bytes, /) -> str | bytes | None:
-        """Return the JSON of a response to `_search` or `_msearch`, with lists of integers in hits' `fields` packed.
+    def cut_sketches(
+        self, text: str | bytes, names: tuple[str, str, str, str], k: int, /
+    ) -> tuple[str | bytes, list[StoredValues | None]] | None:
+        """Return the JSON of an answer to `_search` or `_msearch` without the stored sketches, and their values.
 
-        field: the name of their field, in quotes. A list of one string, the base64 of little-endian 32-bit integers,
-        replaces each list that it makes shorter. None if there is no such list.
+        names: as in stored_sketches. For each response, what stored_sketches returns for its hits; None if it has no
+        hits, or they keep their sketches because one of them is malformed or of another recipe.
+        None if there is nothing to cut, or the text is not understood.
         """
 
 

@@ -24,10 +24,10 @@ from ndd_search.paging.windows import Fetch
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request, Search, is_write, read_search, sketch_reading
-from ndd_search.sketching.field import SketchField
+from ndd_search.sketching.field import SketchField, StoredSketches
 
 MATCH = {"match": {"body": "market"}}
-SKETCH = sketch_reading(SketchField())
+SKETCH = sketch_reading(StoredSketches(SketchField(), Recipe()))
 NESTED = {"nested": {"path": "offers", "query": MATCH, "inner_hits": {}}}
 SCORED = {"function_score": {"query": MATCH, "random_score": {}}}
 

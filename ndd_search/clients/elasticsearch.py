@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
-from ndd_search.clients.packing import packing
+from ndd_search.clients.parsing import TransportKind
 from ndd_search.errors import importing
 from ndd_search.middleware.driver import Driver, DriverMixin
-from ndd_search.rest.answers import Answer
+from ndd_search.rest.answers import Answer, CutSketches
 from ndd_search.rest.request import Request
 from ndd_search.rest.target import changed_target, params_of
 
@@ -22,7 +22,9 @@ with importing("elastic_transport", "wrapping Elasticsearch", "elasticsearch", "
     from elastic_transport import ApiResponseMeta, HttpHeaders, TransportApiResponse
     from elastic_transport.client_utils import DEFAULT
 
-_PARSER = "serializers"  # the attribute of a transport that parses answers
+_KIND = TransportKind(
+    "serializers", (elastic_transport.Transport.perform_request, elastic_transport.AsyncTransport.perform_request)
+)
 
 
 class Transport(DriverMixin, elastic_transport.Transport):
@@ -61,8 +63,8 @@ def perform(
 
     def send(request: Request) -> Answer:
         called = request.method, changed_target(request, original, target)
-        send_to = packing(inner, transport, request, _PARSER)
-        return _answer(send_to(*called, **_others(request, original, others, timeout)))
+        send_to, sketches_of = _KIND.cutting(inner, transport, request)
+        return _answer(send_to(*called, **_others(request, original, others, timeout)), sketches_of)
 
     return _client_response(driver.handle(original, send, writable, timeout), transport)
 
@@ -83,8 +85,8 @@ async def perform_async(
 
     async def send(request: Request) -> Answer:
         called = request.method, changed_target(request, original, target)
-        send_to = packing(inner, transport, request, _PARSER)
-        return _answer(await send_to(*called, **_others(request, original, others, timeout)))
+        send_to, sketches_of = _KIND.cutting(inner, transport, request)
+        return _answer(await send_to(*called, **_others(request, original, others, timeout)), sketches_of)
 
     return _client_response(await driver.handle_async(original, send, writable, timeout), transport)
 
@@ -131,9 +133,9 @@ def _others(request: Request, original: Request, others: Mapping[str, Any], time
     return {**others, **changed}
 
 
-def _answer(response: TransportApiResponse) -> Answer:
+def _answer(response: TransportApiResponse, sketches_of: Callable[[Any], CutSketches]) -> Answer:
     meta, body = response
-    return Answer(body, meta.status, response)
+    return Answer(body, meta.status, response, sketches_of(body))
 
 
 def _client_response(answer: Answer, transport: elastic_transport.Transport) -> TransportApiResponse:

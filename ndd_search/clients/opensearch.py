@@ -11,10 +11,10 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from ndd_search.clients.packing import packing
+from ndd_search.clients.parsing import TransportKind
 from ndd_search.errors import importing
 from ndd_search.middleware.driver import Driver, DriverMixin
-from ndd_search.rest.answers import Answer
+from ndd_search.rest.answers import Answer, CutSketches
 from ndd_search.rest.request import Request
 
 with importing("opensearchpy", "wrapping OpenSearch", "opensearch-py", "opensearch"):
@@ -22,7 +22,8 @@ with importing("opensearchpy", "wrapping OpenSearch", "opensearch-py", "opensear
 
 _TIMEOUTS = ("request_timeout", "timeout")
 _DEFAULT_TIMEOUT = 10.0  # seconds, of a connection without a timeout of its own
-_PARSER = "deserializer"  # the attribute of a transport that parses answers
+_CLASSES = opensearchpy.Transport, getattr(opensearchpy, "AsyncTransport", opensearchpy.Transport)
+_KIND = TransportKind("deserializer", tuple(one.perform_request for one in _CLASSES))
 _OF_THE_CLIENT = (*_TIMEOUTS, "ignore")  # parameters that the transport itself uses and does not send
 
 
@@ -58,9 +59,9 @@ def perform(
     original = _request(method, url, named)
 
     def send(request: Request) -> Answer:
-        send_to = packing(inner, transport, request, _PARSER)
+        send_to, sketches_of = _KIND.cutting(inner, transport, request)
         body = send_to(request.method, request.path, **_others(request, original, named, transport))
-        return _answer(body)
+        return _answer(body, sketches_of(body))
 
     return driver.handle(original, send, partial(_is_writable, transport), _timeout(named, transport)).body
 
@@ -80,9 +81,9 @@ async def perform_async(
     original = _request(method, url, named)
 
     async def send(request: Request) -> Answer:
-        send_to = packing(inner, transport, request, _PARSER)
+        send_to, sketches_of = _KIND.cutting(inner, transport, request)
         body = await send_to(request.method, request.path, **_others(request, original, named, transport))
-        return _answer(body)
+        return _answer(body, sketches_of(body))
 
     writable, timeout = partial(_is_writable, transport), _timeout(named, transport)
     return (await driver.handle_async(original, send, writable, timeout)).body
@@ -105,10 +106,10 @@ def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _answer(body: Any) -> Answer:
+def _answer(body: Any, cut: CutSketches) -> Answer:
     """Return the answer. If the caller ignores a status, only the body reports the failure."""
     status = body.get("status") if isinstance(body, dict) and "error" in body else None
-    return Answer(body, status if isinstance(status, int) else HTTPStatus.OK)
+    return Answer(body, status if isinstance(status, int) else HTTPStatus.OK, cut=cut)
 
 
 def _is_writable(transport: Any, body: Any) -> bool:

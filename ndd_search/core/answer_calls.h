@@ -1,185 +1,302 @@
-/* What Python calls before it parses a response: lists of integers become base64, which JSON parsers read faster.
+/* What Python calls before it parses a response: the sketches of the hits are decoded, and cut out of the text.
  *
- * Only the values of one field are changed, in `hits.hits[].fields` of a response or of each response of an `_msearch`.
- * The text is scanned once. It need not be valid JSON: whatever is not understood stays as it is. */
+ * They are cut from `hits.hits[].fields` of a response, or of each response of an `_msearch`, and `fields` is cut with
+ * them if nothing else is in it. What is cut is valid JSON, between its neighbours' commas, so the rest of the text is
+ * valid if the text is. A response is left as it is if any of its sketches is not understood: one that is malformed or
+ * of another recipe, a name that is escaped, or used twice in one object. */
 #pragma once
+#include "json_text.h"
 #include "stored_calls.h"
 
-enum {
-    ROOT_TO_FIELDS = 5, /* levels from a response to the values of `fields`, */
-    SEARCH_OF_MANY = 2, /* and from an `_msearch` to one of its responses */
-    DEEPEST = ROOT_TO_FIELDS + SEARCH_OF_MANY,
-    MOST_PACKED = 1 << 10, /* integers of a list */
-    MOST_DIGITS = 11,
-    BEYOND = 4 /* bytes that write_packed may write behind the text, and more */
-};
-
-/* A part of the text. */
 typedef struct {
-    const char *from, *to;
-} Part;
+    void *items;
+    int64_t count, room;
+} Array;
 
-/* The objects and lists around a place in the text, the root first. */
 typedef struct {
-    int depth;
-    char kinds[DEEPEST + 1]; /* { or [ */
-    Part keys[DEEPEST + 1];  /* the latest key of each object, with its quotes */
-} Nesting;
+    const char *end;    /* of the text */
+    Part names[NAMES];  /* as in stored_sketches */
+    int64_t k;
+    Array cuts, counts; /* Part; int64_t, one for each hit of the current response */
+    Array values;       /* int32_t, the sketches of the current response */
+    int no_memory;
+} Cutter;
 
-static int is_text(Part part, Part text)
+/* The place behind the last item, with room for more items. NULL: no memory. */
+static void *behind_last(Cutter *cutter, Array *array, int64_t more, size_t size)
 {
-    return part.to - part.from == text.to - text.from && !memcmp(part.from, text.from, (size_t)(part.to - part.from));
-}
-
-static int has_key(const Nesting *nesting, int depth, const char *key)
-{
-    return nesting->kinds[depth] == '{' && is_text(nesting->keys[depth], (Part){key, key + strlen(key)});
-}
-
-/* Whether this is a member of the `fields` of a hit. */
-static int is_in_fields(const Nesting *nesting)
-{
-    int root = nesting->depth - ROOT_TO_FIELDS + 1;
-    if (nesting->depth == DEEPEST) {
-        if (!has_key(nesting, 1, "\"responses\"") || nesting->kinds[2] != '[')
-            return 0;
-    } else if (nesting->depth != ROOT_TO_FIELDS)
-        return 0;
-    return has_key(nesting, root, "\"hits\"") && has_key(nesting, root + 1, "\"hits\"")
-           && nesting->kinds[root + 2] == '[' && has_key(nesting, root + 3, "\"fields\"")
-           && nesting->kinds[nesting->depth] == '{';
-}
-
-static const char *after_spaces(const char *at, const char *end)
-{
-    while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
-        at++;
-    return at;
-}
-
-/* The end of a string, behind its closing quote. NULL: it has none. */
-static const char *after_string(const char *at, const char *end)
-{
-    for (const char *from = ++at; (at = memchr(at, '"', (size_t)(end - at))); at++) {
-        const char *escape = at;
-        while (escape > from && escape[-1] == '\\')
-            escape--;
-        if ((at - escape) % 2 == 0)
-            return at + 1;
-    }
-    return NULL;
-}
-
-/* Read the integers 0..2**31-1 of a list. Returns the end of the list, NULL for any other list. */
-static const char *parse_integers(const char *at, const char *end, int32_t *values, int64_t *count)
-{
-    for (*count = 0; *count < MOST_PACKED; ++*count) {
-        const char *digit = at = after_spaces(at + 1, end);
-        const char *last = end - at < MOST_DIGITS ? end : at + MOST_DIGITS;
-        uint64_t value = 0;
-        for (uint8_t number; digit < last && (number = (uint8_t)(*digit - '0')) < 10; digit++)
-            value = 10 * value + number;
-        if (digit == at || value > INT32_MAX || (*at == '0' && digit > at + 1))
+    if (array->count + more > array->room) {
+        int64_t room = 2 * array->room + more + 64;
+        void *larger = realloc(array->items, (size_t)room * size);
+        if (!larger) {
+            cutter->no_memory = 1;
             return NULL;
-        values[*count] = (int32_t)value;
-        at = after_spaces(digit, end);
-        if (at < end && *at == ']') {
-            ++*count;
-            return at + 1;
         }
-        if (at == end || *at != ',')
+        array->items = larger;
+        array->room = room;
+    }
+    return (char *)array->items + (size_t)array->count * size;
+}
+
+static void cut(Cutter *cutter, const char *from, const char *to)
+{
+    Part *part = behind_last(cutter, &cutter->cuts, 1, sizeof *part);
+    if (part) {
+        *part = (Part){from, to};
+        cutter->cuts.count++;
+    }
+}
+
+/* Keep the member of a walk, with the members before it. */
+static void keep_member(Cutter *cutter, Walk *walk)
+{
+    if (walk->cut_from)
+        cut(cutter, walk->cut_from, walk->name.from - 1);
+    walk->cut_from = NULL;
+    walk->kept = walk->at;
+}
+
+static void cut_member(Walk *walk)
+{
+    if (!walk->cut_from)
+        walk->cut_from = walk->name.from - 1;
+    walk->cut_to = walk->at;
+}
+
+/* Cut the last members of an object, with the comma before them. */
+static void end_members(Cutter *cutter, const Walk *walk)
+{
+    if (walk->cut_from)
+        cut(cutter, walk->kept ? walk->kept : walk->cut_from, walk->cut_to);
+}
+
+/* What was read of a sketch. Numbers of values, NOTHING for a form that is missing. */
+typedef struct {
+    int64_t integers, packed;
+    int has_recipe;
+} Stored;
+
+/* Read a member of `fields`. values: room for k + 1 integers of each form. Returns the end of the member, NULL for what is
+   not understood. is_kept: whether it belongs to no sketch. */
+static const char *read_member(const Cutter *cutter, const Walk *walk, int32_t *values, Stored *stored, int *is_kept)
+{
+    Part string;
+    const char *at = walk->at, *end = cutter->end;
+    if (is_part(walk->name, cutter->names[SKETCH_PATH]))
+        return stored->integers == NOTHING ? parse_integers(at, end, cutter->k, values, &stored->integers) : NULL;
+    if (is_part(walk->name, cutter->names[PACKED_PATH])) {
+        if (stored->packed != NOTHING || !(at = parse_one_string(at, end, &string)))
+            return NULL;
+        stored->packed = parse_packed(string.from, string.to - string.from, cutter->k, values + cutter->k + 1);
+        return stored->packed >= 0 ? at : NULL;
+    }
+    if (is_part(walk->name, cutter->names[RECIPE_PATH])) {
+        at = parse_one_string(at, end, &string);
+        return !stored->has_recipe++ && at && is_part(string, cutter->names[RECIPE_ID]) ? at : NULL;
+    }
+    *is_kept = 1;
+    return after_value(at, end);
+}
+
+/* Read and cut the sketch in the `fields` of a hit. Returns the end of the object, NULL for what is not understood.
+   count: of values, as in stored_sketches. is_empty: whether nothing else is in the object, which is then not cut. */
+static const char *cut_sketch(Cutter *cutter, const char *fields, int64_t *count, int *is_empty)
+{
+    Stored stored = {NOTHING, NOTHING, 0};
+    int32_t *values = behind_last(cutter, &cutter->values, 2 * (cutter->k + 1), sizeof *values);
+    if (!values)
+        return NULL;
+    Walk walk = members_of(fields);
+    while (next_member(&walk, cutter->end)) {
+        int is_kept = 0;
+        if (!(walk.at = read_member(cutter, &walk, values, &stored, &is_kept)))
+            return NULL;
+        if (is_kept)
+            keep_member(cutter, &walk);
+        else
+            cut_member(&walk);
+    }
+    *is_empty = walk.cut_from && !walk.kept;
+    if (!*is_empty)
+        end_members(cutter, &walk);
+    *count = stored.integers != NOTHING ? stored.integers : stored.packed;
+    if (!stored.has_recipe)
+        return *count == NOTHING ? walk.at : NULL;
+    if (stored.integers == NOTHING && stored.packed > 0)
+        memcpy(values, values + cutter->k + 1, (size_t)stored.packed * sizeof *values);
+    *count = *count == NOTHING ? 0 : *count;
+    return are_ascending(values, *count) ? walk.at : NULL;
+}
+
+/* Cut the sketch of a hit. Returns the end of the hit, NULL for what is not understood. */
+static const char *cut_hit(Cutter *cutter, const char *hit)
+{
+    int64_t count = NOTHING;
+    int has_fields = 0, is_empty = 0;
+    Walk walk = members_of(hit);
+    while (next_member(&walk, cutter->end)) {
+        int is_fields = is_text(walk.name, "fields");
+        if (is_fields && (has_fields++ || !is_at(walk.at, cutter->end, '{')))
+            return NULL;
+        walk.at = is_fields ? cut_sketch(cutter, walk.at, &count, &is_empty) : after_value(walk.at, cutter->end);
+        if (!walk.at)
+            return NULL;
+        if (is_fields && is_empty)
+            cut_member(&walk);
+        else
+            keep_member(cutter, &walk);
+    }
+    int64_t *counts = walk.at ? behind_last(cutter, &cutter->counts, 1, sizeof *counts) : NULL;
+    if (!counts)
+        return NULL;
+    end_members(cutter, &walk);
+    *counts = count;
+    cutter->counts.count++;
+    cutter->values.count += count > 0 ? count : 0;
+    return walk.at;
+}
+
+/* Cut the sketches of a list of hits. Returns the end of the list, NULL for what is not understood. */
+static const char *cut_list(Cutter *cutter, const char *list)
+{
+    const char *at = next_item(list + 1, cutter->end, 1);
+    while (at && *at == '{') {
+        at = cut_hit(cutter, at);
+        at = at ? next_item(at, cutter->end, 0) : NULL;
+    }
+    return at && *at == ']' ? at + 1 : NULL;
+}
+
+/* Cut the sketches of a response, or of the object `hits` in it. Returns its end, NULL for what is not understood. */
+static const char *cut_hits(Cutter *cutter, const char *object, int is_response, int *has_hits)
+{
+    int found = 0;
+    Walk walk = members_of(object);
+    while (next_member(&walk, cutter->end)) {
+        int is_hits = is_text(walk.name, "hits");
+        if (is_response && is_text(walk.name, "responses"))
+            return NULL;
+        if (is_hits && (found++ || !is_at(walk.at, cutter->end, is_response ? '{' : '[')))
+            return NULL;
+        if (!is_hits)
+            walk.at = after_value(walk.at, cutter->end);
+        else if (is_response)
+            walk.at = cut_hits(cutter, walk.at, 0, has_hits);
+        else if ((walk.at = cut_list(cutter, walk.at)))
+            *has_hits = 1;
+        if (!walk.at)
             return NULL;
     }
-    return NULL;
+    return walk.at;
 }
 
-/* Write a list of one string, the base64 of little-endian integers without padding. Returns its end. */
-static char *write_packed(char *to, const int32_t *values, int64_t count)
+/* Cut the sketches of a response, and add them to a list; None if it has no hits, or is not understood. Returns the end
+   of the response, NULL if there is none, or for an error of Python. */
+static const char *cut_response(Cutter *cutter, const char *response, PyObject *responses)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    uint8_t bytes[4 * MOST_PACKED + 2];
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t j = 0; j < 4; j++)
-            bytes[4 * i + j] = (uint8_t)(values[i] >> 8 * j);
-    memset(bytes + 4 * count, 0, 2); /* base64 takes three bytes at a time */
-    memcpy(to, "[\"", 2);
-    char *from = to += 2; /* up to two digits are written beyond the last one */
-    for (const uint8_t *three = bytes; three < bytes + 4 * count; three += 3) {
-        uint32_t bits = (uint32_t)(three[0] << 16 | three[1] << 8 | three[2]);
-        for (int shift = 18; shift >= 0; shift -= 6)
-            *to++ = digits[bits >> shift & 63];
-    }
-    to = from + (32 * count + 5) / 6;
-    memcpy(to, "\"]", 2);
-    return to + 2;
+    int64_t cuts = cutter->cuts.count;
+    int has_hits = 0;
+    cutter->values.count = cutter->counts.count = 0;
+    const char *at = is_at(response, cutter->end, '{') ? cut_hits(cutter, response, 1, &has_hits) : NULL;
+    PyObject *sketches = NULL;
+    if (!at) {
+        cutter->cuts.count = cuts;
+        at = after_value(response, cutter->end);
+        sketches = Py_NewRef(Py_None);
+    } else if (!has_hits)
+        sketches = Py_NewRef(Py_None);
+    else if (behind_last(cutter, &cutter->counts, 1, sizeof(int64_t)))
+        sketches = sketches_read(cutter->values.items, cutter->counts.items, cutter->counts.count);
+    int failed = !sketches || PyList_Append(responses, sketches) || cutter->no_memory;
+    Py_XDECREF(sketches);
+    return failed ? NULL : at;
 }
 
-/* Copy a text with the lists of a field packed. Returns the copy, which is to be freed; NULL: nothing was packed. */
-static char *pack_lists(const char *text, Py_ssize_t length, Part field, Py_ssize_t *copied_length)
+/* Cut the sketches of a response, or of each response of an `_msearch`. Returns 0 for what is not understood. */
+static int cut_root(Cutter *cutter, const char *root, PyObject *responses)
 {
-    const char *at = text, *end = text + length, *copied = text;
-    char *copy = NULL, *out = NULL;
-    Nesting nesting = {0};
-    while (at < end) {
-        char byte = *at;
-        if (byte == '{' || byte == '[') {
-            if (++nesting.depth <= DEEPEST) {
-                nesting.kinds[nesting.depth] = byte;
-                nesting.keys[nesting.depth] = (Part){0};
-            }
-        } else if (byte == '}' || byte == ']') {
-            if (--nesting.depth < 0)
-                break;
-        } else if (byte == '"') {
-            Part string = {at, after_string(at, end)};
-            if (!string.to)
-                break;
-            at = after_spaces(string.to, end);
-            if (at == end || *at != ':' || nesting.depth > DEEPEST)
-                continue;
-            nesting.keys[nesting.depth] = string;
-            at = after_spaces(at + 1, end);
-            if (at == end || *at != '[' || !is_text(string, field) || !is_in_fields(&nesting))
-                continue;
-            int32_t values[MOST_PACKED];
-            int64_t count;
-            const char *list = at, *behind = parse_integers(at, end, values, &count);
-            if (!behind || (32 * count + 5) / 6 + 4 >= behind - list) /* it would not be shorter */
-                continue;
-            if (!copy && !(out = copy = malloc((size_t)length + BEYOND)))
-                return NULL;
-            memcpy(out, copied, (size_t)(list - copied));
-            out = write_packed(out + (list - copied), values, count);
-            copied = at = behind;
+    int is_many = 0;
+    if (!is_at(root, cutter->end, '{'))
+        return 0;
+    Walk walk = members_of(root);
+    while (next_member(&walk, cutter->end)) {
+        if (is_text(walk.name, "hits"))
+            return !is_many && cut_response(cutter, root, responses);
+        if (!is_text(walk.name, "responses")) {
+            if (!(walk.at = after_value(walk.at, cutter->end)))
+                return 0;
             continue;
         }
-        at++;
+        if (is_many++ || !is_at(walk.at, cutter->end, '['))
+            return 0;
+        const char *at = next_item(walk.at + 1, cutter->end, 1);
+        while (at && *at != ']') {
+            at = cut_response(cutter, at, responses);
+            at = at ? next_item(at, cutter->end, 0) : NULL;
+        }
+        if (!at)
+            return 0;
+        walk.at = at + 1;
     }
-    if (copy) {
-        memcpy(out, copied, (size_t)(end - copied));
-        *copied_length = out + (end - copied) - copy;
-    }
-    return copy;
+    return walk.at != NULL;
 }
 
-PyDoc_STRVAR(packed_answer_doc, "packed_answer(text, field) -> the text with the integers of a field packed, or None.\n\n"
-                                "text: JSON, str or bytes, as the result. field: its name in quotes, as bytes.");
-
-static PyObject *packed_answer(PyObject *Py_UNUSED(module), PyObject *arguments)
+/* Copy a text without what is cut. Returns a str or bytes. */
+static PyObject *without_cuts(const Cutter *cutter, const char *text, int is_str)
 {
-    PyObject *given, *result = NULL;
-    const char *name;
-    Py_ssize_t size, length = 0, used = 0;
-    if (!PyArg_ParseTuple(arguments, "Oy#:packed_answer", &given, &name, &size))
+    const Part *cuts = cutter->cuts.items;
+    Py_ssize_t length = cutter->end - text;
+    for (int64_t i = 0; i < cutter->cuts.count; i++)
+        length -= cuts[i].to - cuts[i].from;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, length);
+    if (!bytes)
         return NULL;
-    const char *text = PyUnicode_Check(given)  ? PyUnicode_AsUTF8AndSize(given, &length)
-                       : PyBytes_Check(given) ? (length = PyBytes_Size(given), PyBytes_AsString(given))
-                                              : NULL;
-    char *packed = text ? pack_lists(text, length, (Part){name, name + size}, &used) : NULL;
-    if (packed)
-        result = PyUnicode_Check(given) ? PyUnicode_DecodeUTF8(packed, used, "strict")
-                                        : PyBytes_FromStringAndSize(packed, used);
-    free(packed);
+    char *start = PyBytes_AsString(bytes), *to = start;
+    for (int64_t i = 0; i < cutter->cuts.count; i++) {
+        memcpy(to, text, (size_t)(cuts[i].from - text));
+        to += cuts[i].from - text;
+        text = cuts[i].to;
+    }
+    memcpy(to, text, (size_t)(cutter->end - text));
+    if (!is_str)
+        return bytes;
+    PyObject *result = PyUnicode_DecodeUTF8(start, length, "strict");
+    Py_DECREF(bytes);
+    return result;
+}
+
+PyDoc_STRVAR(cut_sketches_doc,
+             "cut_sketches(text, (sketch, packed, recipe, id), k) -> (text, [sketches or None]), or None.\n\n"
+             "text: JSON, str or bytes, as the result. The list has an item for each response: what stored_sketches returns\n"
+             "for its hits, None if it has no hits or they keep their sketches. None: nothing is cut.");
+
+static PyObject *cut_sketches(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *given, *result = NULL, *names[NAMES];
+    long long k;
+    if (!PyArg_ParseTuple(arguments, "O(UUUU)L:cut_sketches", &given, names, names + 1, names + 2, names + 3, &k))
+        return NULL;
+    Py_ssize_t length = 0;
+    const char *text = k < 1 || k > MOST_STORED ? NULL
+                       : PyUnicode_Check(given) ? PyUnicode_AsUTF8AndSize(given, &length)
+                       : PyBytes_Check(given)   ? (length = PyBytes_Size(given), PyBytes_AsString(given))
+                                                : NULL;
+    Cutter cutter = {.end = text + length, .k = k};
+    for (int i = 0; text && i < NAMES; i++) {
+        Py_ssize_t size;
+        const char *name = PyUnicode_AsUTF8AndSize(names[i], &size);
+        text = name ? text : NULL;
+        cutter.names[i] = (Part){name, name + size};
+    }
+    PyObject *responses = text ? PyList_New(0) : NULL;
+    if (responses && cut_root(&cutter, after_spaces(text, cutter.end), responses) && cutter.cuts.count) {
+        PyObject *shorter = without_cuts(&cutter, text, PyUnicode_Check(given));
+        result = shorter ? Py_BuildValue("NO", shorter, responses) : NULL;
+    }
+    Py_XDECREF(responses);
+    free(cutter.cuts.items);
+    free(cutter.counts.items);
+    free(cutter.values.items);
     PyErr_Clear(); /* a lone surrogate, or no memory: the text stays as it is */
     return result ? result : Py_NewRef(Py_None);
 }

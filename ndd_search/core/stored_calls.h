@@ -40,15 +40,9 @@ static inline uint32_t decode_four(const uint32_t (*digits)[256], const char *fr
 
 /* Read the base64 of little-endian integers. Returns their number, -1 for anything else or more than k.
    There is room for k + 1 integers. */
-static int64_t read_packed(PyObject *text, int64_t k, int32_t *to)
+static int64_t parse_packed(const char *from, int64_t length, int64_t k, int32_t *to)
 {
     const uint32_t(*digits)[256] = base64_digits();
-    Py_ssize_t length;
-    const char *from = PyUnicode_AsUTF8AndSize(text, &length);
-    if (!from) {
-        PyErr_Clear();
-        return -1;
-    }
     while (length && from[length - 1] == '=') /* OpenSearch leaves the padding out */
         length--;
     int64_t bytes = length * 3 / 4, whole = length / DIGITS, count = bytes / (int64_t)sizeof(int32_t);
@@ -70,6 +64,15 @@ static int64_t read_packed(PyObject *text, int64_t k, int32_t *to)
     return count;
 }
 
+static int64_t read_packed(PyObject *text, int64_t k, int32_t *to)
+{
+    Py_ssize_t length;
+    const char *from = PyUnicode_AsUTF8AndSize(text, &length);
+    if (!from)
+        PyErr_Clear();
+    return from ? parse_packed(from, length, k, to) : -1;
+}
+
 /* Read a list of integers. Returns their number, -1 for anything else or more than k. */
 static int64_t read_integers(PyObject *list, int64_t k, int32_t *to)
 {
@@ -88,6 +91,15 @@ static int64_t read_integers(PyObject *list, int64_t k, int32_t *to)
     return count;
 }
 
+/* Whether values are those of a sketch: distinct, ascending and at least 0. */
+static int are_ascending(const int32_t *values, int64_t count)
+{
+    int wrong = count > 0 && values[0] < 0;
+    for (int64_t i = 1; i < count; i++)
+        wrong |= values[i] <= values[i - 1];
+    return !wrong;
+}
+
 /* Read what is stored for one hit: None, a list of integers, base64, or a list of one base64. */
 static int64_t read_stored(PyObject *stored, int64_t k, int32_t *to)
 {
@@ -98,10 +110,7 @@ static int64_t read_stored(PyObject *stored, int64_t k, int32_t *to)
     int64_t count = PyUnicode_Check(stored) ? read_packed(stored, k, to)
                     : PyList_Check(stored)  ? read_integers(stored, k, to)
                                             : -1;
-    int wrong = count > 0 && to[0] < 0;
-    for (int64_t i = 1; i < count; i++)
-        wrong |= to[i] <= to[i - 1];
-    return wrong ? -1 : count;
+    return are_ascending(to, count) ? count : -1;
 }
 
 /* Counts of hits without a sketch. */
@@ -137,11 +146,32 @@ static int64_t read_fields(PyObject *fields, PyObject *const *names, int64_t k, 
     return count;
 }
 
+/* The result of stored_sketches. counts: one for each hit, with room for one more. */
+static PyObject *sketches_read(const int32_t *values, int64_t *counts, int64_t hits)
+{
+    int64_t used = 0, with_values = 0;
+    for (int64_t hit = 0; hit < hits; hit++) {
+        with_values += counts[hit] > 0;
+        used += counts[hit] > 0 ? counts[hit] : 0;
+    }
+    PyObject *read = bytes_of(values, used * (int64_t)sizeof *values);
+    if (!hits || with_values < hits)
+        return Py_BuildValue("NNO", read, bytes_of(counts, hits * (int64_t)sizeof *counts), Py_None);
+    int64_t offset = 0;
+    for (int64_t hit = 0; hit <= hits; hit++) {
+        int64_t count = hit < hits ? counts[hit] : 0;
+        counts[hit] = offset;
+        offset += count;
+    }
+    return Py_BuildValue("NON", read, Py_None, bytes_of(counts, (hits + 1) * (int64_t)sizeof *counts));
+}
+
 PyDoc_STRVAR(stored_sketches_doc,
-             "stored_sketches(fields, (sketch, packed, recipe, id), k) -> (values, counts), or None.\n\n"
-             "fields: a list of the doc values of each hit. The result is bytes of int32 and int64. A count is the\n"
-             "number of values of a hit, 0 for an empty sketch, -1 for a malformed one, -2 for one of another recipe,\n"
-             "-3 for none with values.");
+             "stored_sketches(fields, (sketch, packed, recipe, id), k) -> (values, counts, offsets), or None.\n\n"
+             "fields: a list of the doc values of each hit. The result is bytes of int32, and of int64: offsets of the\n"
+             "hits' values, with their end, if all hits have values, else counts, and None for the other. A count is\n"
+             "the number of values of a hit, 0 for an empty sketch, -1 for a malformed one, -2 for one of another\n"
+             "recipe, -3 for none with values.");
 
 static PyObject *stored_sketches(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -168,8 +198,7 @@ static PyObject *stored_sketches(PyObject *Py_UNUSED(module), PyObject *argument
         used += counts[hit] > 0 ? counts[hit] : 0;
     }
     if (counts && hit == hits)
-        result = Py_BuildValue("NN", bytes_of(values, used * (int64_t)sizeof *values),
-                               bytes_of(counts, hits * (int64_t)sizeof *counts));
+        result = sketches_read(values, counts, hits);
     free(values);
     free(counts);
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);

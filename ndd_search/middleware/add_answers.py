@@ -28,6 +28,13 @@ def reader_of(state: State, settings: Settings, found: Sequence[Sketch | Lack] =
     return HitReader(settings.recipe, settings.sketch_field, state.frequency_table, found, start, settings.items)
 
 
+def sketches_in(answer: Answer, settings: Settings) -> Sequence[Sketch | Lack]:
+    """Return what `sketches_of` returns for the hits of an answer."""
+    if settings.items is not None:
+        return sketches_of(answer.hits, settings)
+    return answer.sketches(settings.sketch_field, settings.recipe)
+
+
 def sketches_of(hits: Sequence[Hit], settings: Settings) -> Sequence[Sketch | Lack]:
     """Return the sketch of each hit, or why it has none. With items an empty sketch says that a hit is compared."""
     if settings.items is not None:
@@ -38,7 +45,7 @@ def sketches_of(hits: Sequence[Hit], settings: Settings) -> Sequence[Sketch | La
 def extended(state: State, plan: Plan, settings: Settings, answers: Sequence[Answer], fetch: Fetch) -> State:
     """Return the state after a trip for more hits. The answers are changed: their hits lose the sketches."""
     hits = answers[-1].hits
-    sketches = sketches_of(hits, settings)
+    sketches = sketches_in(answers[-1], settings)
     if state.table == LISTED:
         state = state.comparing_with(counted_in_list(state.stream, sketches, plan, settings))
     reader = reader_of(state, settings, sketches)
@@ -49,7 +56,7 @@ def extended(state: State, plan: Plan, settings: Settings, answers: Sequence[Ans
     documents = {} if plan.is_split else dict(enumerate(hits, fetch.start))
     if plan.is_split and len(answers) > 1:
         within = max(0, fetch.size - plan.search.start)  # max_window may end before the page does
-        documents = _documents(stream, plan, settings, plan.search.start, answers[0].hits[:within])
+        documents = _documents(stream, plan, settings, plan.search.start, answers[0], within)
     unknown = plan.options.numbers_must_match and any(
         not isinstance(sketch, str) and reader.numbers(hit) is None for hit, sketch in zip(hits, sketches, strict=True)
     )
@@ -74,7 +81,7 @@ def with_documents(
     """
     documents = dict(state.documents)
     for fetch, answer in zip(ranges, answers, strict=True):
-        documents.update(_documents(state.stream, plan, settings, fetch.start, answer.hits))
+        documents.update(_documents(state.stream, plan, settings, fetch.start, answer))
     reader = reader_of(state, settings)
     needed = sorted(ranks & documents.keys())
     if len(set(reader.identities([documents[rank] for rank in needed], needed))) < len(ranks):
@@ -83,19 +90,19 @@ def with_documents(
 
 
 def _drop_sketches(hits: Sequence[Hit], plan: Plan) -> None:
-    """Remove the fields that were fetched for the sketches from hits, in place."""
-    if plan.is_split and plan.reading == plan.sketch_reading:
-        for hit in hits:
-            hit.pop("fields", None)  # no longer needed
-        return
+    """Remove the fields that were fetched for the sketches from hits, in place. Most hits came without them."""
     names = plan.field.read if plan.is_split else plan.sketch_fields
     for hit in hits:
-        drop_fields(hit, names)
+        if "fields" in hit:
+            drop_fields(hit, names)
 
 
-def _documents(stream: Stream, plan: Plan, settings: Settings, start: int, hits: list[Hit]) -> dict[int, Hit]:
-    """Return documents by rank, without their sketches."""
-    found = documents_of(stream, start, hits, sketches_of(hits, settings))
+def _documents(
+    stream: Stream, plan: Plan, settings: Settings, start: int, answer: Answer, most: int | None = None
+) -> dict[int, Hit]:
+    """Return the documents of an answer by rank, without their sketches. most: number of documents, None for all."""
+    hits = answer.hits[:most]
+    found = documents_of(stream, start, hits, sketches_in(answer, settings)[:most])
     for hit in hits:
         drop_fields(hit, plan.sketch_fields)
     return found

@@ -125,7 +125,7 @@ class CursorSearch(Uncached):
             return answer
         pit, after = self._continued(answer, cursor.pit, cursor.after)
         plan.hide_sketches([answer])
-        sketched = any(plan.field.has_values(hit.get("fields")) for hit in answer.hits)
+        sketched = answer.has_sketches(plan.field)
         if sketched and self._counts(plan):
             yield from sample_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
         state = state_of(cursor, plan, self.settings)

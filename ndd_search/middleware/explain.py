@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ndd_search.middleware.add_answers import reader_of, sketches_of
+from ndd_search.middleware.add_answers import reader_of, sketches_in
 from ndd_search.middleware.fetch_strategies import FOR_EACH, can_be_limited
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips, trouble
@@ -75,7 +75,7 @@ def _entries(
     """Return the entries of ids. answers: to the requests for the ids that are absent, none if they failed."""
     stream = state.stream
     matching, others = _read(absent, answers, plan)
-    reader = reader_of(state, settings, sketches_of(matching, settings))
+    reader = reader_of(state, settings, sketches_in(answers[0], settings) if matching else ())
     longer = stream.extend(matching, len(matching), reader, plan.options)
     places = _Places(page, stream, longer, reader, plan)
     wanted = [index for index, hit in enumerate(longer.hits) if hit.get("_id") in ids]

@@ -139,7 +139,8 @@ class _Counter:
         options, is_min_k = self._plan.options, self._settings.recipe.method == "min-k"
         if not is_min_k or counted(sampled, UNSORTED) or not can_be_sampled(options):
             return GroupEstimate(total, "estimate", 1, total)
-        if (sample := sample_of(hits, total, sampled, options, self._settings)) is None:
+        sketches = sketches_of(hits, self._settings)
+        if (sample := sample_of(hits, sketches, total, sampled, options)) is None:
             return GroupEstimate(total, "estimate", 1, total)
         return estimate_groups(Stream(), sample, self._reader, options)
 

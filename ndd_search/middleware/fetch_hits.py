@@ -85,7 +85,7 @@ class HitFetcher:
         if (instead := (yield from self._after_trouble(answers, bool(samples)))) is not None:
             return instead
         plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
-        sketched = any(plan.field.has_values(hit.get("fields")) for hit in answers[-1].hits)
+        sketched = answers[-1].has_sketches(plan.field)
         if sketched and weighs(plan, settings) and settings.counts_document_frequency:
             yield from sample_frequency_table(search, settings, plan.sketch_reading, self.round_trips)
         state = extended(new_state(plan, settings), plan, settings, answers, fetch)

@@ -158,7 +158,7 @@ def sketches_only(search: Search, fetch: Fetch, field: SketchField, reading: Rea
     params = {
         name: value for name, value in search.request.params.items() if name not in ("from", "size", "filter_path")
     }
-    return search.request.asking(body, {"preference": search.preference, **params}, field.sketch)
+    return search.request.asking(body, {"preference": search.preference, **params}, reading.sketches)
 
 
 def ranges_of(ranks: Iterable[int]) -> list[Fetch]:
@@ -220,8 +220,8 @@ def together(requests: list[Request]) -> Request:
         lines += [{name: value for name, value in request.params.items() if name in FOR_EACH}, request.body]
     params = {name: value for name, value in first.params.items() if name in _FOR_ALL}
     path = first.path.removesuffix("_search") + "_msearch"
-    packs = first.packs if all(request.packs == first.packs for request in requests) else ""
-    return Request("POST", path, params, first.headers, lines, first.timeout, tuple(requests), packs)
+    cut = first.cut if all(request.cut == first.cut for request in requests) else None
+    return Request("POST", path, params, first.headers, lines, first.timeout, tuple(requests), cut)
 
 
 def goes_together(request: Request) -> bool:

@@ -20,7 +20,7 @@ from math import ceil
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions
-from ndd_search.middleware.add_answers import sketches_of
+from ndd_search.middleware.add_answers import sketches_in
 from ndd_search.middleware.fetch_strategies import can_be_split, sketches_only
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.settings import Settings
@@ -31,7 +31,7 @@ from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import MALFORMED, Answer, Hit, HitReader
 from ndd_search.rest.request import Request
 from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import VALUES
+from ndd_search.sketching.sketches import VALUES, Lack, Sketch
 
 SAMPLE = 40  # hits; docs/paging.md has the intervals that they give, and what they cost
 LACKING, UNSORTED = "lacking", "unsorted"  # documents without a sketch; with one, but without the field of the sort
@@ -154,20 +154,28 @@ def counted(aggregations: Mapping[str, Any], wanted: str) -> int:
 
 
 def sample_of(
-    hits: Sequence[Hit], total: int, aggregations: Mapping[str, Any], options: CollapseOptions, settings: Settings
+    hits: Sequence[Hit],
+    sketches: Sequence[Sketch | Lack],
+    total: int,
+    aggregations: Mapping[str, Any],
+    options: CollapseOptions,
 ) -> Sample | None:
     """Return the sample in hits that were sorted by their smallest value. Hits without values are left out.
 
+    sketches: one for each hit, or why it has none.
     Returns None if a hit has the smallest value of another sketch: earlier versions replaced only the sketch.
     """
-    valued = [(hit, value) for hit in hits if (value := _smallest(hit)) is not None]
-    found = [hit for hit, _ in valued]
-    smallest = [value for _, value in valued]
-    sketches = sketches_of(found, settings)
-    if any(one[0] != value for one, value in zip(sketches, smallest, strict=True) if not isinstance(one, str)):
+    valued = [
+        (hit, sketch, value)
+        for hit, sketch in zip(hits, sketches, strict=True)
+        if (value := _smallest(hit)) is not None
+    ]
+    if any(sketch[0] != value for _, sketch, value in valued if not isinstance(sketch, str)):
         return None
+    found = [hit for hit, _, _ in valued]
+    smallest = [value for _, _, value in valued]
     lacking, keys = counted(aggregations, LACKING), keys_in(aggregations, options)
-    return Sample(found, sketches, smallest, total, lacking, keys)
+    return Sample(found, [sketch for _, sketch, _ in valued], smallest, total, lacking, keys)
 
 
 def _smallest(hit: Hit) -> int | None:
@@ -211,7 +219,8 @@ def _sample(sampled: Sequence[Answer], options: CollapseOptions, settings: Setti
     if not _is_usable(sampled[0]):
         return None
     aggregations = sampled[0].body.get("aggregations") or {}
-    sample = sample_of(sampled[0].hits, sampled[0].total, aggregations, options, settings)
+    sketches = sketches_in(sampled[0], settings)
+    sample = sample_of(sampled[0].hits, sketches, sampled[0].total, aggregations, options)
     if sample is not None and len(sample.hits) < len(sampled[0].hits) and not _is_counted(sampled[0]):
         return None
     return sample

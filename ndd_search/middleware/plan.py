@@ -114,7 +114,7 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
     learned, of_caller = settings.known.facts(search.target, search.target_of_caller)
     numbers = [field.numbers] if options.numbers_must_match else []
     values = options.document_fields
-    sketches = sketch_reading(field, text=now < learned.text_until, sketched=learned.sketched)
+    sketches = sketch_reading(settings.stored_sketches, now < learned.text_until, learned.sketched)
     if settings.items is not None:
         sketches, may_split = Reading(()), False  # the fields of items are read from documents
         values = tuple(dict.fromkeys((*values, *settings.items.paths)))

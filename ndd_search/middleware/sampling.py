@@ -104,7 +104,7 @@ class _Count:
         sampled = yield from self._fetch(lambda size: sample(self._search, field, recipe, self._reading, size), SAMPLE)
         if not sampled.whole:
             return self._try_again_soon(sampled)
-        sketches = field.decode([hit.get("fields") or {} for hit in sampled.hits], recipe)
+        sketches = sampled.sketches(field, recipe)
         frequency_table = count_document_frequency([one for one in sketches if not isinstance(one, str)], recipe)
         counted = Counted(frequency_table, view_of(sampled.hits, sampled.total), now + _AGAIN)
         if self._settings.write_tables and self._settings.tables:

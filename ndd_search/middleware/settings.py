@@ -24,7 +24,7 @@ from ndd_search.paging.records import RecordSchema, check_fits_records, check_sc
 from ndd_search.recipe import Recipe
 from ndd_search.rest.point_in_time import Family
 from ndd_search.settings_file import StoredSettings, read_settings
-from ndd_search.sketching.field import SketchField
+from ndd_search.sketching.field import SketchField, StoredSketches
 from ndd_search.writing.writes import SketchedWrites
 
 log = logging.getLogger("ndd_search")
@@ -80,6 +80,7 @@ class Settings:
         check_schema(self.items)
         if self.items is not None:
             check_fits_records(self.options)
+        self.stored_sketches = StoredSketches(self.sketch_field, self.recipe)
         self.known = Learned()
         self._said = Said()
         self.memory = Memory(self.cache)
@@ -133,6 +134,7 @@ class Settings:
         other.options = rule.options
         other.recipe = rule.recipe or self.recipe
         other.sketch_field = SketchField(rule.field) if rule.field else self.sketch_field
+        other.stored_sketches = StoredSketches(other.sketch_field, other.recipe)
         if other.recipe != self.recipe and isinstance(self.frequency_table, FrequencyTable):
             other.frequency_table = True  # the table is of another recipe
         return other

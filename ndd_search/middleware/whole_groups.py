@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ndd_search.matching.decision import Decision
-from ndd_search.middleware.add_answers import reader_of, sketches_of
+from ndd_search.middleware.add_answers import reader_of, sketches_in
 from ndd_search.middleware.fetch_strategies import can_be_limited
 from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sampling import LISTED
@@ -30,7 +30,7 @@ from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import MALFORMED, Answer, Hit, after, drop_fields
 from ndd_search.rest.request import Request, widened
 from ndd_search.rest.stored_keys import shares_keys
-from ndd_search.sketching.sketches import Sketch
+from ndd_search.sketching.sketches import Lack, Sketch
 
 KEYS = 8  # in a search for members
 MOST_CANDIDATES = 100  # documents compared with one leader
@@ -114,11 +114,13 @@ class WholeGroups:
         """Return the stream with further members, the groups of the page, and why leaders may have more members."""
         plan, settings = self.plan, self.settings
         hits: list[Hit] = []
+        sketches: list[Sketch | Lack] = []
         if isinstance(answers, str):
             reasons = dict.fromkeys(leaders, answers)
         else:
             hits, reasons = _read(answers, stream, leaders, plan)
-        reader = reader_of(state, settings, sketches_of(hits, settings))
+            sketches = [one for answer in answers for one in sketches_in(answer, settings)]
+        reader = reader_of(state, settings, sketches)
         for hit in hits:
             drop_fields(hit, plan.sketch_fields)
         longer, passed = members_of(stream, leaders, hits, reader, plan.options, self.earlier)

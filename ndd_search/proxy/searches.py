@@ -14,9 +14,11 @@ from urllib.parse import unquote_plus
 from ndd_search.middleware.msearch import unique
 from ndd_search.proxy.exact_json import dumps, encoded, loads
 from ndd_search.proxy.exchange import Exchange, Header, end_to_end
-from ndd_search.rest.packing import packed as with_packed
+from ndd_search.rest.answers import CutSketches
+from ndd_search.rest.parsing import parsed
 from ndd_search.rest.request import INDEX, Request
 from ndd_search.rest.target import changed_target, params_of
+from ndd_search.sketching.field import StoredSketches
 
 _PATH = re.compile(f"(?:{INDEX})?/_(?:search|msearch)")
 _OF_THE_BODY = {b"content-length", b"content-encoding", b"content-type"}
@@ -44,12 +46,13 @@ class Given:
 
 @dataclass(frozen=True)
 class Raw:
-    """An answer of the engine that was read. headers: end to end."""
+    """An answer of the engine that was read. headers: end to end. cut: as in Answer."""
 
     status: int
     headers: list[Header]
     body: Any
     content: bytes
+    cut: CutSketches = ()
 
 
 def plain_path(path: str) -> str:
@@ -158,20 +161,20 @@ def sent_body(request: Request) -> bytes | None:
     return dumps(request.body)
 
 
-def read_answer(status: int, headers: list[Header], content: bytes, packs: str = "") -> Raw:
+def read_answer(status: int, headers: list[Header], content: bytes, stored: StoredSketches | None = None) -> Raw:
     """Parse an answer. Its body is text if it is not JSON, so that the middleware does not take it for hits.
 
-    packs: as in Request.
+    stored: the sketches that are cut out of the hits (see `rest.parsing`), None for none.
     """
     kept = end_to_end(headers)
     encoding = next((value.decode("latin-1") for name, value in kept if name == b"content-encoding"), "")
     plain = unpacked(content, encoding, most=None)
     try:
         text = content if plain is None else plain
-        body = loads(with_packed(text, packs) if packs else text)
+        body, cut = (loads(text), ()) if stored is None else parsed(text, loads, stored)
     except (ValueError, RecursionError):
-        body = content.decode("latin-1")
-    return Raw(status, kept, body, content)
+        body, cut = content.decode("latin-1"), ()
+    return Raw(status, kept, body, content, cut)
 
 
 def answer_bytes(body: Any, pretty: bool) -> bytes:

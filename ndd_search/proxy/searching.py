@@ -79,8 +79,8 @@ class Searching:
                     return Answer(None, response.status)
                 asked = sent_target(given, request), sent_headers(exchange, given, request), sent_body(request)
                 response = await self._ask(exchange, *asked, seconds=request.timeout, method=request.method)
-                raw = read_answer(response.status, list(response.raw_headers), await read_all(response), request.packs)
-                return Answer(raw.body, raw.status, raw)
+                raw = read_answer(response.status, list(response.raw_headers), await read_all(response), request.cut)
+                return Answer(raw.body, raw.status, raw, raw.cut)
 
             scope = options(enabled=False) if switch is False else options(collapse_unranked=True) if switch else None
             with scope or nullcontext():

@@ -20,6 +20,8 @@ from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Lack, Sketch
 
 Hit = dict[str, Any]
+# For each search of an answer, the sketches that were cut out of its hits, None if they are in the hits; () for none.
+CutSketches = Sequence[Sequence[Sketch | Lack] | None]
 
 # Errors of code that reads an answer whose parts have other types than an engine gives them, or are not there.
 MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -30,11 +32,15 @@ _WINDOW_LIMIT = re.compile(r"from \+ size must be less than or equal to: \[(\d+)
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer. body: parsed JSON. raw: the client's own object, None for an answer that we made."""
+    """An answer. body: parsed JSON. raw: the client's own object, None for an answer that we made.
+
+    cut: the sketches that were cut out of the body (see `rest.parsing`).
+    """
 
     body: Any
     status: int = 200
     raw: Any = None
+    cut: CutSketches = ()
 
     @property
     def ok(self) -> bool:
@@ -51,6 +57,22 @@ class Answer:
         """The hits of a search."""
         found: list[Hit] = self.body["hits"]["hits"]
         return found
+
+    def sketches(self, field: SketchField, recipe: Recipe) -> Sequence[Sketch | Lack]:
+        """Return the sketch of each hit of a search, or why it has none."""
+        if (cut := self._cut) is not None:
+            return cut
+        return field.decode([hit.get("fields") or {} for hit in self.hits], recipe)
+
+    def has_sketches(self, field: SketchField) -> bool:
+        """Return whether any hit of a search has the values of a sketch."""
+        if (cut := self._cut) is not None:
+            return any(not isinstance(one, str) for one in cut)
+        return any(field.has_values(hit.get("fields")) for hit in self.hits)
+
+    @property
+    def _cut(self) -> Sequence[Sketch | Lack] | None:
+        return self.cut[0] if self.cut else None
 
     @property
     def partial(self) -> bool:
@@ -104,7 +126,10 @@ class Answer:
         if not isinstance(found, list) or len(found) != count or not all(isinstance(one, dict) for one in found):
             return [Answer(self.body, HTTPStatus.BAD_GATEWAY if self.ok else self.status, self.raw)] * count
         bodies = [{name: value for name, value in one.items() if name != "status"} for one in found]
-        return [Answer(body, status_in(one), self.raw) for body, one in zip(bodies, found, strict=True)]
+        return [
+            Answer(body, status_in(one), self.raw, self.cut[at : at + 1])
+            for at, (body, one) in enumerate(zip(bodies, found, strict=True))
+        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from ndd_search.rest.candidate_limits import LIMITED, SIZE, Limits, default_size
 from ndd_search.rest.intent import OBJECTS, asks_for_ids, named_inner_hits, names_in, ranks, resolved
 from ndd_search.rest.response import INNER
 from ndd_search.rest.source_filter import exclude_sketch, is_named, listed, names_of
-from ndd_search.sketching.field import SketchField
+from ndd_search.sketching.field import SketchField, StoredSketches
 
 INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path; no name of an index starts with an underscore
 _PATH = re.compile(f"(?:{INDEX})?/_search")
@@ -58,7 +58,7 @@ class Request:
     params: of the URL, as text. headers: by lower-case name.
     body: parsed, None if there is none; a list holds one item per NDJSON line.
     timeout: seconds, None for the client's own. parts: the searches of an `_msearch` of ours.
-    packs: field of the hits whose integers may be packed before the answer is parsed (see `rest.packing`), "" for none.
+    cut: the sketches that may be cut out of the hits before the answer is parsed (see `rest.parsing`), None for none.
     """
 
     method: str
@@ -68,11 +68,11 @@ class Request:
     body: Any
     timeout: float | None = None
     parts: tuple[Request, ...] = ()
-    packs: str = ""
+    cut: StoredSketches | None = None
 
-    def asking(self, body: Any, params: Mapping[str, str], packs: str = "") -> Request:
+    def asking(self, body: Any, params: Mapping[str, str], cut: StoredSketches | None = None) -> Request:
         """Return the same request with another body and other parameters."""
-        return Request(self.method, self.path, params, self.headers, body, self.timeout, self.parts, packs)
+        return Request(self.method, self.path, params, self.headers, body, self.timeout, self.parts, cut)
 
 
 @dataclass(frozen=True)
@@ -175,11 +175,13 @@ class Reading:
     stored:   fields whose doc values are read.
     fields:   fields read from documents, which the engine has to decompress.
     sketched: whether the target is known to hold sketches; the request then excludes them from `_source`.
+    sketches: those that are read, None if hits are compared by other fields.
     """
 
     stored: tuple[str, ...]
     fields: tuple[str, ...] = ()
     sketched: bool = True
+    sketches: StoredSketches | None = None
 
     def and_of(self, stored: Sequence[str], fields: Sequence[str]) -> Reading:
         """Return a reading with more fields."""
@@ -188,11 +190,12 @@ class Reading:
         return replace(self, stored=(*self.stored, *stored), fields=(*self.fields, *fields))
 
 
-def sketch_reading(field: SketchField, text: bool = False, sketched: bool = True) -> Reading:
+def sketch_reading(sketches: StoredSketches, text: bool = False, sketched: bool = True) -> Reading:
     """Return how sketches are read. text: whether the recipe is mapped as text, which has no doc values."""
+    field = sketches.field
     if text:
-        return Reading(field.values, (field.recipe,), sketched)
-    return Reading(field.read, (), sketched)
+        return Reading(field.values, (field.recipe,), sketched, sketches)
+    return Reading(field.read, (), sketched, sketches)
 
 
 def read_search(request: Request, pipeline: Piped = "") -> Search | None:
@@ -295,7 +298,8 @@ def widened(
         body["track_total_hits"] = False
     if "preference" not in params:
         params["preference"] = search.preference
-    return search.request.asking(body, params, "" if asked_for(search, field, field.sketch) else field.sketch)
+    is_shown = any(name in reading.fields or asked_for(search, field, name) for name in field.read)
+    return search.request.asking(body, params, None if is_shown else reading.sketches)
 
 
 def peek(search: Search, reading: Reading) -> Request:
@@ -313,7 +317,7 @@ def sample(search: Search, field: SketchField, recipe: Recipe, reading: Reading,
     """Return a request for the sketches of a random sample of the target, with a fixed seed."""
     body = sample_body(field, recipe, size)
     of_each = {"docvalue_fields": list(reading.stored), **({"fields": list(reading.fields)} if reading.fields else {})}
-    return replace(_beside(search, {**body, **of_each, "track_total_hits": True}), packs=field.sketch)
+    return replace(_beside(search, {**body, **of_each, "track_total_hits": True}), cut=reading.sketches)
 
 
 def sample_body(field: SketchField, recipe: Recipe, size: int = SAMPLE) -> dict[str, Any]:

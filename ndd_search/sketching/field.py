@@ -27,7 +27,6 @@ from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.checks import check_one_of
@@ -44,7 +43,8 @@ STALE = "stale"  # stored as the recipe id if the text has changed and the sketc
 
 _KEY = re.compile("[0-9a-f]{8}")
 _NO_VALUES = np.empty(0, np.int32)
-_MALFORMED, _FOREIGN, _NOTHING = -1, -2, -3  # counts of values; see native.Core.stored_sketches
+_MALFORMED, _FOREIGN, _NOTHING = -1, -2, -3  # counts of values; see native.StoredValues
+_LACKS = {0: Lack.EMPTY, _MALFORMED: Lack.MALFORMED, _FOREIGN: Lack.FOREIGN, _NOTHING: Lack.MISSING}
 _RECIPE = re.compile(r"[wcls]\d+-k\d+-v\d+(-\w+)*", re.ASCII)  # an id of any version of this library
 
 
@@ -149,26 +149,16 @@ class SketchField:
         Returns Sketches if every hit has a sketch, else a list.
         """
         given = list(fields)
-        values, counts = self._read(given, recipe)
-        if len(counts) and counts.min() > 0:
-            offsets = np.zeros(len(counts) + 1, np.int64)
-            counts.cumsum(out=offsets[1:])
-            return Sketches(values, offsets)
-        found: list[Sketch | Lack] = []
-        start = 0
-        for at, count in enumerate(counts.tolist()):
-            if count > 0:
-                found.append(values[start : start + count])
-                start += count
-            else:
-                found.append(self._lack(given[at], count))
-        return found
+        found = sketches_from(self._read(given, recipe))
+        if isinstance(found, Sketches):
+            return found
+        return [self._lack(hit) if one is Lack.MISSING else one for hit, one in zip(given, found, strict=True)]
 
-    def _read(self, fields: list[Mapping[str, Any]], recipe: Recipe) -> tuple[Sketch, npt.NDArray[np.int64]]:
-        """Return values and counts as `native.core.stored_sketches` does."""
+    def _read(self, fields: list[Mapping[str, Any]], recipe: Recipe) -> native.StoredValues:
+        """Return what `native.core.stored_sketches` does."""
         names = self.sketch, self.packed, self.recipe, recipe.id
         if native.core and (found := native.core.stored_sketches(fields, names, recipe.k)):
-            return np.frombuffer(found[0], np.int32), np.frombuffer(found[1], np.int64)
+            return found
         stored = [hit.get(self.packed) if hit.get(self.sketch) is None else hit[self.sketch] for hit in fields]
         ours = [hit.get(self.recipe) == [recipe.id] for hit in fields]
         read = [_bytes_of(one, recipe.k) if own else b"" for one, own in zip(stored, ours, strict=True)]
@@ -176,13 +166,14 @@ class SketchField:
         counts = np.array([_MALFORMED if one is None else len(one) // 4 for one in read], np.int64)
         for at in (at for at, own in enumerate(ours) if not own):
             counts[at] = _NOTHING if stored[at] is None else _FOREIGN
-        return np.frombuffer(b"".join(filter(None, read)), "<i4").astype(np.int32, copy=False), counts
+        values = np.frombuffer(b"".join(filter(None, read)), "<i4").astype(np.int32, copy=False).tobytes()
+        if fields and counts.min() > 0:
+            return values, None, np.append(0, counts.cumsum()).tobytes()
+        return values, counts.tobytes(), None
 
-    def _lack(self, fields: Mapping[str, Any], count: int) -> Lack:
-        """Why a hit has no sketch."""
-        if count == _NOTHING:
-            return Lack.FOREIGN if any(map(_is_recipe, listed(fields.get(self.recipe)))) else Lack.MISSING
-        return {0: Lack.EMPTY, _MALFORMED: Lack.MALFORMED, _FOREIGN: Lack.FOREIGN}[count]
+    def _lack(self, fields: Mapping[str, Any]) -> Lack:
+        """Why a hit has no values."""
+        return Lack.FOREIGN if any(map(_is_recipe, listed(fields.get(self.recipe)))) else Lack.MISSING
 
     def has_values(self, fields: Mapping[str, Any] | None) -> bool:
         """Return whether the doc values of a hit have the values of a sketch."""
@@ -194,6 +185,35 @@ class SketchField:
             case [int(number)] if 0 <= number < VALUES:
                 return int(number)
         return None
+
+
+@dataclass(frozen=True)
+class StoredSketches:
+    """The sketches of one recipe in one field."""
+
+    field: SketchField
+    recipe: Recipe
+
+    @cached_property
+    def names(self) -> tuple[str, str, str, str]:
+        """The names that `native.Core.stored_sketches` takes."""
+        return self.field.sketch, self.field.packed, self.field.recipe, self.recipe.id
+
+
+def sketches_from(read: native.StoredValues) -> Sequence[Sketch | Lack]:
+    """Return the sketch of each hit, or why it has none.
+
+    Returns Sketches if every hit has a sketch, else a list.
+    """
+    values = np.frombuffer(read[0], np.int32)
+    if read[2] is not None:
+        return Sketches(values, np.frombuffer(read[2], np.int64))
+    found: list[Sketch | Lack] = []
+    start = 0
+    for count in np.frombuffer(read[1] or b"", np.int64).tolist():
+        found.append(values[start : start + count] if count > 0 else _LACKS[count])
+        start += max(count, 0)
+    return found
 
 
 def is_sketch_object(value: Any) -> bool:

@@ -1,0 +1,76 @@
+"""Time to read 100 hits with their sketches: parsed and then decoded, and with the sketches cut out of the text before.
+
+python -m benchmarks.parsing
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import orjson
+
+from benchmarks.measure import Method, measure
+from ndd_search.recipe import Recipe
+from ndd_search.rest.answers import drop_fields
+from ndd_search.rest.parsing import parsed
+from ndd_search.sketching.field import SketchField, Storage, StoredSketches
+
+HITS, ROUNDS = 100, 15
+WORDS = ["the", "engine", "reads", "documents", "and", "returns", "hits", "of", "some", "words", "each"]
+STORED = StoredSketches(SketchField(), Recipe())
+
+
+def answer(storage: Storage, length: int) -> bytes:
+    """Return an answer with sketches in a form of storage. length: characters of a document, 0 for none."""
+    field, rng = SketchField(storage=storage), np.random.default_rng(1)
+    hits = []
+    for _ in range(HITS):
+        sketch = np.sort(rng.choice(2**31, STORED.recipe.k, replace=False)).astype(np.int32)
+        stored = field.encode(sketch, STORED.recipe)
+        form, values = (field.packed, [stored["packed"]]) if "packed" in stored else (field.sketch, stored["sketch"])
+        hit: dict[str, Any] = {"_index": "news", "_score": 1.0}
+        if length:
+            hit["_source"] = {"title": "A title", "body": " ".join(rng.choice(WORDS, length // 5))[:length]}
+        hits.append({**hit, "fields": {form: values, field.recipe: [STORED.recipe.id]}})
+    return json.dumps({"responses": [{"took": 1, "hits": {"hits": hits}}]}, separators=(",", ":")).encode()
+
+
+def read(loads: Callable[[bytes], Any], text: bytes) -> object:
+    """Parse an answer, decode its sketches and drop them."""
+    body = loads(text)
+    (response,) = body["responses"]
+    hits = response["hits"]["hits"]
+    sketches = STORED.field.decode([hit["fields"] for hit in hits], STORED.recipe)
+    for hit in hits:
+        drop_fields(hit, STORED.field.read)
+    return body, sketches
+
+
+def ways(text: bytes) -> dict[str, Method]:
+    """Return the ways to read an answer with each parser."""
+    return {
+        "json, decoded after": lambda: read(json.loads, text),
+        "json, cut out before": lambda: parsed(text, json.loads, STORED),
+        "orjson, decoded after": lambda: read(orjson.loads, text),
+        "orjson, cut out before": lambda: parsed(text, orjson.loads, STORED),
+        "of both the cutting": lambda: parsed(text, len, STORED),
+    }
+
+
+def main() -> None:
+    cases: list[tuple[str, Storage, int]] = [
+        ("packed", "packed", 0),
+        ("integers", "integers", 0),
+        ("packed, 3 kB documents", "packed", 3000),
+    ]
+    taken = {name: measure(ways(answer(storage, length)), ROUNDS) for name, storage, length in cases}
+    print(f"| µs, processor | {' | '.join(taken)} |\n| --- |{' ---: |' * len(taken)}")
+    for way in ways(b""):
+        print(f"| {way} | {' | '.join(f'{found[way]:,.0f}' for found in taken.values())} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""An answer parsed without its sketches gives the same hits and the same sketches as one that is parsed whole."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ndd_search import native
+from ndd_search.clients.parsing import TransportKind
+from ndd_search.recipe import Recipe
+from ndd_search.rest.answers import Answer, CutSketches, without_fields
+from ndd_search.rest.parsing import parsed
+from ndd_search.rest.request import Request
+from ndd_search.sketching.field import SketchField, StoredSketches, pack
+
+RECIPE, FIELD = Recipe(k=8), SketchField()
+STORED_SKETCHES = StoredSketches(FIELD, RECIPE)
+
+pytestmark = pytest.mark.skipif(native.core is None, reason="only the native core cuts sketches out")
+
+SKETCHES = st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2**31 - 1)), max_size=8, unique=True).map(sorted)
+NUMBERS = st.one_of(st.integers(-5, 2**33), st.floats(allow_nan=False))
+ODD: st.SearchStrategy[Any] = st.one_of(
+    st.lists(st.one_of(NUMBERS, st.none(), st.text(max_size=3)), max_size=10),
+    st.sampled_from([None, {}, "ndd", ["AAA"], ["AAAA"], ["AQAAAAA="], [""], ["w3-k64-v1"], ["stale"], RECIPE.id, 17]),
+)
+
+
+def fields(sketch: list[int], forms: tuple[str, ...]) -> dict[str, Any]:
+    """Return the doc values of a sketch in some forms."""
+    values = {FIELD.sketch: sketch, FIELD.packed: [pack(np.array(sketch, np.int32)).rstrip("=")]}
+    return {FIELD.recipe: [RECIPE.id], **({name: values[name] for name in forms} if sketch else {})}
+
+
+STORED = st.builds(fields, SKETCHES, st.sampled_from([(FIELD.packed,), (FIELD.sketch,), FIELD.values]))
+NAMES = st.sampled_from([*FIELD.read, "hits", "fields", "responses", "_source", 'a"ndd.sketch', "\\", "ä"])
+VALUES = st.recursive(
+    st.one_of(st.integers(), st.text(max_size=5), st.booleans(), STORED),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
+    max_leaves=6,
+)
+FIELDS = st.one_of(
+    STORED,
+    st.tuples(st.dictionaries(st.sampled_from(["a", "b"]), VALUES), STORED, st.dictionaries(st.just("c"), VALUES)).map(
+        lambda parts: parts[0] | parts[1] | parts[2]
+    ),
+    st.tuples(STORED, st.dictionaries(NAMES, ODD, max_size=2)).map(lambda parts: parts[0] | parts[1]),
+)
+HITS = st.fixed_dictionaries(
+    {}, optional={"_id": st.text(max_size=3), "_source": VALUES, "fields": FIELDS, "inner_hits": VALUES}
+)
+ANSWERS = st.fixed_dictionaries(
+    {"hits": st.fixed_dictionaries({"hits": st.lists(HITS, max_size=3)}, optional={"x": VALUES})},
+    optional={"aggregations": VALUES, "took": st.integers()},
+)
+SEPARATORS = st.sampled_from([(",", ":"), (", ", ": "), ("\r\n,\t", " : ")])
+
+
+def read(text: str | bytes) -> tuple[Any, CutSketches]:
+    return parsed(text, json.loads, STORED_SKETCHES)
+
+
+def responses_in(body: Any) -> list[Any]:
+    responses: list[Any] = body.get("responses", [body])
+    return responses
+
+
+def plain(sketches: Any) -> list[Any]:
+    return [one if isinstance(one, str) else one.tolist() for one in sketches]
+
+
+def check(text: str | bytes) -> None:
+    """Compare both ways to read a text, which may be no JSON, or no answer."""
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        with pytest.raises(ValueError):  # noqa: PT011
+            read(text)
+        return
+    body, cut = read(text)
+    if not cut:
+        assert body == whole
+        return
+    assert {**body, "responses": 0, "hits": 0} == {**whole, "responses": 0, "hits": 0}
+    for own, other, sketches in zip(responses_in(body), responses_in(whole), cut, strict=True):
+        if sketches is None:
+            assert own == other
+            continue
+        hits = other["hits"]["hits"]
+        assert plain(sketches) == plain(FIELD.decode([hit.get("fields") or {} for hit in hits], RECIPE))
+        assert own == {**other, "hits": {**other["hits"], "hits": [without_fields(hit, FIELD.read) for hit in hits]}}
+        assert list(map(list, own["hits"]["hits"])) == [list(without_fields(hit, FIELD.read)) for hit in hits]
+
+
+@given(st.lists(ANSWERS, min_size=1, max_size=2), st.booleans(), st.booleans(), SEPARATORS, st.data())
+def test_hits_and_sketches_are_those_of_the_whole_answer(
+    answers: list[Any], many: bool, ascii_only: bool, separators: tuple[str, str], data: st.DataObject
+) -> None:
+    whole = {"took": 3, "responses": answers} if many else answers[0]
+    text = json.dumps(whole, ensure_ascii=ascii_only, separators=separators)
+    check(text)
+    check(text.encode())
+    check(text[: data.draw(st.integers(0, len(text)))])
+    at, length = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 3))
+    between = st.sampled_from(["", *',"{}[]:\\0', '"hits":[],', '"fields":{},'])
+    check(text[:at] + data.draw(between) + text[at + length :])
+    name = data.draw(st.sampled_from(["hits", "fields", *FIELD.read]))
+    check(text.replace(f'"{name}"', data.draw(st.sampled_from([f'"\\u{ord(name[0]):04x}{name[1:]}"', '"fields"']))))
+
+
+@pytest.mark.parametrize("forms", [(FIELD.packed,), (FIELD.sketch,), FIELD.values])
+def test_sketches_are_cut_out_with_the_fields_that_hold_nothing_else(forms: tuple[str, ...]) -> None:
+    stored = fields([1, 5, 2**31 - 1], forms)
+    hits = [
+        {"_id": "1", "fields": stored, "sort": [1]},
+        {"fields": {**stored, "a": [2]}, "_source": {"fields": stored}},
+        {"_id": "3", "fields": {"b": [{"fields": stored}], **stored}},
+        {"_id": "4"},
+        {"fields": fields([], forms)},
+    ]
+    answer = {"hits": {"hits": hits}}
+    left = [
+        {"_id": "1", "sort": [1]},
+        {"fields": {"a": [2]}, "_source": {"fields": stored}},
+        {"_id": "3", "fields": {"b": [{"fields": stored}]}},
+        {"_id": "4"},
+        {},
+    ]
+    sketches = [[1, 5, 2**31 - 1]] * 3 + ["missing", "empty"]
+    body, cut = read(json.dumps(answer))
+    assert body == {"hits": {"hits": left}}
+    assert list(map(plain, cut)) == [sketches]
+    foreign = {"hits": {"hits": [{"fields": stored}, {"fields": {**stored, FIELD.recipe: ["w5-k64-v1"]}}]}}
+    body, cut = read(json.dumps({"responses": [answer, foreign, {"error": {}}, answer]}).encode())
+    assert body == {"responses": [{"hits": {"hits": left}}, foreign, {"error": {}}, {"hits": {"hits": left}}]}
+    assert [None if one is None else plain(one) for one in cut] == [sketches, None, None, sketches]
+    parts = Answer(body, cut=cut).apart(4)
+    assert [plain(part.sketches(FIELD, RECIPE)) for part in (*parts[:2], parts[3])] == [
+        sketches,
+        [[1, 5, 2**31 - 1], "foreign"],
+        sketches,
+    ]
+
+
+def test_an_answer_stays_as_it_is_where_the_parser_returns_other_hits() -> None:
+    answer = {"hits": {"hits": [{"fields": fields([1, 2], FIELD.values)}, {"_id": "2"}]}}
+
+    def without_last(text: str) -> Any:
+        return {"hits": {"hits": json.loads(text)["hits"]["hits"][:-1]}}
+
+    whole = json.dumps(answer)
+    assert parsed(whole, without_last, STORED_SKETCHES) == (without_last(whole), ())
+    assert parsed(whole, list, STORED_SKETCHES) == (list(whole), ())
+    assert parsed(answer, dict, STORED_SKETCHES) == (answer, ())
+
+
+class Parser:
+    name = "of the client"
+
+    def loads(self, text: str, kind: str = "") -> Any:
+        return {**json.loads(text), "kind": kind}
+
+
+class Transport:
+    def __init__(self, *texts: str) -> None:
+        self.texts, self.parser, self.answers = texts, Parser(), list[Any]()
+
+    def perform_request(self, returned: int = -1) -> Any:
+        """Parse several answers, as after retries, and return one of them."""
+        self.answers.append([self.parser.loads(text, self.parser.name) for text in self.texts][returned])
+        return self.answers[-1]
+
+
+class WithSlots(Transport):
+    __slots__ = ("other",)
+
+
+class Changing(Transport):
+    def perform_request(self, returned: int = -1) -> Any:
+        return super().perform_request(returned)
+
+
+def test_a_transport_cuts_only_what_a_request_allows() -> None:
+    answers = [{"hits": {"hits": [{"fields": fields([1, number], FIELD.values)}]}} for number in (8, 9)]
+    cutting = TransportKind("parser", (Transport.perform_request,)).cutting
+    asked = Request("POST", "/a/_search", {}, {}, {}, cut=STORED_SKETCHES)
+    texts = list(map(json.dumps, answers))
+    transport = Transport(*texts)
+    send, sketches_of = cutting(transport.perform_request, transport, asked)
+    body = send()
+    assert body == {"hits": {"hits": [{}]}, "kind": "of the client"}
+    assert list(map(plain, sketches_of(body))) == [[[1, 9]]]
+    assert sketches_of(send(0)) == ()
+    assert len(transport.answers) == 2  # the state is the transport's own
+    assert transport.parser.loads("{}") == {"kind": ""}
+    whole = {**answers[1], "kind": "of the client"}
+    for other, request in [
+        (transport, Request("POST", "/a/_search", {}, {}, {})),
+        (WithSlots(*texts), asked),
+        (Changing(*texts), asked),
+    ]:
+        send, sketches_of = cutting(other.perform_request, other, request)
+        assert send() == whole
+        assert sketches_of(whole) == ()
+    replaced = partial(transport.perform_request)  # a wrapper that somebody put around the method
+    assert cutting(replaced, transport, asked)[0] is replaced
+    lacking = TransportKind("lacking", (Transport.perform_request,)).cutting
+    assert lacking(transport.perform_request, transport, asked)[0]() == whole
