@@ -1,7 +1,7 @@
 """Dataclasses that only a type checker keeps immutable, for objects of which each search makes some thirty.
 
 A frozen dataclass sets each field by a call of `object.__setattr__`, which is three quarters of the time it takes to
-create one. Classes whose objects are given to callers are frozen at run time as well.
+create one. Classes of settings, which callers create, are frozen at run time as well.
 """
 
 from __future__ import annotations

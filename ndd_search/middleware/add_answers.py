@@ -101,8 +101,10 @@ def _documents(
     stream: Stream, plan: Plan, settings: Settings, start: int, answer: Answer, most: int | None = None
 ) -> dict[int, Hit]:
     """Return the documents of an answer by rank, without their sketches. most: number of documents, None for all."""
-    hits = answer.hits[:most]
-    found = documents_of(stream, start, hits, sketches_in(answer, settings)[:most])
+    hits, sketches = answer.hits, sketches_in(answer, settings)
+    if most is not None and most < len(hits):
+        hits, sketches = hits[:most], sketches[:most]
+    found = documents_of(stream, start, hits, sketches)
     for hit in hits:
         drop_fields(hit, plan.sketch_fields)
     return found

@@ -9,6 +9,8 @@ of a longer, cached stream is the page that a first request would have returned.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from itertools import count
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -84,7 +86,7 @@ def count_places(stream: Stream, window: int, options: CollapseOptions) -> int:
     if options.mode == "annotate":
         return len(leader) - len(seen)
     if options.max_per_group == 1 and not seen:  # the leaders
-        return int(np.count_nonzero(leader == np.arange(len(leader))))
+        return sum(map(eq, leader.tolist(), count()))
     places = np.minimum(np.bincount(leader), min(options.max_per_group, len(leader)))
     places[seen] = 0
     return int(places.sum())

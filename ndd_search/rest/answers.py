@@ -17,7 +17,7 @@ from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.records import RecordSchema
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Lack, Sketch
+from ndd_search.sketching.sketches import Lack, Sketch, Sketches
 
 Hit = dict[str, Any]
 # For each search of an answer, the sketches that were cut out of its hits, None if they are in the hits; () for none.
@@ -67,7 +67,7 @@ class Answer:
     def has_sketches(self, field: SketchField) -> bool:
         """Return whether any hit of a search has the values of a sketch."""
         if (cut := self._cut) is not None:
-            return any(not isinstance(one, str) for one in cut)
+            return isinstance(cut, Sketches) or any(not isinstance(one, str) for one in cut)
         return any(field.has_values(hit.get("fields")) for hit in self.hits)
 
     @property
