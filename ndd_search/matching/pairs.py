@@ -60,7 +60,7 @@ def leaders_of(
     """
     if not native.core or k < 1 or decision.measure != "kmv":
         return None
-    rule = Rule(*decision.rule[:-1], min(min_shingles, k))
+    rule = decision.rule._replace(min_shingles=min(min_shingles, k)) if min_shingles else decision.rule
     found = native.core.leaders(*core_arguments(sketches), k, rule, _weights(decision), old)
     return (np.frombuffer(found[0], np.int64), np.frombuffer(found[1])) if found else None
 

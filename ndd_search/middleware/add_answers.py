@@ -49,7 +49,7 @@ def extended(state: State, plan: Plan, settings: Settings, answers: Sequence[Ans
     if state.table == LISTED:
         state = state.comparing_with(counted_in_list(state.stream, sketches, plan, settings))
     reader = reader_of(state, settings, sketches)
-    _drop_sketches(hits, plan)
+    _drop(hits, plan.field.read if plan.is_split else plan.sketch_fields)
     partial = any(one.partial for one in answers)
     asked = len(hits) if partial else fetch.size  # few hits of a partial answer do not mean that there are no more
     stream = state.stream.extend(hits, asked, reader, plan.options, total=answers[0].total)
@@ -89,9 +89,8 @@ def with_documents(
     return replace(state, documents=documents, envelope=after(state.envelope or {}, answers))
 
 
-def _drop_sketches(hits: Sequence[Hit], plan: Plan) -> None:
+def _drop(hits: Sequence[Hit], names: Sequence[str]) -> None:
     """Remove the fields that were fetched for the sketches from hits, in place. Most hits came without them."""
-    names = plan.field.read if plan.is_split else plan.sketch_fields
     for hit in hits:
         if "fields" in hit:
             drop_fields(hit, names)
@@ -105,6 +104,5 @@ def _documents(
     if most is not None and most < len(hits):
         hits, sketches = hits[:most], sketches[:most]
     found = documents_of(stream, start, hits, sketches)
-    for hit in hits:
-        drop_fields(hit, plan.sketch_fields)
+    _drop(hits, plan.sketch_fields)
     return found
