@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Literal, NamedTuple, Protocol, cast, overload
 
-VERSION = 17  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 18  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
@@ -281,6 +281,12 @@ class Core(Protocol):
         """Return whether a list holds hits of a search alone, as `rest.answers` expects them, in plain dicts and texts.
 
         False for subclasses of these types, which the Python code accepts.
+        """
+
+    def is_plain(self, value: object, /) -> bool:
+        """Return whether JSON restores a value exactly (see `paging.entries`).
+
+        False also for a value of more than 100 levels, which the Python code examines.
         """
 
     def packed_answer(self, text: str | bytes, field: bytes, /) -> str | bytes | None:

@@ -30,7 +30,7 @@
 #include "answer_calls.h"
 
 /* Version of the functions below: raise it with each change of their interface, here and in native.py. */
-enum { VERSION = 17 };
+enum { VERSION = 18 };
 
 static PyMethodDef methods[] = {
     {"rows", rows, METH_VARARGS, rows_doc},
@@ -58,6 +58,7 @@ static PyMethodDef methods[] = {
     {"sketch_texts", sketch_texts, METH_VARARGS, sketch_texts_doc},
     {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},
     {"are_hits", are_hits, METH_O, are_hits_doc},
+    {"is_plain", is_plain, METH_O, is_plain_doc},
     {"packed_answer", packed_answer, METH_VARARGS, packed_answer_doc},
     {NULL, NULL, 0, NULL},
 };

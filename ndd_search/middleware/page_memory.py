@@ -300,8 +300,8 @@ def _names(target: str) -> list[str] | None:
 
 
 def _indexes_of(state: State) -> set[str]:
-    hits = (*state.stream.hits, *state.documents.values())
-    return {name for hit in hits if isinstance(name := hit.get("_index"), str)}
+    names = {hit.get("_index") for hit in (*state.stream.hits, *state.documents.values())}
+    return {name for name in names if isinstance(name, str)}
 
 
 def _add(seen: set[bytes] | None, token: bytes | None) -> None:
