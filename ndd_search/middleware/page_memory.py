@@ -26,7 +26,7 @@ from urllib.parse import unquote
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.origin import Origin, origin_of
 from ndd_search.middleware.state import NOT_STORED, State
-from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, get_with, is_shared
+from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, is_shared
 from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
@@ -61,7 +61,7 @@ class Memory:
         # A write replaces the whole set, so that a search that began before it adds its token to the old set.
         self._seen: set[bytes] | None = None
         self._further: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind an alias
-        self._locks: SharedCache | None = cache if cache is not None and is_shared(cache) else None
+        self._shared: SharedCache | None = cache if cache is not None and is_shared(cache) else None
         self._held: dict[bytes, bytes] = {}  # tokens of locks, by key
         self._stored_tables: dict[str, float] = {}  # time until which a table need not be stored, by digest
 
@@ -176,19 +176,19 @@ class Memory:
 
         False if another process, or another thread, is computing it. True if the cache has no locks, or fails.
         """
-        if self._locks is None:
+        if self._shared is None:
             return True
         with self._guarded:
-            if (token := self._locks.acquire(self._lock_of(key), _LOCK_SECONDS)) is None:
+            if (token := self._shared.acquire(self._lock_of(key), _LOCK_SECONDS)) is None:
                 return False
             self._held[key] = token
         return True
 
     def release(self, key: bytes) -> None:
         """Let others compute what is under a key."""
-        if self._locks is not None and (token := self._held.pop(key, None)) is not None:
+        if self._shared is not None and (token := self._held.pop(key, None)) is not None:
             with self._guarded:
-                self._locks.release(self._lock_of(key), token)
+                self._shared.release(self._lock_of(key), token)
 
     def _recall(self, key: bytes, target: str) -> tuple[Any, memoryview] | None:
         """Return value and arrays under a key if all the tokens that they depend on are current."""
@@ -197,11 +197,11 @@ class Memory:
             return None
         self._replace_pending(cache)
         names = list(dict.fromkeys((self._key(_LATEST), *self._keys_of(target), *self._further.get(target, ()))))
-        entry, tokens = get_with(cache, key, names)
-        current = dict(zip(names, tokens, strict=True))
+        entry, tokens = (cache.get(key), None) if self._shared is None else self._shared.get_with(key, names)
         found = None if entry is None else unsealed(key, entry)
         if found is None:
             return None
+        current = dict(zip(names, cache.get_many(names) if tokens is None else tokens, strict=True))
         try:
             (latest, of, value), arrays = found
             wanted = {bytes.fromhex(name): bytes.fromhex(token) for name, token in of.items()}
@@ -276,7 +276,7 @@ def indexes_written(request: Request, answer: Answer | None) -> set[str] | None:
     answer: None if there is none. Only answers for documents and bulks name the index behind an alias.
     """
     parts = request.path.split("/")
-    names = _names(f"/{parts[1]}") if len(parts) > 2 else []
+    names = _names(f"/{parts[1]}") if len(parts) > 2 else ()
     body: Any = answer.body if answer is not None and answer.ok else None
     try:
         if names is None or not any(part in ("_doc", "_create", "_update", "_bulk") for part in parts[1:3]):
@@ -292,9 +292,10 @@ def _token_key(cluster: bytes, name: str) -> bytes:
     return cache_key("token", cluster.hex(), name)
 
 
-def _names(target: str) -> list[str] | None:
+@lru_cache(_MOST_TARGETS)
+def _names(target: str) -> tuple[str, ...] | None:
     """Return the names in a target, None if it holds patterns, everything, other clusters or date expressions."""
-    names = unquote(target.lstrip("/")).split(",")
+    names = tuple(unquote(target.lstrip("/")).split(","))
     usual = all(name and name[0] not in "-_" and not _NOT_IN_A_NAME.intersection(name) for name in names)
     return names if usual else None
 
