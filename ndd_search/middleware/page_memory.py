@@ -88,7 +88,7 @@ class Memory:
             depends = self._keys_of(target)
             latest, *tokens = self._tokens(self._cache, [self._key(_LATEST), *depends])
             _add(seen, latest)
-            return Moment(latest, dict(zip(depends or [self._key(_LATEST)], tokens or [latest], strict=True)))
+            return Moment(latest, dict(zip(depends or (self._key(_LATEST),), tokens or [latest], strict=True)))
         return None
 
     def recall_page(self, key: bytes | None, target: str) -> dict[str, Any] | None:
@@ -254,10 +254,9 @@ class Memory:
         cache.put(key, token, _TOKEN_SECONDS)
         return token
 
-    def _keys_of(self, target: str) -> list[bytes]:
+    def _keys_of(self, target: str) -> tuple[bytes, ...]:
         """Return the keys of the tokens of a target, none for a pattern."""
-        names = _names(target)
-        return [] if names is None else [self._key(name) for name in (_EVERYTHING, *names)]
+        return _token_keys(self._origin.cluster, target)
 
     def _key_of_table(self, digest: str) -> bytes:
         return cache_key("frequency table", self._origin.cluster.hex(), digest)
@@ -276,7 +275,7 @@ def indexes_written(request: Request, answer: Answer | None) -> set[str] | None:
     answer: None if there is none. Only answers for documents and bulks name the index behind an alias.
     """
     parts = request.path.split("/")
-    names = _names(f"/{parts[1]}") if len(parts) > 2 else ()
+    names = _names(f"/{parts[1]}") if len(parts) > 2 else []
     body: Any = answer.body if answer is not None and answer.ok else None
     try:
         if names is None or not any(part in ("_doc", "_create", "_update", "_bulk") for part in parts[1:3]):
@@ -293,9 +292,14 @@ def _token_key(cluster: bytes, name: str) -> bytes:
 
 
 @lru_cache(_MOST_TARGETS)
-def _names(target: str) -> tuple[str, ...] | None:
+def _token_keys(cluster: bytes, target: str) -> tuple[bytes, ...]:
+    names = _names(target)
+    return () if names is None else tuple(_token_key(cluster, name) for name in (_EVERYTHING, *names))
+
+
+def _names(target: str) -> list[str] | None:
     """Return the names in a target, None if it holds patterns, everything, other clusters or date expressions."""
-    names = tuple(unquote(target.lstrip("/")).split(","))
+    names = unquote(target.lstrip("/")).split(",")
     usual = all(name and name[0] not in "-_" and not _NOT_IN_A_NAME.intersection(name) for name in names)
     return names if usual else None
 

@@ -256,6 +256,12 @@ def options_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"collapse_unranked": True, **changes}
 
 
+def option_in(request: Request, name: str) -> Any:
+    """Return one option in the "ndd" of a search, None without it."""
+    given = request.body.get("ndd") if isinstance(request.body, OBJECTS) else None
+    return given.get(name) if given and isinstance(given, OBJECTS) else None
+
+
 def stripped(request: Request) -> Request:
     """Return a search without our key "ndd", which engines refuse. Any other request is returned unchanged."""
     if is_search(request) and isinstance(request.body, Mapping) and "ndd" in request.body:
@@ -408,7 +414,7 @@ def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ())
     """
     if not isinstance(given, list | tuple):
         return given
-    patterns = names_of(given) + list(elsewhere)
-    if not patterns:
+    if not given and not elsewhere:
         return list(wanted)
+    patterns = names_of(given) + list(elsewhere)
     return [*given, *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]

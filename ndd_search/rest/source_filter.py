@@ -220,6 +220,8 @@ def _showing(node: Any, field: SketchField) -> list[str]:
 
 def _is_named_by(source: Any, field: SketchField) -> bool:
     """Return whether a `_source` requests the sketch."""
+    if source is None or isinstance(source, bool):
+        return False
     if isinstance(source, Mapping):
         source = source.get("includes", source.get("include"))
     wanted = [source] if isinstance(source, str) else source if isinstance(source, list | tuple) else []
