@@ -137,7 +137,7 @@ class Search:
     @cached_property
     def target_of_caller(self) -> bytes:
         """Hash of target and caller, because callers may see different documents."""
-        return blake2b(repr((self.target, self.caller)).encode(), digest_size=16).digest()
+        return _hash(self.target, self.caller).digest()
 
     @cached_property
     def wanted_fields(self) -> list[str]:
@@ -151,7 +151,7 @@ class Search:
     @cached_property
     def preference(self) -> str:
         """The `preference` of all requests for a page, because copies of a shard break ties differently."""
-        return "ndd" + cache_key(self.request.path, self.body.get("query")).hex()[:12]
+        return "ndd" + _hash(self.request.path, self.body.get("query")).hexdigest()[:12]
 
     @cached_property
     def caller(self) -> dict[str, str]:
@@ -161,6 +161,11 @@ class Search:
             for name, value in self.request.headers.items()
             if name not in _NO_IDENTITY and not name.startswith(_NO_IDENTITY_PREFIXES)
         }
+
+
+def _hash(*parts: Any) -> blake2b:
+    """Return a hash that is equal for equal parts of plain types; `cache_key` takes three times as long."""
+    return blake2b(repr(parts).encode(), digest_size=16)
 
 
 @lru_cache(1024)
