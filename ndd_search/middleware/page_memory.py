@@ -39,6 +39,7 @@ _TABLE_AGAIN = 60.0  # seconds until a table is stored again, because the cache 
 _LOCK_SECONDS = 5.0  # after which a process that holds a lock is taken for dead
 _LATEST, _EVERYTHING = "the latest write", "everything"
 _NOT_IN_A_NAME = set("*?,:<>")
+_STORED_AS_IT_IS = [one.name for one in fields(State) if one.name not in NOT_STORED]
 
 
 @dataclass(frozen=True)
@@ -318,7 +319,7 @@ def _add(seen: set[bytes] | None, token: bytes | None) -> None:
 
 def _state_parts(state: State) -> tuple[dict[str, Any], bytes]:
     """Split a state into a value and arrays. A document that is the stream's own hit is stored once."""
-    plain = {one.name: getattr(state, one.name) for one in fields(state) if one.name not in NOT_STORED}
+    plain = {name: getattr(state, name) for name in _STORED_AS_IT_IS}
     stream, arrays = stream_parts(state.stream)
     places = dict(zip(state.stream.ranks.tolist(), state.stream.hits, strict=True))
     shared = [rank for rank, hit in state.documents.items() if places.get(rank) is hit]

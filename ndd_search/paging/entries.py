@@ -47,6 +47,7 @@ _PYTHONS_READER, _ANY_READER = b"j", b"o"  # orjson rounds whole numbers beyond 
 _ATOMS = {str, int, float, bool, type(None)}
 _ARRAYS = {"ranks": "<i8", "leader": "<i8", "similarity": "<f8"}  # of a stream, beside its sketches
 _NOT_STORED = ("sketches", "shown", "seen")  # the first are arrays too; a stream with the others is not cached
+_STORED_AS_IT_IS = [one.name for one in fields(Stream) if one.name not in (*_ARRAYS, *_NOT_STORED)]
 _to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -116,7 +117,7 @@ def _to_marked_json(value: Any) -> tuple[bytes, bytes]:
 
 def stream_parts(stream: Stream) -> tuple[dict[str, Any], bytes]:
     """Split a stream into a value and arrays for `sealed`; its hits must be plain."""
-    plain = {one.name: getattr(stream, one.name) for one in fields(stream) if one.name not in (*_ARRAYS, *_NOT_STORED)}
+    plain = {name: getattr(stream, name) for name in _STORED_AS_IT_IS}
     plain.update(shares=[list(one) for one in stream.shares])
     plain.update(hits=list(stream.hits), lacking=list(stream.lacking))
     if isinstance(stream.sketches, Sketches):
