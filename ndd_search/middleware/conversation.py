@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorUnusable
+from ndd_search.immutable import cached_property
 from ndd_search.middleware.add_answers import reader_of
 from ndd_search.middleware.explain import explained_ids, with_explanations
 from ndd_search.middleware.extras import Extras

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 
 from ndd_search.collapse_options import CollapseOptions
-from ndd_search.immutable import dataclass
+from ndd_search.immutable import cached_property, dataclass
 from ndd_search.paging.cache import cache_key
 from ndd_search.recipe import Recipe
 from ndd_search.rest.candidate_limits import LIMITED, SIZE, Limits, default_size, limits_of, raised

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
-from ndd_search.immutable import dataclass
+from ndd_search.immutable import cached_property, dataclass
 from ndd_search.rest.answers import drop_fields
 from ndd_search.rest.intent import inside, named_inner_hits
 from ndd_search.sketching.field import MARKS, STALE, SketchField
