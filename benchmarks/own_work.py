@@ -23,6 +23,7 @@ from elasticsearch import Elasticsearch
 from benchmarks.measure import Method, measure
 
 import ndd_search as ndd  # isort: skip  # after measure, which sets the number of its threads
+from ndd_search.paging.cache import MemoryCache
 from ndd_search.sketching.field import SketchField
 
 WORDS, HITS, PAGE = 150, 100, 10
@@ -123,6 +124,13 @@ def ways() -> dict[str, Method]:
     }.items():
         wrapped = ndd.wrap(client(), cache=False, frequency_table=False)
         found[f"wrapped, {name}"] = partial(wrapped.search, index="news", body={"query": MATCH, "ndd": options})
+    stored = ndd.wrap(client(), frequency_table=False, strategy="one_trip", cache=(cache := MemoryCache()))
+
+    def searched_anew() -> Any:
+        cache.clear()
+        return stored.search(index="news", body={"query": MATCH})
+
+    found["wrapped, one_trip, stored in the cache"] = searched_anew
     cached = ndd.wrap(client(), frequency_table=False)
     found["wrapped, cached"] = partial(cached.search, index="news", body={"query": MATCH})
     return found

@@ -210,6 +210,16 @@ class CollapseOptions:
         return tuple(map(preference_of, self.keep))
 
     @cached_property
+    def text(self) -> str:
+        """The options as text, for cache keys; equal for equal options, unless `keep` holds a callable."""
+        return repr(self)
+
+    @cached_property
+    def of_stream(self) -> CollapseOptions:
+        """The options without those that only decide what a page shows of a stream."""
+        return replace(self, keep=("score",), members="window", duplicates="documents")
+
+    @cached_property
     def document_fields(self) -> tuple[str, ...]:
         """The fields of documents that `keep`, the guards, group_by and max_per read."""
         kept = [one.field for one in self.preferences if isinstance(one, ByTime | Longest | Preferred)]

@@ -288,6 +288,12 @@ class Core(Protocol):
         False for subclasses of these types, which the Python code accepts.
         """
 
+    def is_plain(self, value: object, /) -> bool:
+        """Return whether JSON restores a value exactly (see `paging.entries`).
+
+        False also for a value of more than 100 levels, which the Python code examines.
+        """
+
     def cut_sketches(
         self, text: str | bytes, names: tuple[str, str, str, str], k: int, /
     ) -> tuple[str | bytes, list[StoredValues | None]] | None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search import native
 from ndd_search.paging import entries
 from ndd_search.paging.entries import sealed, unsealed
 from ndd_search.rest.response import block_of
@@ -38,11 +39,13 @@ def types_of(value: Any) -> Any:
     return [types_of(part) for part in value] if isinstance(value, list) else type(value)
 
 
-@pytest.fixture(params=["orjson", "json"])
+@pytest.fixture(params=["orjson", "json", "no native core"])
 def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With orjson and without, as installations are."""
+    """With orjson and without, with the native core and without, as installations are."""
     if request.param == "json":
         monkeypatch.setattr(entries, "orjson", None)
+    elif request.param == "no native core":
+        monkeypatch.setattr(native, "core", None)
     elif find_spec("orjson") is None:
         pytest.skip("orjson is not installed")
 
@@ -87,6 +90,14 @@ UNWRITABLE = [float("nan"), float("inf"), Decimal("0.1"), {1: 2}, {None: 1}, (1,
 def test_a_value_that_json_would_change_is_not_kept(part: Any) -> None:
     assert sealed(KEY, {"page": [part]}) is None
     assert sealed(KEY, [part, {"more": 1.5}]) is None
+
+
+@pytest.mark.usefixtures("writer")
+def test_a_value_nested_deeper_than_the_core_looks_is_kept() -> None:
+    value: Any = 1.5
+    for _ in range(150):
+        value = [value]
+    assert read(sealed(KEY, value)) == (value, b"")
 
 
 @pytest.mark.usefixtures("writer")

@@ -59,6 +59,7 @@ static PyMethodDef methods[] = {
     {"stored_sketches", stored_sketches, METH_VARARGS, stored_sketches_doc},
     {"are_hits", are_hits, METH_O, are_hits_doc},
     {"cut_sketches", cut_sketches, METH_VARARGS, cut_sketches_doc},
+    {"is_plain", is_plain, METH_O, is_plain_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -237,3 +237,36 @@ static PyObject *are_hits(PyObject *Py_UNUSED(module), PyObject *list)
     PyErr_Clear(); /* no memory: the Python code decides */
     return PyBool_FromLong(fine);
 }
+
+enum { MOST_LEVELS = 100 };
+
+/* Whether JSON restores a value with the type of every part. No Python code runs here, so nothing changes meanwhile. */
+static int has_plain_parts(PyObject *value, int levels)
+{
+    if (PyUnicode_CheckExact(value) || PyLong_CheckExact(value) || value == Py_None || PyBool_Check(value))
+        return 1;
+    if (PyFloat_CheckExact(value))
+        return isfinite(PyFloat_AsDouble(value));
+    if (levels == MOST_LEVELS)
+        return 0;
+    if (PyList_CheckExact(value)) {
+        for (Py_ssize_t at = 0; at < PyList_Size(value); at++)
+            if (!has_plain_parts(PyList_GetItem(value, at), levels + 1))
+                return 0;
+        return 1;
+    }
+    if (!PyDict_CheckExact(value))
+        return 0;
+    PyObject *key, *part;
+    for (Py_ssize_t at = 0; PyDict_Next(value, &at, &key, &part);)
+        if (!PyUnicode_CheckExact(key) || !has_plain_parts(part, levels + 1))
+            return 0;
+    return 1;
+}
+
+PyDoc_STRVAR(is_plain_doc, "is_plain(value) -> whether JSON restores a value exactly, at most 100 levels deep.");
+
+static PyObject *is_plain(PyObject *Py_UNUSED(module), PyObject *value)
+{
+    return PyBool_FromLong(has_plain_parts(value, 0));
+}

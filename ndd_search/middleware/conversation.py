@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorUnusable
+from ndd_search.immutable import cached_property
 from ndd_search.middleware.add_answers import reader_of
 from ndd_search.middleware.explain import explained_ids, with_explanations
 from ndd_search.middleware.extras import Extras
@@ -34,7 +35,7 @@ from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import with_table_of_stream
 from ndd_search.middleware.unsketched import peeked
 from ndd_search.middleware.whole_groups import WholeGroups
-from ndd_search.paging.cache import cache_key
+from ndd_search.paging.cache import hash_of_json
 from ndd_search.paging.page import Page, slice_page
 from ndd_search.rest.answers import Answer, Hit
 from ndd_search.rest.request import Piped, Request, Search, read_search
@@ -91,7 +92,7 @@ class Conversation:
         if self._remember and not any(map(callable, options.keep)):
             experiment = extras.experiment
             divided = () if experiment is None else (experiment.name, experiment.arm)
-            self.key = self._make_key(options, search.start, search.size, *divided)
+            self.key = self._make_key(options.text, search.start, search.size, *divided)
 
     @property
     def path(self) -> str:
@@ -248,10 +249,17 @@ class Conversation:
         return None if cached is None else with_table_of_stream(cached, plan, self.settings)
 
     def _make_key(self, *parts: Any) -> bytes:
+        key = self._hash.copy()
+        key.update(repr(parts).encode())
+        return key.digest()
+
+    @cached_property
+    def _hash(self) -> blake2b:
+        """The hash of what all pages of the search have in common but the options."""
         request = self.search.request
         body = {key: value for key, value in self.search.body.items() if key not in ("from", "size")}
         params = {name: value for name, value in request.params.items() if name not in ("from", "size")}
-        return cache_key("search", self.settings.key, self.search.caller, request.path, params, body, repr(parts))
+        return hash_of_json("search", self.settings.key, self.search.caller, request.path, params, body)
 
     @cached_property
     def _moment(self) -> Moment | None:
@@ -264,5 +272,4 @@ class Conversation:
         if not self._remember:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
-        of_stream = replace(self.options, keep=("score",), members="window", duplicates="documents")
-        return self._make_key(of_stream, self.options.document_fields, whole)
+        return self._make_key(self.options.of_stream.text, self.options.document_fields, whole)

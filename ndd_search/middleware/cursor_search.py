@@ -35,7 +35,7 @@ from ndd_search.paging.cursor import Cursor, cursor_of, token_of
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.point_in_time import closed, id_in, in_pit, opened, rounds, within
-from ndd_search.rest.request import Request, Search, is_search, read_search
+from ndd_search.rest.request import Request, Search, is_search, option_in, read_search
 
 # Options that may differ between the pages of a cursor; and `keep`, which may hold callables.
 _OF_A_PAGE = ("window", "max_window", "strategy", "keep")
@@ -48,8 +48,7 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
     changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
     Raises CursorUnusable if it cannot have one, TypeError or ValueError for invalid options.
     """
-    asked = request.body.get("ndd") if isinstance(request.body, Mapping) else None
-    given = asked.get("cursor") if isinstance(asked, Mapping) else None
+    given = option_in(request, "cursor")
     if changes is None or given is None or given is False or not is_search(request):
         return None
     if given is not True and not isinstance(given, str):

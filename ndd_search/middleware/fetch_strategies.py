@@ -109,7 +109,7 @@ class Timings:
         page: end of the page. The cheapest of the former reaches is chosen: a wider request fetches more documents, and
         a narrower one needs a second trip more often.
         """
-        if len(self.reaches) < _ENOUGH:
+        if len(self.reaches) < _ENOUGH or max(self.reaches) <= _WIDER:
             return _WIDER
 
         each = _TRIP / len(self.reaches)  # what a page spares that needs no second trip

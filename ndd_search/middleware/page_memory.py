@@ -26,7 +26,7 @@ from urllib.parse import unquote
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.origin import Origin, origin_of
 from ndd_search.middleware.state import NOT_STORED, State
-from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, get_with, is_shared
+from ndd_search.paging.cache import Cache, FailureGuard, MemoryCache, SharedCache, cache_key, is_shared
 from ndd_search.paging.entries import UNREADABLE, sealed, stream_of, stream_parts, unsealed
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
@@ -39,6 +39,7 @@ _TABLE_AGAIN = 60.0  # seconds until a table is stored again, because the cache 
 _LOCK_SECONDS = 5.0  # after which a process that holds a lock is taken for dead
 _LATEST, _EVERYTHING = "the latest write", "everything"
 _NOT_IN_A_NAME = set("*?,:<>")
+_STORED_AS_IT_IS = [one.name for one in fields(State) if one.name not in NOT_STORED]
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Memory:
         # A write replaces the whole set, so that a search that began before it adds its token to the old set.
         self._seen: set[bytes] | None = None
         self._further: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind an alias
-        self._locks: SharedCache | None = cache if cache is not None and is_shared(cache) else None
+        self._shared: SharedCache | None = cache if cache is not None and is_shared(cache) else None
         self._held: dict[bytes, bytes] = {}  # tokens of locks, by key
         self._stored_tables: dict[str, float] = {}  # time until which a table need not be stored, by digest
 
@@ -88,7 +89,7 @@ class Memory:
             depends = self._keys_of(target)
             latest, *tokens = self._tokens(self._cache, [self._key(_LATEST), *depends])
             _add(seen, latest)
-            return Moment(latest, dict(zip(depends or [self._key(_LATEST)], tokens or [latest], strict=True)))
+            return Moment(latest, dict(zip(depends or (self._key(_LATEST),), tokens or [latest], strict=True)))
         return None
 
     def recall_page(self, key: bytes | None, target: str) -> dict[str, Any] | None:
@@ -176,19 +177,19 @@ class Memory:
 
         False if another process, or another thread, is computing it. True if the cache has no locks, or fails.
         """
-        if self._locks is None:
+        if self._shared is None:
             return True
         with self._guarded:
-            if (token := self._locks.acquire(self._lock_of(key), _LOCK_SECONDS)) is None:
+            if (token := self._shared.acquire(self._lock_of(key), _LOCK_SECONDS)) is None:
                 return False
             self._held[key] = token
         return True
 
     def release(self, key: bytes) -> None:
         """Let others compute what is under a key."""
-        if self._locks is not None and (token := self._held.pop(key, None)) is not None:
+        if self._shared is not None and (token := self._held.pop(key, None)) is not None:
             with self._guarded:
-                self._locks.release(self._lock_of(key), token)
+                self._shared.release(self._lock_of(key), token)
 
     def _recall(self, key: bytes, target: str) -> tuple[Any, memoryview] | None:
         """Return value and arrays under a key if all the tokens that they depend on are current."""
@@ -197,11 +198,11 @@ class Memory:
             return None
         self._replace_pending(cache)
         names = list(dict.fromkeys((self._key(_LATEST), *self._keys_of(target), *self._further.get(target, ()))))
-        entry, tokens = get_with(cache, key, names)
-        current = dict(zip(names, tokens, strict=True))
+        entry, tokens = (cache.get(key), None) if self._shared is None else self._shared.get_with(key, names)
         found = None if entry is None else unsealed(key, entry)
         if found is None:
             return None
+        current = dict(zip(names, cache.get_many(names) if tokens is None else tokens, strict=True))
         try:
             (latest, of, value), arrays = found
             wanted = {bytes.fromhex(name): bytes.fromhex(token) for name, token in of.items()}
@@ -254,10 +255,9 @@ class Memory:
         cache.put(key, token, _TOKEN_SECONDS)
         return token
 
-    def _keys_of(self, target: str) -> list[bytes]:
+    def _keys_of(self, target: str) -> tuple[bytes, ...]:
         """Return the keys of the tokens of a target, none for a pattern."""
-        names = _names(target)
-        return [] if names is None else [self._key(name) for name in (_EVERYTHING, *names)]
+        return _token_keys(self._origin.cluster, target)
 
     def _key_of_table(self, digest: str) -> bytes:
         return cache_key("frequency table", self._origin.cluster.hex(), digest)
@@ -292,6 +292,12 @@ def _token_key(cluster: bytes, name: str) -> bytes:
     return cache_key("token", cluster.hex(), name)
 
 
+@lru_cache(_MOST_TARGETS)
+def _token_keys(cluster: bytes, target: str) -> tuple[bytes, ...]:
+    names = _names(target)
+    return () if names is None else tuple(_token_key(cluster, name) for name in (_EVERYTHING, *names))
+
+
 def _names(target: str) -> list[str] | None:
     """Return the names in a target, None if it holds patterns, everything, other clusters or date expressions."""
     names = unquote(target.lstrip("/")).split(",")
@@ -300,8 +306,8 @@ def _names(target: str) -> list[str] | None:
 
 
 def _indexes_of(state: State) -> set[str]:
-    hits = (*state.stream.hits, *state.documents.values())
-    return {name for hit in hits if isinstance(name := hit.get("_index"), str)}
+    names = {hit.get("_index") for hit in (*state.stream.hits, *state.documents.values())}
+    return {name for name in names if isinstance(name, str)}
 
 
 def _add(seen: set[bytes] | None, token: bytes | None) -> None:
@@ -313,7 +319,7 @@ def _add(seen: set[bytes] | None, token: bytes | None) -> None:
 
 def _state_parts(state: State) -> tuple[dict[str, Any], bytes]:
     """Split a state into a value and arrays. A document that is the stream's own hit is stored once."""
-    plain = {one.name: getattr(state, one.name) for one in fields(state) if one.name not in NOT_STORED}
+    plain = {name: getattr(state, name) for name in _STORED_AS_IT_IS}
     stream, arrays = stream_parts(state.stream)
     places = dict(zip(state.stream.ranks.tolist(), state.stream.hits, strict=True))
     shared = [rank for rank, hit in state.documents.items() if places.get(rank) is hit]

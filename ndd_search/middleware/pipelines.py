@@ -26,7 +26,7 @@ def pipeline_search(request: Request, settings: Settings, changes: Mapping[str, 
 
     changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
     """
-    if changes is None or not is_search(request) or (pipeline := pipeline_in(request)) is None:
+    if changes is None or (pipeline := pipeline_in(request)) is None or not is_search(request):
         return None
     if not is_asked_for("collapse_pipelines", request, settings, changes):
         return None

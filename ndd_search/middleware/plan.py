@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, Strategy
-from ndd_search.immutable import dataclass
+from ndd_search.immutable import cached_property, dataclass
 from ndd_search.middleware.fetch_strategies import Timings, own_part, sketches_only, strategies_of
 from ndd_search.middleware.learned import LearnedOfCaller, LearnedOfTarget
 from ndd_search.middleware.settings import Settings

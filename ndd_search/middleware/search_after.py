@@ -31,7 +31,7 @@ from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.point_in_time import continued, sorts
-from ndd_search.rest.request import Request, Search, is_search, read_search
+from ndd_search.rest.request import Request, Search, is_search, option_in, read_search
 
 _THEIRS = ("search_after", "pit")
 _REMEDY = "see docs/paging.md, search_after"
@@ -43,13 +43,12 @@ def search_after(request: Request, settings: Settings, changes: Mapping[str, Any
     changes: options of the surrounding `ndd_search.options`; None leaves every search alone.
     Raises CursorUnusable if its pages cannot be, TypeError or ValueError for invalid options.
     """
-    body = request.body if isinstance(request.body, Mapping) else {}
-    asked = body.get("ndd")
-    given = asked.get("search_after") if isinstance(asked, Mapping) else None
+    given = option_in(request, "search_after")
     if changes is None or given is None or given is False or not is_search(request):
         return None
     if given is not True and not isinstance(given, str):
         raise TypeError(f'"search_after" in "ndd" must be true or the token of the page before, got {given!r}')
+    body = request.body
     theirs = {name: body[name] for name in _THEIRS if name in body}
     search = read_search(replace(request, body={name: value for name, value in body.items() if name not in theirs}))
     if search is None:

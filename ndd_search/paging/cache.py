@@ -89,13 +89,6 @@ class CachePaused(Exception):
     """Raised by a cache that is not used for a while, because a call has failed."""
 
 
-def get_with(cache: Cache, key: bytes, others: Sequence[bytes]) -> tuple[bytes | None, list[bytes | None]]:
-    """Return the values of a key and of others, in one round trip if the cache can do that."""
-    if is_shared(cache):
-        return cache.get_with(key, others)
-    return cache.get(key), cache.get_many(others)
-
-
 def is_shared(cache: Cache) -> TypeGuard[SharedCache]:
     """Return whether a cache has the methods of `SharedCache`."""
     return all(hasattr(type(cache), name) for name in ("get_with", "acquire", "release"))
@@ -126,7 +119,7 @@ class MemoryCache:
     def get(self, key: bytes) -> bytes | None:
         """Return the value, None when there is none or it has expired."""
         with self._lock:
-            value = self._entries.get(key)
+            value = self._value(key)
             if value is None:
                 self._misses += 1
             else:
@@ -136,7 +129,7 @@ class MemoryCache:
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of several keys, without changing the counters."""
         with self._lock:
-            return [self._entries.get(key) for key in keys]
+            return [self._value(key) for key in keys]
 
     def put(self, key: bytes, value: bytes, seconds: float | None = None) -> None:
         """Store a value. One that is larger than the whole cache only removes the value that it would replace."""
@@ -157,6 +150,12 @@ class MemoryCache:
         with self._lock:
             self._entries.expire()
             return CacheStats(self._hits, self._misses, len(self._entries), int(self._entries.currsize))
+
+    def _value(self, key: bytes) -> bytes | None:
+        try:
+            return self._entries[key]
+        except KeyError:  # `get` of cachetools would look the key up twice
+            return None
 
     def _end(self, key: bytes, value: bytes, now: float) -> float:
         return now + self._lifetime
@@ -196,27 +195,34 @@ class SingleFlight:
     """
 
     def __init__(self) -> None:
-        self._flights: dict[bytes, Future[None]] = {}
+        self._flights: dict[bytes, Future[None] | None] = {}  # None while nobody waits
         self._lock = Lock()
 
     def acquire(self, key: bytes) -> Future[None] | None:
         """Return None if the caller is to compute and then release(), else a future that ends with the other's."""
         with self._lock:
-            if (other := self._flights.get(key)) is not None:
-                return other
-            self._flights[key] = Future()
-            return None
+            if key not in self._flights:
+                self._flights[key] = None
+                return None
+            other = self._flights[key] = self._flights[key] or Future()
+            return other
 
     def release(self, key: bytes) -> None:
         """Wake the callers that wait. Call it after success and after failure."""
         with self._lock:
             flight = self._flights.pop(key)
-        flight.set_result(None)
+        if flight is not None:
+            flight.set_result(None)
 
 
 def cache_key(*parts: Any) -> bytes:
     """Hash JSON-like values to 16 bytes. The order of keys matters, as it does in a `sort` by several fields."""
-    return blake2b(_to_json(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hash_of_json(*parts).digest()
+
+
+def hash_of_json(*parts: Any) -> blake2b:
+    """Return the hash of JSON-like values, to which more can be added."""
+    return blake2b(_to_json(parts).encode("utf-8", "surrogatepass"), digest_size=16)
 
 
 def is_value(given: Any) -> bool:

@@ -29,7 +29,9 @@ from zlib import crc32
 
 import numpy as np
 
+from ndd_search import native
 from ndd_search.paging.stream import Stream
+from ndd_search.sketching.sketches import Sketches
 
 try:
     import orjson
@@ -45,6 +47,7 @@ _PYTHONS_READER, _ANY_READER = b"j", b"o"  # orjson rounds whole numbers beyond 
 _ATOMS = {str, int, float, bool, type(None)}
 _ARRAYS = {"ranks": "<i8", "leader": "<i8", "similarity": "<f8"}  # of a stream, beside its sketches
 _NOT_STORED = ("sketches", "shown", "seen")  # the first are arrays too; a stream with the others is not cached
+_STORED_AS_IT_IS = [one.name for one in fields(Stream) if one.name not in (*_ARRAYS, *_NOT_STORED)]
 _to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -57,10 +60,11 @@ def sealed(key: bytes, value: Any, arrays: bytes = b"") -> bytes | None:
         return None
     try:
         reader, text = _to_marked_json(value)
-        rest = b"".join((_ABOUT_JSON.pack(len(text), reader), text, arrays))
+        about = _ABOUT_JSON.pack(len(text), reader)
     except UNREADABLE:  # nested too deep or too long
         return None
-    return _HEAD.pack(_MAGIC, crc32(rest, crc32(key))) + rest
+    checksum = crc32(arrays, crc32(text, crc32(about, crc32(key))))
+    return b"".join((_HEAD.pack(_MAGIC, checksum), about, text, arrays))
 
 
 def unsealed(key: bytes, entry: bytes) -> tuple[Any, memoryview] | None:
@@ -82,6 +86,8 @@ def unsealed(key: bytes, entry: bytes) -> tuple[Any, memoryview] | None:
 
 def _is_plain(value: Any) -> bool:
     """Return whether JSON restores a value exactly, with the type of every part."""
+    if native.core is not None and native.core.is_plain(value):
+        return True
     waiting = [[value]]
     while waiting:
         parts: Any = waiting.pop()
@@ -111,10 +117,16 @@ def _to_marked_json(value: Any) -> tuple[bytes, bytes]:
 
 def stream_parts(stream: Stream) -> tuple[dict[str, Any], bytes]:
     """Split a stream into a value and arrays for `sealed`; its hits must be plain."""
-    plain = {one.name: getattr(stream, one.name) for one in fields(stream) if one.name not in (*_ARRAYS, *_NOT_STORED)}
+    plain = {name: getattr(stream, name) for name in _STORED_AS_IT_IS}
     plain.update(shares=[list(one) for one in stream.shares])
-    plain.update(hits=list(stream.hits), lacking=list(stream.lacking), lengths=[len(one) for one in stream.sketches])
-    arrays = [np.concatenate((np.empty(0, np.int32), *stream.sketches)).astype("<i4", copy=False)]
+    plain.update(hits=list(stream.hits), lacking=list(stream.lacking))
+    if isinstance(stream.sketches, Sketches):
+        offsets = stream.sketches.offsets
+        plain["lengths"], values = np.diff(offsets).tolist(), stream.sketches.values[offsets[0] : offsets[-1]]
+    else:
+        plain["lengths"] = [len(one) for one in stream.sketches]
+        values = np.concatenate((np.empty(0, np.int32), *stream.sketches))
+    arrays = [values.astype("<i4", copy=False)]
     arrays += [getattr(stream, name).astype(kind, copy=False) for name, kind in _ARRAYS.items()]
     return plain, b"".join(one.tobytes() for one in arrays)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from functools import cached_property
 from http import HTTPStatus
 from itertools import repeat
 from operator import contains
@@ -12,7 +11,7 @@ from typing import Any
 
 from ndd_search import native
 from ndd_search.documents import value_of
-from ndd_search.immutable import dataclass
+from ndd_search.immutable import cached_property, dataclass
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.records import RecordSchema
 from ndd_search.recipe import Recipe

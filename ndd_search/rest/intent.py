@@ -55,17 +55,17 @@ def names_in(body: Any) -> set[str] | None:
             return None
         if isinstance(node, OBJECTS):
             names.update(node)
-        for child in _no_scalars(node):
+        for child in _parts(node):
             if isinstance(child, _CONTAINERS):
                 left.append((child, depth + 1))
-            elif not is_value(child):
+            elif not isinstance(child, _SCALARS) and not is_value(child):
                 return None
     return names
 
 
 def inside(node: Any) -> Iterable[Any]:
     """Return the objects and lists directly inside an object or a list. A list of numbers is skipped."""
-    return [child for child in _no_scalars(node) if isinstance(child, _CONTAINERS)]
+    return [child for child in _parts(node) if isinstance(child, _CONTAINERS)]
 
 
 def named_inner_hits(node: Any) -> Iterator[tuple[str, Body]]:
@@ -162,12 +162,11 @@ def _names(node: Any) -> Iterator[tuple[str, Any]]:
             left.extend(inside(node))
 
 
-def _no_scalars(node: Any) -> list[Any]:
+def _parts(node: Any) -> Iterable[Any]:
+    """Return what is directly inside an object or a list. A list of numbers is skipped."""
     if isinstance(node, OBJECTS):
-        within: Iterable[Any] = node.values()
-    else:
-        within = node if isinstance(node, list | tuple) and node and not isinstance(node[0], int | float) else ()
-    return [child for child in within if not isinstance(child, _SCALARS)]
+        return node.values()
+    return node if isinstance(node, list | tuple) and node and not isinstance(node[0], int | float) else ()
 
 
 def _several(given: Any) -> list[Any]:

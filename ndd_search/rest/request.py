@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 
 from ndd_search.collapse_options import CollapseOptions
-from ndd_search.immutable import dataclass
+from ndd_search.immutable import cached_property, dataclass
 from ndd_search.paging.cache import cache_key
 from ndd_search.recipe import Recipe
 from ndd_search.rest.candidate_limits import LIMITED, SIZE, Limits, default_size, limits_of, raised
@@ -137,7 +137,7 @@ class Search:
     @cached_property
     def target_of_caller(self) -> bytes:
         """Hash of target and caller, because callers may see different documents."""
-        return blake2b(repr((self.target, self.caller)).encode(), digest_size=16).digest()
+        return _hash(self.target, self.caller).digest()
 
     @cached_property
     def wanted_fields(self) -> list[str]:
@@ -151,7 +151,7 @@ class Search:
     @cached_property
     def preference(self) -> str:
         """The `preference` of all requests for a page, because copies of a shard break ties differently."""
-        return "ndd" + cache_key(self.request.path, self.body.get("query")).hex()[:12]
+        return "ndd" + _hash(self.request.path, self.body.get("query")).hexdigest()[:12]
 
     @cached_property
     def caller(self) -> dict[str, str]:
@@ -161,6 +161,11 @@ class Search:
             for name, value in self.request.headers.items()
             if name not in _NO_IDENTITY and not name.startswith(_NO_IDENTITY_PREFIXES)
         }
+
+
+def _hash(*parts: Any) -> blake2b:
+    """Return a hash that is equal for equal parts of plain types; `cache_key` takes three times as long."""
+    return blake2b(repr(parts).encode(), digest_size=16)
 
 
 @lru_cache(1024)
@@ -257,6 +262,12 @@ def options_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
     if wrong := [name for name in changes if not isinstance(name, str)]:
         raise TypeError(f'the options in "ndd" of a search are named by texts, got {wrong[0]!r}')
     return {"collapse_unranked": True, **changes}
+
+
+def option_in(request: Request, name: str) -> Any:
+    """Return one option in the "ndd" of a search, None without it."""
+    given = request.body.get("ndd") if isinstance(request.body, OBJECTS) else None
+    return given.get(name) if given and isinstance(given, OBJECTS) else None
 
 
 def stripped(request: Request) -> Request:
@@ -412,7 +423,7 @@ def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ())
     """
     if not isinstance(given, list | tuple):
         return given
-    patterns = names_of(given) + list(elsewhere)
-    if not patterns:
+    if not given and not elsewhere:
         return list(wanted)
+    patterns = names_of(given) + list(elsewhere)
     return [*given, *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]

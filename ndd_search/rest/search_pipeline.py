@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ndd_search.rest.intent import OBJECTS
 from ndd_search.rest.request import Request
 
 KEY = "search_pipeline"
@@ -32,7 +33,7 @@ _REORDERS = "rerank"
 
 def pipeline_in(request: Request) -> Any:
     """Return the pipeline that a search names or holds, None for none, and for one that is given twice."""
-    body = request.body if isinstance(request.body, Mapping) else {}
+    body = request.body if isinstance(request.body, OBJECTS) else {}
     given = [one[KEY] for one in (request.params, body) if KEY in one]
     return given[0] if len(given) == 1 else None
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
-from ndd_search.immutable import dataclass
+from ndd_search.immutable import cached_property, dataclass
 from ndd_search.rest.answers import drop_fields
 from ndd_search.rest.intent import inside, named_inner_hits
 from ndd_search.sketching.field import MARKS, STALE, SketchField
@@ -220,6 +220,8 @@ def _showing(node: Any, field: SketchField) -> list[str]:
 
 def _is_named_by(source: Any, field: SketchField) -> bool:
     """Return whether a `_source` requests the sketch."""
+    if source is None or isinstance(source, bool):
+        return False
     if isinstance(source, Mapping):
         source = source.get("includes", source.get("include"))
     wanted = [source] if isinstance(source, str) else source if isinstance(source, list | tuple) else []
