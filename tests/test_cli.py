@@ -294,7 +294,11 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
         (["compare", "{tmp}/absent", "{tmp}/absent"], "No such file"),
         (["compare", "-", "{tmp}/articles.jsonl", "--min-similarity", "2"], "min_similarity must be in 0..1"),
         (["dedupe", "--recipe", "nonsense"], "is no recipe id"),
-        (["dedupe", "--window", "0"], "window must be at least 1"),
+        (["dedupe", "--window", "0"], "argument --window: expected a whole number in 1..2147483647, got '0'"),
+        (["tune", "{tmp}", "--queries", "{tmp}", "--most-queries", "0"], "argument --most-queries: expected a whole"),
+        (["tune", "{tmp}", "--queries", "{tmp}", "--ask", "-1"], "argument --ask: expected a whole number in 0.."),
+        (["corpus", "mark", "{tmp}", "http://x/y", "--rate", "nan"], "argument --rate: expected a number in 0.001.."),
+        (["corpus", "pairs", "{tmp}", "--text", "a", "--min-similarity", "nan"], "min_similarity must be in 0..1"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(
