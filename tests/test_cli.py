@@ -298,7 +298,7 @@ def test_broken_lines_are_named_the_rest_is_indexed_and_the_exit_code_says_so(tm
         (["tune", "{tmp}", "--queries", "{tmp}", "--most-queries", "0"], "argument --most-queries: expected a whole"),
         (["tune", "{tmp}", "--queries", "{tmp}", "--ask", "-1"], "argument --ask: expected a whole number in 0.."),
         (["corpus", "mark", "{tmp}", "http://x/y", "--rate", "nan"], "argument --rate: expected a number in 0.001.."),
-        (["corpus", "pairs", "{tmp}", "--text", "a", "--min-similarity", "nan"], "min_similarity must be in 0..1"),
+        (["corpus", "pairs", "{tmp}", "--text", "a", "--min-similarity", "0"], "min_similarity must be above 0"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import os
 import re
 import secrets
 from base64 import b64encode
@@ -18,6 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ndd_search.corpus.replacing import replacing
 from ndd_search.errors import InvalidDocument, importing
 from ndd_search.sources.csv_and_json import WrittenNumber, holds_written
 
@@ -36,16 +36,12 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
     """
     kind = check_kind(path)
     path = Path(path).resolve()  # a symbolic link goes on to name the same file
-    partial = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        count = {"parquet": _parquet, "jsonl": _lines, "csv": _csv}[kind](partial, path.suffix == ".gz", iter(rows))
-        partial.replace(path)
+        with replacing(path) as partial:
+            return {"parquet": _parquet, "jsonl": _lines, "csv": _csv}[kind](partial, path.suffix == ".gz", iter(rows))
     except OSError as error:
         error.filename = error.filename or str(path)  # an error of writing names no file
         raise
-    finally:
-        partial.unlink(missing_ok=True)
-    return count
 
 
 def check_kind(path: str | Path) -> str:
