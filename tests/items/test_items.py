@@ -20,6 +20,7 @@ from ndd_search.cli import main
 from ndd_search.errors import InvalidDocument, InvalidSettings
 from ndd_search.items.candidates import Bounds
 from ndd_search.items.fields import Field
+from ndd_search.items.grades import Comparison
 from ndd_search.items.groups import ItemGroups
 from ndd_search.items.places import place_of
 from ndd_search.items.table import read_table
@@ -411,6 +412,14 @@ def test_records_that_were_learnt_from_are_read_anew_if_they_have_changed() -> N
     schema = ndd.Items.learn(rows, ndd.Items(name=ndd.Name(), town=ndd.Name()))
     rows[7]["name"] = "Station"
     assert ("station",) in schema.comparison_of(rows).table.columns["name"].values
+
+
+def test_a_schema_that_compares_pages_no_longer_holds_the_collection_that_it_was_learnt_from() -> None:
+    rows = [{"id": n, "name": f"Hotel {n // 2}", "town": "Cork"} for n in range(60)]
+    schema = ndd.Items.learn(rows, ndd.Items(name=ndd.Name(), town=ndd.Name()))
+    assert any(isinstance(value, Comparison) for value in vars(schema).values())
+    schema.collapse(rows[:3])
+    assert not any(isinstance(value, Comparison) for value in vars(schema).values())
 
 
 def test_a_merged_record_says_where_each_value_comes_from() -> None:
