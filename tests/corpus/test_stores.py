@@ -29,6 +29,9 @@ def test_a_saved_collection_is_loaded_again(tmp_path: Path) -> None:
     corpus.save(tmp_path / "c.parquet")
     loaded = ndd.Corpus.load(tmp_path / "c.parquet")
     assert (loaded.ids, loaded.recipe, loaded.columns) == (corpus.ids, corpus.recipe, corpus.columns)
+    for array in (array for one in (corpus, loaded) for array in (one.sketches.values, one.sketches.offsets)):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
     assert loaded.groups(0.5).leader.tolist() == corpus.groups(0.5).leader.tolist()
     (tmp_path / "no.parquet").write_text("no")
     with pytest.raises(InvalidDocument, match="no Parquet file"):
