@@ -84,7 +84,8 @@ def _parquet(path: Path, _: bool, rows: Iterator[Mapping[str, Any]]) -> int:
 def _check_unchanged(rows: list[Mapping[str, Any]], table: Any, count: int) -> None:
     """Raise InvalidDocument if a table of pyarrow holds another value than the rows that it was made of.
 
-    pyarrow makes 1 of 1.5 in a column of integers, a date of a time, and bytes of a text. count: rows before these.
+    pyarrow makes 1 of 1.5 in a column of integers, a date of a time, and bytes of a text, and rounds numbers that no
+    float has exactly. count: rows before these.
     """
     for name in table.column_names:
         values, column = [row.get(name) for row in rows], table.column(name)
@@ -92,12 +93,15 @@ def _check_unchanged(rows: list[Mapping[str, Any]], table: Any, count: int) -> N
             continue
         for place, (value, held) in enumerate(zip(values, column.to_pylist(), strict=True), count + 1):
             if not _is_unchanged(value, held):
-                what = f"a column of {column.type} cannot hold {name!r}: {value!r:.100}"
+                shown = value.text if isinstance(value, WrittenNumber) else repr(value)
+                what = f"a column of {column.type} cannot hold {name!r}: {shown:.100}"
                 raise InvalidDocument(f"row {place:,}", what, "write .jsonl")
 
 
 def _is_unchanged(value: Any, held: Any) -> bool:
     """Whether a value of a row is the same in a table, where objects have all keys of their column."""
+    if isinstance(value, WrittenNumber):
+        return False  # no float has it exactly
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
