@@ -170,7 +170,7 @@ def multi_conversation(
     ]
     if not any(conversations) and not any("ndd" in body for body in bodies):
         return None
-    plain = [without_key(search) for search in searches]  # also of a header whose index no path can name
+    plain = [without_key(search) for search in searches]  # also if the path of a search cannot name its index
     given = _texts(request.body) or [None] * len(searches)
     texts = [text if same is search else None for text, same, search in zip(given, plain, searches, strict=True)]
     return MultiConversation(request, headers, plain, conversations, texts)

@@ -19,7 +19,10 @@ Hit = dict[str, Any]
 
 
 class Uncomparable:
-    """The duplicates without sketches of the hits of several responses. identify: see `merge`."""
+    """The duplicates without sketches of the hits of several responses.
+
+    identify: returns a key of the document of a hit, None if the hit does not name it.
+    """
 
     def __init__(self, identify: Callable[[Hit], Hashable]) -> None:
         self._identify = identify
