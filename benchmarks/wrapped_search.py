@@ -62,6 +62,16 @@ STAGES = {
     PAIRS: "ours: which are near-duplicates",
     PAGE: "ours: groups, the page, the answer",
 }
+# The functions that take the time of our stages: their stage, the module or class that holds them, and their names.
+TIMED: tuple[tuple[Any, ...], ...] = (
+    (ASK, driver, "conversation"),
+    (ASK, Plan, "requests", "document_requests"),
+    (ASK, conversation, "plan_of"),
+    (DECODE, SketchField, "decode"),
+    (PAIRS, Stream, "_assign_leaders"),
+    (PAGE, fetch_hits, "extended", "with_documents"),
+    (PAGE, conversation, "slice_page", "unfiltered_body", "filter_body"),
+)
 
 Way = Callable[[dict[str, Any]], Any]
 Make = Callable[[], Any]
@@ -307,13 +317,8 @@ def stages(client: Any, way: Way, asked: list[Any], repeats: int) -> dict[str, f
         watch.put_under(ENGINE, transport.get_connection(), "perform_request")
         watch.put_under(JSON, transport.deserializer, "loads")
         watch.put_under(JSON, transport.serializer, "dumps")
-    watch.put_under(ASK, driver, "conversation")
-    watch.put_under(ASK, Plan, "requests", "document_requests")
-    watch.put_under(ASK, conversation, "plan_of")
-    watch.put_under(DECODE, SketchField, "decode")
-    watch.put_under(PAIRS, Stream, "_assign_leaders")
-    watch.put_under(PAGE, fetch_hits, "extended", "with_documents")
-    watch.put_under(PAGE, conversation, "slice_page", "page_body")
+    for stage, owner, *names in TIMED:
+        watch.put_under(stage, owner, *names)
     try:
         for query, _ in zip(cycle(asked), range(repeats + WARM_UP), strict=False):
             watch.call(lambda query=query: way(query))  # type: ignore[misc]

@@ -4,9 +4,16 @@ import io
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
+import pytest
+
+import ndd_search as ndd
 from ndd_search.cli import main
+
+Run = tuple[int, str, str]
 
 
 def command(*words: object, lacking: str = "") -> list[str]:
@@ -43,3 +50,27 @@ def _run_here(words: list[str], stdin: str) -> subprocess.CompletedProcess[str]:
     for stream in streams[1:]:
         stream.seek(0)
     return subprocess.CompletedProcess(words, code, streams[1].read(), streams[2].read())
+
+
+class Command:
+    """Runs command lines in a folder of their own: files and indexes are named relative to it."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self._capsys, self._monkeypatch = folder, capsys, monkeypatch
+        monkeypatch.chdir(folder)
+
+    def __call__(self, *words: str, stdin: bytes = b"") -> Run:
+        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
+        code = main(words)
+        out, err = self._capsys.readouterr()
+        return code, out, err
+
+    def write(self, name: str, content: str | bytes) -> str:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return name
+
+    def stored(self, folder: str = "idx") -> dict[str, Any]:
+        index = ndd.Index.open(self.folder / folder)
+        return {id: index.get(id) for id in sorted(index.ids())}

@@ -18,10 +18,10 @@ from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.sketching.field import SketchField
 from ndd_search.text.numbers import number_signature
+from tests.backfilling import TEXT, backfill, fill
 from tests.command_line import command, run
 from tests.engines.find import Engine
 from tests.indexed import RECIPE, stored
-from tests.test_backfill import TEXT, backfill, fill
 
 OTHER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
 CHANGED = ["3.14159265358979323846", "1e400", "1e-400", "123456789012345678.5", '{"a": [[0.10000000000000000001]]}']

@@ -19,6 +19,7 @@ from benchmarks.document import BLOCKS, rewrite
 from benchmarks.long_documents import by_paragraphs, collect, different
 from benchmarks.page_check import PLAIN
 from benchmarks.pictures import TYPICAL, duration
+from benchmarks.wrapped_search import TIMED
 from ndd_search.evaluation.collection import Collection, read_collection
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -45,6 +46,10 @@ def test_the_documentation_has_a_place_for_every_part() -> None:
     text = PAGE.read_text()
     assert {*PARTS} <= {*BLOCKS}
     assert [name for name in BLOCKS if f"<!-- {name} -->\n" not in text] == []
+
+
+def test_the_functions_whose_time_is_split_into_stages_exist() -> None:
+    assert [name for _, owner, *names in TIMED for name in names if not hasattr(owner, name)] == []
 
 
 def test_a_ratio_that_became_worse_is_named_and_a_slower_machine_is_not() -> None:

@@ -211,13 +211,21 @@ def test_a_cursor_that_is_late_or_belongs_elsewhere_says_so() -> None:
         page_of(engine, cursor, 10, cursor_key="secret", min_similarity=0.5)
     with pytest.raises(CursorUnusable, match="damaged, or was signed with another cursor_key"):
         page_of(engine, cursor, 10, cursor_key="guessed")
-    with pytest.raises(CursorUnusable, match="not a token"):
-        page_of(engine, "näh", 10)
+    for token, problem in (
+        ("", "it is empty"),
+        ("näh", "not a token of this library; begin"),
+        ("page 2", "not a token of this library; begin"),
+        ("AAAA", "not a token of this library, or another version made it"),
+    ):
+        with pytest.raises(CursorUnusable, match=problem):
+            page_of(engine, token, 10)
     with pytest.raises(TypeError, match='"cursor" must be true or the token'):
         page_of(engine, 3, 10)
-    lines: list[Any] = [{"index": "news"}, {**SEARCH, "ndd": {"cursor": True}}]
-    with pytest.raises(CursorUnusable, match="in an _msearch cannot have a cursor"):
-        Driver(settings_of()).handle(Request("POST", "/_msearch", {}, {}, lines), engine.send)
+    own: dict[str, Any]
+    for own in ({"cursor": True}, {"cursor": ""}, {"search_after": []}):
+        lines: list[Any] = [{"index": "news"}, {**SEARCH, "ndd": own}]
+        with pytest.raises(CursorUnusable, match="in an _msearch cannot have a cursor"):
+            Driver(settings_of()).handle(Request("POST", "/_msearch", {}, {}, lines), engine.send)
     engine.open.clear()
     with pytest.raises(CursorExpired, match="no longer holds the point in time"):
         page_of(engine, cursor, 10, cursor_key="secret")

@@ -15,10 +15,10 @@ from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.doctor import NONE, Diagnosis, Doctor, _version, in_a_template
 from ndd_search.indexing.ingest import sketch_fields
 from ndd_search.indexing.mapping import mapping_properties
+from tests.backfilling import DYNAMIC, fill
 from tests.collections import read
 from tests.command_line import run
 from tests.engines.find import Engine
-from tests.test_backfill import DYNAMIC, fill
 
 FIELDS = ["title", "text"]
 TEXT = "Ministers agreed on Friday to cut emissions from steel works by a third before the end of the decade."

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.examples import ROOT
-from tests.test_cli import FOOTBALL, NEWS
+from tests.news_texts import FOOTBALL, NEWS
 
 WHERE = "run `make test-third-parties`"
 

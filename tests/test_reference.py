@@ -82,6 +82,11 @@ def test_the_manual_page_names_every_command_and_option() -> None:
     assert not missing, "run `make reference`"
 
 
+def test_every_option_with_a_number_has_a_range() -> None:
+    unbounded = [action.option_strings for action in _actions(whole_parser()) if action.type in (int, float)]
+    assert unbounded == []
+
+
 @pytest.mark.parametrize("shell", ["zsh", "fish", "tcsh"])
 def test_the_completion_of_each_shell_names_every_command(shell: str) -> None:
     script = ndd("completion", shell).stdout

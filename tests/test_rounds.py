@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -13,20 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search import native
-from ndd_search.collapse_options import CollapseOptions, Strategy
-from ndd_search.middleware.conversation import conversation
-from ndd_search.middleware.driver import Driver
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.middleware.fetch_strategies import Timings, own_part, ranges_of, sketches_only, strategies_of, together
 from ndd_search.middleware.msearch import multi_conversation
-from ndd_search.middleware.sending import Flow
 from ndd_search.middleware.settings import settings_of
 from ndd_search.paging.windows import Fetch
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request, Search, is_write, read_search, sketch_reading
 from ndd_search.sketching.field import SketchField, StoredSketches
+from tests.searching import MATCH, hit_of, seen_after
 
-MATCH = {"match": {"body": "market"}}
 SKETCH = sketch_reading(StoredSketches(SketchField(), Recipe()))
 NESTED = {"nested": {"path": "offers", "query": MATCH, "inner_hits": {}}}
 SCORED = {"function_score": {"query": MATCH, "random_score": {}}}
@@ -101,15 +95,6 @@ def test_auto_goes_by_what_is_spared() -> None:
     assert chosen({"size": 30}) == "one_trip"
     assert chosen({"size": 50}) == "one_phase"  # most of the window is shown
     assert chosen({"size": 10}, keep=["newest:published"]) == "one_phase"  # every document is read anyway
-
-
-def seen_after(*times: tuple[Strategy, int, float]) -> Timings:
-    """Figures after searches, given as strategy, number and seconds."""
-    timings = Timings()
-    for strategy, number, seconds in times:
-        for _ in range(number):
-            timings = timings.after(strategy, seconds, 1.5, 60.0)
-    return timings
 
 
 def test_auto_takes_what_was_faster_and_tries_the_other_now_and_then() -> None:
@@ -213,146 +198,6 @@ def test_several_searches_travel_as_one_msearch_for_their_target() -> None:
     assert one.parts == tuple(parts)
     assert together([Request("GET", "/_search", {}, {}, None)] * 2).path == "/_msearch"
     assert together(parts[:1]) is parts[0]
-
-
-def hit_of(id: str) -> dict[str, Any]:
-    """A hit with a sketch."""
-    fields = {"ndd.sketch": [1], "ndd.recipe": [Recipe().id]}
-    return {"_index": "news", "_id": id, "_score": 1.0, "fields": fields}
-
-
-class BrokenCache:
-    """A cache whose server is gone."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise ConnectionError(f"cannot {name}")
-
-
-def test_searches_and_writes_go_on_without_a_cache_that_fails(caplog: pytest.LogCaptureFixture) -> None:
-    driver = Driver(settings_of(strategy="one_phase", frequency_table=False, cache=BrokenCache()))
-    found = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit_of("1")]}}
-    for _ in range(2):
-        wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
-        answer = driver.handle(wanted, lambda _: Answer(copy.deepcopy(found)))
-        assert [one["_id"] for one in answer.body["hits"]["hits"]] == ["1"]
-        write = Request("PUT", "/news/_doc/1", {}, {}, {"body": "new"})
-        assert driver.handle(write, lambda _: Answer({"result": "updated"})).body == {"result": "updated"}
-    assert [record.getMessage() for record in caplog.records] == [
-        "the cache failed, searches continue without it: ConnectionError('cannot get')"
-    ]
-
-
-def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
-    driver = Driver(settings_of(strategy="one_phase", frequency_table=False))
-    stored = ["old"]
-    fields = {"ndd.sketch": [1, 2], "ndd.recipe": [Recipe().id]}
-
-    def send(request: Request) -> Answer:
-        if request.path != "/news/_search":
-            stored[:] = ["new"]
-            return Answer({"result": "updated"})
-        hit = {"_index": "news", "_id": "1", "_score": 1.0, "_source": {"body": stored[0]}, "fields": dict(fields)}
-        if stored == ["old"]:  # somebody writes while this answer is on its way
-            driver.handle(Request("PUT", "/news/_doc/1", {}, {}, {"body": "new"}), send)
-        return Answer({"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit]}})
-
-    wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
-    shown = [driver.handle(wanted, send).body["hits"]["hits"][0]["_source"]["body"] for _ in range(2)]
-    assert shown == ["old", "new"]
-    assert driver.handle(wanted, send).body["ndd"]["cache"] == "hit"
-
-
-def test_a_search_that_fails_as_a_whole_does_not_keep_others_from_being_split() -> None:
-    driver, sent = Driver(settings_of(frequency_table=False, cache=False)), list[str]()
-    missing = {"error": {"type": "index_not_found_exception", "reason": "no such index"}, "status": 404}
-
-    def send(request: Request) -> Answer:
-        sent.append(request.path)
-        return Answer({"responses": [missing] * 2}) if request.parts else Answer(missing, 404)
-
-    for _ in range(2):
-        assert driver.handle(SEARCH, send).status == 404
-    assert sent == ["/news/_msearch", "/news/_search"] * 2
-
-
-def test_an_engine_that_refuses_only_the_split_search_is_asked_in_one_phase_from_then_on() -> None:
-    driver, sent = Driver(settings_of(frequency_table=False, cache=False)), list[str]()
-
-    def send(request: Request) -> Answer:
-        sent.append(request.path)
-        return Answer("no", 403) if request.parts else one_hit(request)
-
-    for _ in range(2):
-        assert driver.handle(SEARCH, send).body["ndd"]["kept"] == 1
-    assert sent == ["/news/_msearch", "/news/_search", "/news/_search"]
-
-
-def test_searches_that_wait_for_one_another_are_not_compared() -> None:
-    settings = settings_of(frequency_table=False, cache=False)
-    settings.clock = lambda: 0.0
-    flows = []
-    for _ in range(20):
-        talk = conversation(SEARCH, settings, {})
-        assert talk is not None
-        caller = talk.search.target_of_caller
-        flows.append(talk.flow())
-    settings.known.learn_of_caller(caller, timings=seen_after(("one_trip", 8, 0.02)))  # one_phase is to be tried
-    sent = [next(flow) for flow in flows]
-    paths = [one.path for one in sent if isinstance(one, Request)]
-    assert paths == ["/news/_search"] * 8 + ["/news/_msearch"] * 12
-
-    def timed_after(flow: Flow) -> int:
-        with pytest.raises(StopIteration):
-            flow.send(one_hit(SEARCH))
-        return len(settings.known.of_caller(caller).timings.one_phase)
-
-    assert timed_after(flows[0]) == 0  # 19 others are under way
-    assert len(settings.known.of_caller(caller).timings.reaches) == 9
-    for flow in flows[8:]:
-        flow.close()
-    assert timed_after(flows[1]) == 1
-
-
-class SlowEngine:
-    """Answers a search when it is released; `asked` is set when a request has come."""
-
-    def __init__(self) -> None:
-        self.asked, self.go_on, self.sent = threading.Event(), threading.Event(), list[Request]()
-
-    def send(self, request: Request) -> Answer:
-        self.sent.append(request)
-        self.asked.set()
-        self.go_on.wait(60)
-        return one_hit(request)
-
-
-def one_hit(_: Request) -> Answer:
-    return Answer({"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit_of("1")]}})
-
-
-SEARCH = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
-
-
-def test_who_waits_for_another_computes_for_himself_when_his_time_budget_is_over() -> None:
-    driver, slow = Driver(settings_of(strategy="one_phase", frequency_table=False, time_budget=0.2)), SlowEngine()
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(driver.handle, SEARCH, slow.send)
-        slow.asked.wait(60)
-        answer = driver.handle(SEARCH, one_hit)
-        assert not first.done()
-        slow.go_on.set()
-        assert answer.body["hits"] == first.result().body["hits"]
-
-
-def test_who_waits_for_another_gets_his_page_as_soon_as_it_is_there() -> None:
-    driver, slow = Driver(settings_of(strategy="one_phase", frequency_table=False)), SlowEngine()
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(driver.handle, SEARCH, slow.send)
-        slow.asked.wait(60)
-        other = pool.submit(driver.handle, SEARCH, slow.send, 10.0)  # type: ignore[arg-type]
-        slow.go_on.set()
-        assert other.result().body["hits"] == first.result().body["hits"]
-        assert len(slow.sent) == 1
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

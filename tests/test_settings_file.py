@@ -15,7 +15,7 @@ from ndd_search.errors import InvalidSettings
 from ndd_search.middleware.settings import settings_of
 from ndd_search.settings_file import StoredSettings, read_settings, write_settings
 from tests.command_line import run
-from tests.test_cli import CLIMATE, NEWS
+from tests.news_texts import CLIMATE, NEWS
 
 NAMES = st.text(st.one_of(st.characters(exclude_categories=("C", "Z")), st.just(" "), st.just("\x7f")), min_size=1)
 OPTIONS = st.builds(

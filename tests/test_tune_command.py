@@ -20,10 +20,10 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.settings_file import read_settings
+from tests.backfilling import fill
 from tests.collections import read
 from tests.command_line import run
 from tests.engines.find import Engine
-from tests.test_backfill import fill
 from tests.test_doctor import filled
 
 pytest.importorskip("rich", reason="tables need rich")

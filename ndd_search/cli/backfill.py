@@ -29,6 +29,7 @@ from ndd_search.cli.output import (
     comma_list,
     console,
     many,
+    number,
     print_json,
     progress,
     table,
@@ -52,7 +53,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_recipe(either)
     add_preset(either)
     parser.add_argument(
-        "--keys", type=int, default=0, help="number of keys to store, by which `duplicates` finds candidates (none)"
+        "--keys",
+        type=number(int, 0, 64),
+        default=0,
+        help="number of keys to store, by which `duplicates` finds candidates (none)",
     )
     parser.add_argument("--numbers", action="store_true", help="also store numbers, for the guard numbers_must_match")
     parser.add_argument(
@@ -63,8 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--query", type=_query, help="process only documents that match this query: JSON, as in a search request"
     )
-    parser.add_argument("--rate", type=float, help="documents per second (no limit)")
-    parser.add_argument("--slices", type=int, default=2, help="number of threads (2)")
+    parser.add_argument("--rate", type=number(float, 0.001), help="documents per second (no limit)")
+    parser.add_argument("--slices", type=number(int, 1, 64), default=2, help="number of threads (2)")
     parser.add_argument(
         "--recheck",
         "--resume",

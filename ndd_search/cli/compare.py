@@ -25,6 +25,7 @@ from ndd_search.cli.output import (
     add_recipe,
     add_settings,
     console,
+    number,
     print_json,
     say,
     shorten,
@@ -55,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--in", type=Path, dest="folder", metavar="FOLDER", help="the index of documents A and B")
     add_min_similarity(parser)
     add_settings(parser)
-    parser.add_argument("--shared", type=int, default=10, help="number of shared shingles to show (10)")
+    parser.add_argument("--shared", type=number(int, 0), default=10, help="number of shared shingles to show (10)")
     add_recipe(parser)
     add_json(parser)
 

@@ -34,6 +34,7 @@ from ndd_search.cli.output import (
     add_recipe,
     comma_list,
     many,
+    number,
     print_json,
     print_json_line,
     progress,
@@ -71,14 +72,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--save", metavar="FILE", help="write the sketches as .parquet, for --against")
         action.add_argument("--out", metavar="FILE", help="write to this file, as .parquet, .jsonl or .csv")
         action.add_argument(
-            "--budget", type=int, default=BUDGET, help=f"documents met for one document at most ({BUDGET:,})"
+            "--budget", type=number(int, 1), default=BUDGET, help=f"documents met for one document at most ({BUDGET:,})"
         )
         action.add_argument(
             "--must-match", type=comma_list, default=[], help="fields in which near-duplicates are equal"
         )
         action.add_argument("--numbers-must-match", action="store_true", help="near-duplicates hold the same numbers")
         action.add_argument("--time-field", help="a field with a time, for --max-seconds-apart")
-        action.add_argument("--max-seconds-apart", type=float, help="near-duplicates are at most this far apart")
+        action.add_argument(
+            "--max-seconds-apart", type=number(float, 0), help="near-duplicates are at most this far apart"
+        )
         if name in ("groups", "unique"):
             action.add_argument("--method", choices=("leaders", "connected", "communities"), default="leaders")
             action.add_argument("--keep", type=_wishes, default=("score",), help="newest:FIELD, longest, ... in order")
@@ -88,7 +91,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--work", metavar="FOLDER", help="what all workers of that cluster share, for its files")
         if name == "hosts":
             action.add_argument("--url", default="url", help="the field that holds the URL (url)")
-            action.add_argument("--min-share", type=float, default=0.5, help="of the pages of one of two hosts (0.5)")
+            action.add_argument(
+                "--min-share", type=number(float, 0, 1), default=0.5, help="of the pages of one of two hosts (0.5)"
+            )
         if name == "new":
             action.add_argument("--against", metavar="FILE", required=True, help="what --save wrote earlier")
         add_min_similarity(action)
@@ -99,7 +104,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     marking.add_argument("groups", metavar="GROUPS", help="what the action groups wrote as .parquet or .jsonl")
     marking.add_argument("index", metavar="URL/INDEX", help="http[s]://[USER:PASSWORD@]HOST[:PORT]/INDEX")
     marking.add_argument("--field", default="ndd", help="the object that takes group, group_size and leads (ndd)")
-    marking.add_argument("--rate", type=float, help="documents a second (as many as the server takes)")
+    marking.add_argument("--rate", type=number(float, 0.001), help="documents a second (as many as the server takes)")
     add_cluster(marking, positional=False)
     add_json(marking)
 

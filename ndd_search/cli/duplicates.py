@@ -27,7 +27,7 @@ from typing import Any
 import ndd_search
 from ndd_search.cli import DONE, NO, PARTLY
 from ndd_search.cli.cluster import add_cluster, connected
-from ndd_search.cli.output import add_json, add_recipe, console, many, print_json, table, warn
+from ndd_search.cli.output import add_json, add_recipe, console, many, number, print_json, table, warn
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.all_pairs import read_collection
 from ndd_search.indexing.candidates import NOT_ALL_COMPARED, CandidateSearch, resembling
@@ -55,19 +55,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--record", metavar="RECORD", help="with --items: a JSON object, or a .json file with one")
     parser.add_argument("--items", metavar="FILE", help="compare the fields of documents, by this schema")
-    parser.add_argument("--min-similarity", type=float, help="the least similarity of a pair (0.5)")
+    parser.add_argument("--min-similarity", type=number(float, 0, 1), help="the least similarity of a pair (0.5)")
     parser.add_argument(
-        "--keys", type=int, default=8, help="number of keys in the query, at most as many as are stored (8)"
+        "--keys",
+        type=number(int, 1, 64),
+        default=8,
+        help="number of keys in the query, at most as many as are stored (8)",
     )
     parser.add_argument("--field", default="ndd", help="the object that holds the sketch (ndd)")
-    parser.add_argument("--size", type=int, default=20, help="number of results to show (20); --json prints all")
+    parser.add_argument(
+        "--size", type=number(int, 1), default=20, help="number of results to show (20); --json prints all"
+    )
     add_recipe(parser)
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.size < 1:
-        raise ValueError(f"--size must be at least 1, got {arguments.size}")
     if arguments.items or arguments.record:
         with connected(arguments, arguments.url) as client:
             found = _of_record(client, arguments)

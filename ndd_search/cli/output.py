@@ -6,8 +6,8 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,8 @@ def add_recipe(parser: argparse._ActionsContainer) -> None:
 
 def add_page(parser: argparse.ArgumentParser) -> None:
     """Add --size, --from and the options of a collapse."""
-    parser.add_argument("--size", type=int, default=10, help="hits on the page (10)")
-    parser.add_argument("--from", type=int, default=0, dest="from_", help="where the page starts (0)")
+    parser.add_argument("--size", type=number(int, 0), default=10, help="hits on the page (10)")
+    parser.add_argument("--from", type=number(int, 0), default=0, dest="from_", help="where the page starts (0)")
     add_min_similarity(parser)
     parser.add_argument(
         "--mode", choices=("group", "drop", "demote", "annotate"), help="what happens to near-duplicates (group)"
@@ -48,7 +48,7 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--numbers-must-match", action="store_true", default=None, help="near-duplicates hold the same numbers"
     )
-    parser.add_argument("--window", type=int, help="hits examined at first (100)")
+    parser.add_argument("--window", type=number(int, 1), help="hits examined at first (100)")
     add_settings(parser)
 
 
@@ -92,6 +92,19 @@ def comma_list(text: str) -> list[str]:
     if not all(names):
         raise argparse.ArgumentTypeError(f"expected NAME or NAME,NAME, got {text!r}")
     return names
+
+
+def number(kind: type[int | float], least: float, most: float = 2**31 - 1) -> Callable[[str], float]:
+    """Return a parser of numbers in least..most, for `type` of an argument. kind: int for whole numbers, else float."""
+
+    def parse(text: str) -> float:
+        with suppress(ValueError):
+            if least <= (value := kind(text)) <= most:
+                return value
+        what = "whole number" if kind is int else "number"
+        raise argparse.ArgumentTypeError(f"expected a {what} in {least}..{most}, got {text!r}")
+
+    return parse
 
 
 def print_json(value: Any) -> None:
@@ -213,10 +226,13 @@ def _recipe(name: str) -> Recipe:
 
 
 def _similarity(text: str) -> float | str:
+    given: float | str = text
+    with suppress(ValueError):
+        given = float(text)
     try:
-        return float(text)
-    except ValueError:
-        return text
+        return CollapseOptions(min_similarity=given).min_similarity
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _rich(module: str) -> Any:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ndd_search.cli import DONE, FAILED
-from ndd_search.cli.output import add_min_similarity, say, warn
+from ndd_search.cli.output import add_min_similarity, number, say, warn
 from ndd_search.proxy.application import app
 from ndd_search.proxy.configuration import read_configuration, sketch_rules
 from ndd_search.proxy.server import ServeSettings, is_loopback, listening, serve, url_of
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="read settings from a file")
     for name, (form, what) in _TEXTS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=form, help=what)
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (1)")
+    parser.add_argument("--workers", type=number(int, 1, 1024), metavar="N", help="processes (1)")
     parser.add_argument(
         "--sketch",
         action="append",
@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_min_similarity(parser)
     parser.add_argument("--mode", choices=("group", "drop", "demote", "annotate"), help="what happens to duplicates")
-    parser.add_argument("--window", type=int, help="hits examined at first (100)")
+    parser.add_argument("--window", type=number(int, 1), help="hits examined at first (100)")
     for name, what in _SWITCHES.items():
         parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", default=None, help=what)
     parser.add_argument("--check", action="store_true", help="test the settings and the engine, serve nothing")

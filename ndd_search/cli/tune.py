@@ -30,6 +30,7 @@ from ndd_search.cli.output import (
     add_settings,
     comma_list,
     console,
+    number,
     print_json,
     progress,
     stored_options,
@@ -68,11 +69,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("index", metavar="INDEX", nargs="?", help="on the cluster: an index, alias or pattern")
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="sample queries, one per line")
     parser.add_argument(
-        "--most-queries", type=int, default=300, metavar="N", help="if there are more queries, take N at random (300)"
+        "--most-queries",
+        type=number(int, 1),
+        default=300,
+        metavar="N",
+        help="if there are more queries, take N at random (300)",
     )
     parser.add_argument(
         "--ask",
-        type=int,
+        type=number(int, 0),
         default=0,
         metavar="N",
         help="ask about at most N pairs; stops early when the answer is certain",
@@ -138,7 +143,7 @@ def _queries(arguments: argparse.Namespace, failures: list[str]) -> Sequence[Que
         )
     if len(queries) <= arguments.most_queries:
         return queries
-    return random.Random(0).sample(queries, max(arguments.most_queries, 1))
+    return random.Random(0).sample(queries, arguments.most_queries)
 
 
 def _beside(save: Path | None) -> Path:

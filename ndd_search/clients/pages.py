@@ -38,10 +38,10 @@ class Pages:
         self._client, self._params, self._body, self._cursor = client, params, body, cursor
 
     def __iter__(self) -> Generator[Any, None, None]:
-        left: str | bool | None = self._cursor or True
+        left: str | bool | None = True if self._cursor is None else self._cursor
         latest = self._cursor
         try:
-            while left:
+            while left is not None:
                 answer = self._client.search(**self._search(left))
                 left = _next(answer)
                 latest = left or latest
@@ -52,10 +52,10 @@ class Pages:
                     self._close(latest)
 
     async def __aiter__(self) -> AsyncGenerator[Any, None]:
-        left: str | bool | None = self._cursor or True
+        left: str | bool | None = True if self._cursor is None else self._cursor
         latest = self._cursor
         try:
-            while left:
+            while left is not None:
                 answer = await self._client.search(**self._search(left))
                 left = _next(answer)
                 latest = left or latest

@@ -1,4 +1,5 @@
-/* What Python calls about whole collections. Sketches are one int32 array with int64 offsets, read where they lie. */
+/* What Python calls about whole collections. Sketches are one int32 array with int64 offsets, read where they
+ * lie: see module.c. */
 #pragma once
 #include "corpus.h"
 #include "page_calls.h"

@@ -55,8 +55,8 @@ static void read_list(Corpus *corpus, Reading *reading, const List *list, int ho
             meeting->seen = meeting->rare = 0;
             corpus->met[reading->met++] = held[i].document;
         }
-        meeting->seen++;
-        meeting->rare += !hot;
+        meeting->seen += meeting->seen < UINT8_MAX; /* two values of one list count up to four times */
+        meeting->rare += !hot && meeting->rare < UINT8_MAX;
         int most = meeting->seen + rest; /* above the number of values only if two have one list */
         meeting->most = (uint8_t)(most < MOST_VALUES ? most : MOST_VALUES);
     }
@@ -185,7 +185,7 @@ static int is_pair(Corpus *corpus, int64_t first, int64_t second, Pair *pair, Ef
     int64_t common = count_common((Merge){a, a + length_of(page, first), b, b + length_of(page, second)});
     *pair = (Pair){{(int32_t)first, (int32_t)second}, {(int32_t)(second_ends_first ? some : all),
                    (int32_t)(second_ends_first ? all : some)}, (int32_t)common, {0}};
-    if ((double)common < bar * (double)(all + some - common))
+    if (!common || (double)common < bar * (double)(all + some - common)) /* empty sketches make no pair */
         return NO;
     if ((length_of(page, first) < rule->shortest || length_of(page, second) < rule->shortest)
         && resemblance_of(pair) < 1)

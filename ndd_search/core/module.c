@@ -5,7 +5,10 @@
  * Pythons. Without it the package works the same. A function returns None for irregular input (other types than int32,
  * values out of order) or if there is no memory. The caller then uses the numpy code, which raises the error.
  *
- * While the interpreter lock is released, no Python object is touched, and no memory but our own.
+ * While the interpreter lock is released, no Python object is touched. Calls about pages and texts read copies. Calls
+ * about collections and items read arrays where they lie, because copies would double the memory. They check these arrays
+ * while they hold the lock, so a change during the call may read or write beyond memory. Their callers pass arrays that no
+ * other code holds, or the sketches of a Corpus, which are read-only.
  *
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
  * rule.h, index.h and search.h find near-duplicates on a page; frequencies.h counts its values; corpus.h, with

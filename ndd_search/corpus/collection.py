@@ -68,7 +68,7 @@ class Corpus:
     """The sketches of a collection; make one with `read` or `load`.
 
     ids:      of each document, as text, all different.
-    sketches: in the same order.
+    sketches: in the same order. Those of `read` and `load` are read-only, as searches read them on all processors.
     recipe:   of the sketches.
     columns:  the values of each document in the fields that were kept, by field.
     pieces:   what the documents were read from, to read them again; None for a loaded collection.
@@ -120,13 +120,13 @@ class Corpus:
         for name in chosen.fields:
             if rows.ids and all(value is None for value in rows.columns[name]):
                 log.warning("no document has a value in the field %r, so it decides nothing", name)
-        return cls(rows.ids, rows.sketches, recipe, rows.columns, pieces, chosen.text, id)
+        return cls(rows.ids, _read_only(rows.sketches), recipe, rows.columns, pieces, chosen.text, id)
 
     @classmethod
     def load(cls, path: str | Path) -> Corpus:
         """A collection that `save` has written. Raises InvalidDocument for another file."""
         rows, recipe, _ = store.read_rows(Path(path))
-        return cls(rows.ids, rows.sketches, recipe, rows.columns)
+        return cls(rows.ids, _read_only(rows.sketches), recipe, rows.columns)
 
     def save(self, path: str | Path) -> None:
         """Write ids, sketches and kept fields as Parquet."""
@@ -352,6 +352,12 @@ class _Reading:
     def _told(self) -> dict[str, Any]:
         fields = self.fields
         return {"text": list(fields.text), "id": self.id, "fields": list(fields.kept), "sources": self.pieces.stamps}
+
+
+def _read_only(sketches: Sketches) -> Sketches:
+    """The same sketches. The native core reads them in place, so a change during a search would damage memory."""
+    sketches.values.flags.writeable = sketches.offsets.flags.writeable = False
+    return sketches
 
 
 def _taken(sketches: Sketches, places: Ranks) -> Sketches:

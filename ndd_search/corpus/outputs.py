@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import os
 import re
 import secrets
 from base64 import b64encode
@@ -18,6 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ndd_search.corpus.replacing import replacing
 from ndd_search.errors import InvalidDocument, importing
 from ndd_search.sources.csv_and_json import WrittenNumber, holds_written
 
@@ -36,16 +36,12 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
     """
     kind = check_kind(path)
     path = Path(path).resolve()  # a symbolic link goes on to name the same file
-    partial = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        count = {"parquet": _parquet, "jsonl": _lines, "csv": _csv}[kind](partial, path.suffix == ".gz", iter(rows))
-        partial.replace(path)
+        with replacing(path) as partial:
+            return {"parquet": _parquet, "jsonl": _lines, "csv": _csv}[kind](partial, path.suffix == ".gz", iter(rows))
     except OSError as error:
         error.filename = error.filename or str(path)  # an error of writing names no file
         raise
-    finally:
-        partial.unlink(missing_ok=True)
-    return count
 
 
 def check_kind(path: str | Path) -> str:
@@ -88,7 +84,8 @@ def _parquet(path: Path, _: bool, rows: Iterator[Mapping[str, Any]]) -> int:
 def _check_unchanged(rows: list[Mapping[str, Any]], table: Any, count: int) -> None:
     """Raise InvalidDocument if a table of pyarrow holds another value than the rows that it was made of.
 
-    pyarrow makes 1 of 1.5 in a column of integers, a date of a time, and bytes of a text. count: rows before these.
+    pyarrow makes 1 of 1.5 in a column of integers, a date of a time, and bytes of a text, and rounds numbers that no
+    float has exactly. count: rows before these.
     """
     for name in table.column_names:
         values, column = [row.get(name) for row in rows], table.column(name)
@@ -96,12 +93,15 @@ def _check_unchanged(rows: list[Mapping[str, Any]], table: Any, count: int) -> N
             continue
         for place, (value, held) in enumerate(zip(values, column.to_pylist(), strict=True), count + 1):
             if not _is_unchanged(value, held):
-                what = f"a column of {column.type} cannot hold {name!r}: {value!r:.100}"
+                shown = value.text if isinstance(value, WrittenNumber) else repr(value)
+                what = f"a column of {column.type} cannot hold {name!r}: {shown:.100}"
                 raise InvalidDocument(f"row {place:,}", what, "write .jsonl")
 
 
 def _is_unchanged(value: Any, held: Any) -> bool:
     """Whether a value of a row is the same in a table, where objects have all keys of their column."""
+    if isinstance(value, WrittenNumber):
+        return False  # no float has it exactly
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):

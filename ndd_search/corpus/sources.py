@@ -13,7 +13,7 @@ from typing import Any
 
 from ndd_search.documents import value_of
 from ndd_search.errors import InvalidDocument, importing
-from ndd_search.sources.csv_and_json import read_rows
+from ndd_search.sources.csv_and_json import json_with_written, read_rows
 from ndd_search.sources.documents import SourceOptions, read_documents
 
 BATCH = 4_096  # documents read at a time
@@ -218,7 +218,7 @@ def _batches(piece: object, report: Report, columns: Sequence[str] | None, exact
     if isinstance(piece, Path):
         return _parquet(piece, report, columns) if piece.suffix == ".parquet" else _file(piece, report, exact)
     if isinstance(piece, IndexSource):
-        return _index(piece, columns)
+        return _index(piece, columns, exact)
     if hasattr(piece, "__arrow_c_stream__"):
         return _arrow(piece, columns)
     return _mappings(piece)  # type: ignore[arg-type]
@@ -272,12 +272,14 @@ def _there(columns: Sequence[str] | None, names: Sequence[str]) -> list[str] | N
     return [name for name in names if name in wanted or name in ("id", "_id")]
 
 
-def _index(source: IndexSource, columns: Sequence[str] | None) -> Iterator[list[Document]]:
+def _index(source: IndexSource, columns: Sequence[str] | None, exact: bool) -> Iterator[list[Document]]:
+    from ndd_search.indexing.exact import with_json
     from ndd_search.indexing.retry import Retry
     from ndd_search.indexing.scan import snapshot
 
+    client = with_json(source.client, json_with_written) if exact else source.client
     body = {"query": source.query or {"match_all": {}}, "_source": True if columns is None else list(columns)}
-    with snapshot(source.client, source.index, Retry()) as now:
+    with snapshot(client, source.index, Retry()) as now:
         for hits in now.pages(body, 1_000):
             yield [{**hit.get("_source", {}), "_id": hit["_id"]} for hit in hits]
 

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 from ndd_search.corpus.outputs import line_of
 from ndd_search.documents import text_of, value_of
 from ndd_search.errors import importing
+from ndd_search.indexing.exact import with_json
 from ndd_search.indexing.retry import Retry
 from ndd_search.indexing.scan import Snapshot, open_point
+from ndd_search.sources.csv_and_json import json_with_written
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -78,7 +80,8 @@ class IndexReader(DataSourceReader):
         wanted = True if _WHOLE in fields else fields
         body = {"query": json.loads(self.options.get("query", '{"match_all": {}}')), "_source": wanted}
         with self._client() as client:
-            for hits in Snapshot(client, self.options["index"], point, Retry()).pages(body, _SIZE, (number, count)):
+            reader = with_json(client, json_with_written) if wanted is True else client
+            for hits in Snapshot(reader, self.options["index"], point, Retry()).pages(body, _SIZE, (number, count)):
                 for hit in hits:
                     yield tuple(_cell(hit, name, is_text) for name, is_text in self.columns)
 

@@ -13,7 +13,6 @@ readings of the same sources at the same time write equal parts.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd_search.corpus.replacing import replacing
 from ndd_search.errors import IndexUnusable, InvalidDocument, importing
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import Sketches
@@ -70,7 +70,8 @@ class Store:
         if _READING not in there:
             if there:
                 raise IndexUnusable(str(folder), "it holds other files", "name a new or an empty folder")
-            _replace(manifest, json.dumps(told, indent=1).encode())
+            with replacing(manifest) as partial:
+                partial.write_text(json.dumps(told, indent=1), "utf-8")
             return
         try:
             before = json.loads(manifest.read_text("utf-8"))
@@ -130,12 +131,10 @@ def write_table(path: Path, table: pa.Table) -> None:
     """Write a table as Parquet; a file that is there is replaced when the new one is whole."""
     from pyarrow import parquet
 
-    partial = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        parquet.write_table(table, partial, compression="zstd")
-        _settle(partial, path)
+        with replacing(path) as partial:
+            parquet.write_table(table, partial, compression="zstd")
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise IndexUnusable(str(path), f"it cannot be written: {error}", "check free space and permissions") from error
 
 
@@ -195,16 +194,3 @@ def _joined(parts: Sequence[Sketches]) -> Sketches:
 
 def _name(number: int) -> str:
     return f"part-{number:06}.parquet"
-
-
-def _replace(path: Path, content: bytes) -> None:
-    partial = path.with_name(path.name + ".new")
-    partial.write_bytes(content)
-    _settle(partial, path)
-
-
-def _settle(partial: Path, path: Path) -> None:
-    """Give a file its name once its content has reached the disk."""
-    with partial.open("rb") as file:
-        os.fsync(file.fileno())
-    partial.replace(path)

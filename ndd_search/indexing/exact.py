@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -24,16 +24,22 @@ class _Changed(float):
 
 
 def exact_reader(client: Any) -> Any:
-    """Return an unwrapped client on the same connections that marks hits with INEXACT.
+    """Return an unwrapped client on the same connections that marks hits with INEXACT. client: as for with_json."""
+    return with_json(client, _marked)
+
+
+def with_json(client: Any, parse: Callable[[bytes | str], Any]) -> Any:
+    """Return an unwrapped client on the same connections that parses JSON with a function.
 
     client: of elasticsearch-py or opensearch-py, synchronous, wrapped or not; it is not changed.
+    parse:  raises ValueError for what is no JSON; the client then raises its own error.
     """
     reader = copy.copy(client)
     attribute = "_transport" if hasattr(reader, "_transport") else "transport"
     setattr(reader, attribute, copy.copy(getattr(reader, attribute)))  # unwrapping may change the transport itself
     transport = copy.copy(getattr(unwrap(reader), attribute))
     loader = "serializers" if hasattr(transport, "serializers") else "deserializer"
-    setattr(transport, loader, _Loader(getattr(transport, loader)))
+    setattr(transport, loader, _Loader(getattr(transport, loader), parse))
     setattr(reader, attribute, transport)
     return reader
 
@@ -41,8 +47,8 @@ def exact_reader(client: Any) -> Any:
 class _Loader:
     """Replaces a client's deserializers: parses JSON itself and delegates everything else."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
+    def __init__(self, inner: Any, parse: Callable[[bytes | str], Any]) -> None:
+        self._inner, self._parse = inner, parse
 
     def __getattr__(self, name: str) -> Any:
         if name == "_inner":  # not set yet while copy.copy creates the object
@@ -50,28 +56,33 @@ class _Loader:
         return getattr(self._inner, name)
 
     def loads(self, data: bytes | str, mimetype: str | None = None) -> Any:
-        """Deserialize a response like the client, and mark hits with INEXACT in JSON."""
+        """Deserialize a response like the client, but JSON with `parse`."""
         if not data or "json" not in (mimetype or "json") or "ndjson" in (mimetype or ""):
             return self._inner.loads(data, mimetype)
-        some_changed = False
-
-        def decimal(written: str) -> float:
-            nonlocal some_changed
-            number = float(written)
-            if _is_kept(written, number):
-                return number
-            some_changed = True
-            return _Changed(number)
-
         try:
-            answer = json.loads(data, parse_float=decimal)
+            return self._parse(data)
         except ValueError:
             return self._inner.loads(data, mimetype)  # raises the error of the client
-        if some_changed:
-            for hit in answer.get("hits", {}).get("hits", ()):
-                if _holds_changed(hit.get("_source")):
-                    hit[INEXACT] = True
-        return answer
+
+
+def _marked(data: bytes | str) -> Any:
+    """Parse a response, and mark its hits with INEXACT."""
+    some_changed = False
+
+    def decimal(written: str) -> float:
+        nonlocal some_changed
+        number = float(written)
+        if _is_kept(written, number):
+            return number
+        some_changed = True
+        return _Changed(number)
+
+    answer = json.loads(data, parse_float=decimal)
+    if some_changed:
+        for hit in answer.get("hits", {}).get("hits", ()):
+            if _holds_changed(hit.get("_source")):
+                hit[INEXACT] = True
+    return answer
 
 
 def _is_kept(written: str, number: float) -> bool:

@@ -230,7 +230,8 @@ class Items:
     def comparison_of(self, records: Sequence[Any]) -> Comparison:
         """Return what compares the records of a collection.
 
-        What `learn` has read is kept until this is called, and is returned if the records hold the same values.
+        What `learn` has read is kept until this is called or a page is compared, and is returned if the records hold
+        the same values.
         """
         known: Comparison | None = self.__dict__.pop(_LEARNT_FROM, None)
         table = read_table(self.fields, records, known=known.table if known else None)
@@ -324,6 +325,7 @@ class Items:
 
     def same_pairs(self, records: Sequence[Any], old: int = 0, min_probability: float | None = None) -> Pairs:
         """Return the pairs of a page that are one thing: see paging.records.RecordSchema."""
+        self.__dict__.pop(_LEARNT_FROM, None)  # a schema that serves searches outlives its collection
         return same_pairs(self, records, old, min_probability)
 
     def collapse(

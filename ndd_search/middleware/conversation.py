@@ -60,7 +60,8 @@ def conversation(
     settings = own
     combined = {**changes, **search.changes}
     given = {name: combined.pop(name) for name in NOT_OPTIONS if name in combined}
-    if combined.pop("cursor", None) or combined.pop("search_after", None):
+    continued = [combined.pop(name, None) for name in ("cursor", "search_after")]
+    if any(given is not None and given is not False for given in continued):
         raise CursorUnusable(request.path, "a search in an _msearch cannot have a cursor", "send it on its own")
     options = collapse_options(settings.options, **combined)
     if explained_ids(given.get("explain")):  # the hits need their ids

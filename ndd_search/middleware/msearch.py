@@ -17,7 +17,7 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.paging.cache import cache_key
 from ndd_search.rest.answers import Answer, status_in
 from ndd_search.rest.filter_path import filtered
-from ndd_search.rest.request import INDEX, Request, stripped
+from ndd_search.rest.request import INDEX, Request, without_key
 
 _PATH = re.compile(f"(?P<index>{INDEX})?/_msearch")
 
@@ -170,7 +170,7 @@ def multi_conversation(
     ]
     if not any(conversations) and not any("ndd" in body for body in bodies):
         return None
-    plain = [stripped(search) for search in searches]
+    plain = [without_key(search) for search in searches]  # also if the path of a search cannot name its index
     given = _texts(request.body) or [None] * len(searches)
     texts = [text if same is search else None for text, same, search in zip(given, plain, searches, strict=True)]
     return MultiConversation(request, headers, plain, conversations, texts)

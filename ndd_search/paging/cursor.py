@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import binascii
 import hmac
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
@@ -139,7 +139,8 @@ def cursor_of(token: str, key: bytes | None) -> Cursor:
     """Read a token. Raises CursorUnusable for one that is damaged, forged, or of another version."""
     data = _decoded(token)
     if data[:1] != _VERSION:
-        raise CursorUnusable("a cursor", "another version of this library made it", _BEGIN_AGAIN)
+        problem = "it is not a token of this library, or another version made it" if token else "it is empty"
+        raise CursorUnusable("a cursor", problem, _BEGIN_AGAIN)
     signature, entry = data[1 : 1 + _SIGNATURE], data[1 + _SIGNATURE :]
     if not hmac.compare_digest(signature, _signature(entry, key)):
         raise CursorUnusable("a cursor", "it is damaged, or was signed with another cursor_key", _BEGIN_AGAIN)
@@ -169,7 +170,7 @@ def _is_ascending(sketch: Sketch) -> bool:
 
 def _decoded(token: str) -> bytes:
     try:
-        return urlsafe_b64decode(token.encode("ascii"))
+        return b64decode(token.encode("ascii"), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError):
         raise CursorUnusable("a cursor", "it is not a token of this library", _BEGIN_AGAIN) from None
 

@@ -30,6 +30,7 @@ from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import value_in
 from ndd_search.rest.fusion import fused_by_group, reciprocal
 from ndd_search.rest.response import DUPLICATE_OF, INNER, SHARES, SIMILARITY, block_of, hits_of, total_of
+from ndd_search.rest.uncomparable import Uncomparable
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
 from ndd_search.text.numbers import number_signature
@@ -64,7 +65,8 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
                one cluster with the same `_index`, `_id` and `_routing` are one document.
                Each response of a list has an origin of its own, so equal ids there are different documents.
                A hit without a sketch stands alone. A leader that a wrapped client returned with its duplicates is
-               merged as if all of them had been separate hits.
+               merged as if all of them had been separate hits. Duplicates listed without sketches (duplicates="ids")
+               stay under their leader, or under the hit that is shown for it.
     by:        "score" sorts by `_score`, which is comparable only for one kind of query on similar indexes;
                "reciprocal_rank" by the sum of 1 / (60 + rank) over the responses, where rank is the best one of a
                group: a text that two responses hold under different ids counts like one document. "round_robin" takes
@@ -93,8 +95,10 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
         text,
         items,
     )
-    placed = _ranked(list(_placed(answers)), by)
+    uncomparable = Uncomparable(_identity)
+    placed = _ranked(list(_placed(answers, reader, uncomparable)), by)
     hits = [one.hit for one in placed]
+    uncomparable.keep_once(hits)
     if frequency_table is True and chosen.min_similarity == "auto" and items is None:
         reader = reader.counted(hits)
     stream = Stream().extend(hits, len(hits) + 1, reader, chosen)
@@ -106,6 +110,8 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
     lacking = _NO_SKETCH if items is None else f"no hit has a field of {', '.join(items.paths)}"
     degraded = lacking if hits and set(stream.lacking) == {"missing"} else ""
     page = replace(page, info=replace(page.info, took=perf_counter() - began, degraded=degraded))
+    if chosen.mode != "drop":
+        page = uncomparable.listed_on(page)
     return _response(page, answers, reader)
 
 
@@ -176,6 +182,12 @@ class _Reader:
         computed = iter(sketch_many((text for text in texts if text is not None), self.recipe))
         return [one if text is None else _or_empty(next(computed)) for one, text in zip(found, texts, strict=True)]
 
+    def compares(self, hit: Hit) -> bool:
+        """Return whether a hit has what is compared."""
+        if self.items is not None:
+            return any(self.value(hit, path) is not None for path in self.items.paths)
+        return self.field.has_values(hit.get("fields")) or (self.text is not None and self._text(hit) is not None)
+
     def identities(self, hits: Sequence[Hit], ranks: Sequence[int]) -> list[Hashable]:
         return [_identity(hit) or rank for hit, rank in zip(hits, ranks, strict=True)]
 
@@ -213,15 +225,23 @@ class _Place(NamedTuple):
     rank: int
 
 
-def _placed(answers: Sequence[_Answer]) -> Iterator[_Place]:
-    """Yield every hit of every response, and its duplicates, each as a new dict."""
+def _placed(answers: Sequence[_Answer], reader: _Reader, uncomparable: Uncomparable) -> Iterator[_Place]:
+    """Yield every hit of every response, and its duplicates, each as a new dict.
+
+    Duplicates that lack what is compared are not yielded, but added to `uncomparable`.
+    """
     for place, answer in enumerate(answers):
         for rank, hit in enumerate(answer.hits, 1):
             inner = dict(hit.get("inner_hits") or {})
             duplicates = inner.pop(INNER, {"hits": {"hits": []}})["hits"]["hits"]
             rest = {name: value for name, value in hit.items() if name != "inner_hits"}
-            for one in ({**rest, **({"inner_hits": inner} if inner else {})}, *duplicates):
-                yield _Place(_with_origin(one, answer), place, rank)
+            leader = _with_origin({**rest, **({"inner_hits": inner} if inner else {})}, answer)
+            yield _Place(leader, place, rank)
+            for duplicate in (_with_origin(one, answer) for one in duplicates):
+                if reader.compares(duplicate):
+                    yield _Place(duplicate, place, rank)
+                else:
+                    uncomparable.add(leader, duplicate)
 
 
 def _with_origin(hit: Hit, answer: _Answer) -> Hit:

@@ -272,7 +272,12 @@ def option_in(request: Request, name: str) -> Any:
 
 def stripped(request: Request) -> Request:
     """Return a search without our key "ndd", which engines refuse. Any other request is returned unchanged."""
-    if is_search(request) and isinstance(request.body, Mapping) and "ndd" in request.body:
+    return without_key(request) if is_search(request) else request
+
+
+def without_key(request: Request) -> Request:
+    """Return a request without the key "ndd" of its body. A request without that key is returned unchanged."""
+    if isinstance(request.body, Mapping) and "ndd" in request.body:
         body = {key: value for key, value in request.body.items() if key != "ndd"}
         return request.asking(body, request.params)
     return request

@@ -84,8 +84,8 @@ def _shown(group: Group, page: Page, plain: Plain) -> Hit:
     hit = plain(group.hit)
     if group.duplicate_of is not None:
         leader = plain(page.hit_at(group.duplicate_of))
-        return _with_fields(hit, {**_relation(group), DUPLICATE_OF: [leader.get("_id")]})
-    if group.seen is not None:
+        hit = _with_fields(hit, {**_relation(group), DUPLICATE_OF: [leader.get("_id")]})
+    elif group.seen is not None:
         hit = _with_fields(hit, {SIMILARITY: [round(group.similarity, 4)], SEEN: [group.seen]})
     if not group.duplicates:
         return hit

@@ -49,6 +49,11 @@ class WrittenNumber(float):
         return written
 
 
+def json_with_written(text: bytes | str) -> Any:
+    """Parse JSON; numbers that no float has exactly are WrittenNumber. Raises ValueError."""
+    return json.loads(text, parse_float=WrittenNumber.of)
+
+
 def holds_written(value: Any) -> bool:
     """Whether a value is a WrittenNumber, or holds one at any depth."""
     stack = [value]

@@ -74,7 +74,6 @@ def test_no_source_is_overwritten(option: str, source: Path, capsys: pytest.Capt
         (["--keep", "newest:publisched"], "no document has a value in the field 'publisched'"),
         (["--must-match", "lnguage"], "no document has a value in the field 'lnguage'"),
         (["--text", "titel,body"], "none of the first 4 documents has a field titel"),
-        (["--min-similarity", "0"], "min_similarity must be above 0"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_told(

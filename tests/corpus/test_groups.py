@@ -16,6 +16,7 @@ from ndd_search.cli import main
 from ndd_search.corpus import outputs
 from ndd_search.corpus.reading import Fields
 from ndd_search.errors import InvalidDocument
+from ndd_search.sources.csv_and_json import WrittenNumber
 from tests.corpus.made import DOCUMENTS, STORY, write_lines
 
 
@@ -104,6 +105,7 @@ def test_unique_documents_keep_all_their_fields(name: str, tmp_path: Path) -> No
         ("a.parquet", [{"x": 2**70}], "too large"),
         ("a.parquet", [{"x": 1}, {"x": "one"}], "Could not convert 'one'"),
         ("a.parquet", [{"x": 1}, {"x": 1.5}], "row 2: a column of int64 cannot hold 'x': 1.5"),
+        ("a.parquet", [{"x": WrittenNumber.of(f"1.{7**30}")}], f"column of double cannot hold 'x': 1.{7**30}"),
         ("a.parquet", [{"x": [date(2024, 1, 2)]}, {"x": [datetime(2024, 1, 2, 3)]}], "row 2: a column of list"),
         ("a.parquet", [{"x": {"y": 1.5}}, {"x": {"y": True}}], "row 2: a column of struct"),
         ("a.parquet", [{"x": [{"a": 1}]}, {"x": [{"a": 1, "b": 2}]}], "it has the field 'b'"),

@@ -20,7 +20,7 @@ from tests.corpus.made import DOCUMENTS, OTHER
 from tests.corpus.test_commands import run
 
 
-def test_an_index_is_a_collection(engine: Any, index: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_index_is_a_collection(engine: Any, index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of either engine, read as it is at one moment; the address of an index is a source of the commands."""
     with engine.client() as client:
         lines = [line for one in DOCUMENTS for line in ({"index": {"_index": index, "_id": one["id"]}}, one)]
@@ -31,8 +31,15 @@ def test_an_index_is_a_collection(engine: Any, index: str, capsys: pytest.Captur
         assert {one["_id"] for one in groups.unique_documents()} <= {"a", "b", "c", "d"}
         few = ndd.Corpus.read(IndexSource(client, index, {"ids": {"values": ["c"]}}), text="body")
         assert few.ids == ["c"]
+        unread = {"properties": {"long": {"type": "object", "enabled": False}}}
+        client.indices.put_mapping(index=index, body=unread)
+        exact = '{"x": 12345678901234567890.5, "y": [1e400, 12345678901234567890123]}'
+        client.index(index=index, id="exact", body=f'{{"body": "a", "long": {exact}}}', refresh=True)
+        one = ndd.Corpus.read(IndexSource(client, index, {"ids": {"values": ["exact"]}}), text="body")
+        one.groups().unique(tmp_path / "unique.jsonl")
+        assert f'"long": {exact}' in (tmp_path / "unique.jsonl").read_text()
     assert run("groups", f"{engine.url}/{index}", "--text", "body", "--min-similarity", "0.5") == 0
-    assert "4 documents in 3 groups" in capsys.readouterr().out
+    assert "5 documents in 4 groups" in capsys.readouterr().out
 
 
 def test_a_reading_of_an_index_goes_on_though_its_documents_changed_meanwhile(

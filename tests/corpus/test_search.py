@@ -74,6 +74,21 @@ def check(sketches: Sketches, search: Search) -> None:
     assert led.effort.cut == found.effort.cut == 0
 
 
+def test_large_sketches_that_meet_in_more_lists_than_they_have_values_are_found(way: str) -> None:
+    """Lists of a few values are one by chance, so two sketches of 255 values may meet in more than 255 lists."""
+    recipe = Recipe(k=255)
+    for seed in range(50):
+        values = np.sort(np.random.default_rng(seed).choice(2**31 - 1, 256, replace=False)).astype(np.int32)
+        sketches = Sketches(np.concatenate((values[:-1], values[1:])), np.array([0, 255, 510]))
+        assert as_set(search_for(0.02, sketches, recipe).pairs(sketches).pairs) == {(0, 1)}
+
+
+def test_empty_sketches_are_no_pair(way: str) -> None:
+    sketches = Sketches(np.array([1, 2], np.int32), np.array([0, 0, 0, 2]))
+    pairs = search_for(0.5, sketches, Recipe()).check(sketches, np.array([0, 0]), np.array([1, 2]))
+    assert not as_set(pairs)
+
+
 @pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=60, deadline=None)
 @given(

@@ -29,6 +29,9 @@ def test_a_saved_collection_is_loaded_again(tmp_path: Path) -> None:
     corpus.save(tmp_path / "c.parquet")
     loaded = ndd.Corpus.load(tmp_path / "c.parquet")
     assert (loaded.ids, loaded.recipe, loaded.columns) == (corpus.ids, corpus.recipe, corpus.columns)
+    for array in (array for one in (corpus, loaded) for array in (one.sketches.values, one.sketches.offsets)):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
     assert loaded.groups(0.5).leader.tolist() == corpus.groups(0.5).leader.tolist()
     (tmp_path / "no.parquet").write_text("no")
     with pytest.raises(InvalidDocument, match="no Parquet file"):
@@ -113,6 +116,22 @@ def test_a_command_that_was_killed_at_ten_random_moments_gives_the_same(tmp_path
         assert not (tmp_path / "killed.parquet").exists() or parquet.read_table(tmp_path / "killed.parquet")
     assert start("killed").wait() == 0
     assert parquet.read_table(tmp_path / "killed.parquet").equals(parquet.read_table(tmp_path / "whole.parquet"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not say whether a process has ended")
+@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
+def test_what_a_killed_process_left_is_deleted_when_its_file_is_written_again(name: str, tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    others = [f"{name}.ndd-{os.getppid()}.new", f"{name}.ndd-mine.new", f"{name}.{ended.pid}.new", "d.ndd-1.new"]
+    for left in (f"{name}.ndd-{ended.pid}.new", *others):
+        (tmp_path / left).write_text("half")
+    corpus = ndd.Corpus.read(DOCUMENTS, text="body")
+    if name == "c.jsonl":
+        corpus.groups(0.5).write(tmp_path / name)
+    else:
+        corpus.save(tmp_path / name)
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([name, *others])
 
 
 def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:

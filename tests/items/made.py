@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import ndd_search as ndd
+from ndd_search.items.groups import ItemGroups
 from ndd_search.items.synonyms import LISTS
 
 PEOPLE = ndd.Items(
@@ -136,3 +137,15 @@ def _slip(random: np.random.Generator, text: str) -> str:
         text[:at] + letter + text[at + 1 :],
         text[:at] + text[at : at + 2][::-1] + text[at + 2 :],
     ][int(random.integers(4))]
+
+
+def quality(groups: ItemGroups, made: Made) -> tuple[float, float, float]:
+    """Precision, recall and F1 of the pairs in groups."""
+
+    def pairs(keys: Any) -> int:
+        sizes = np.unique(keys, return_counts=True, axis=0)[1]
+        return int((sizes * (sizes - 1) // 2).sum())
+
+    right = pairs(np.stack([groups.leader, np.array(made.person)], axis=1))
+    found, there = pairs(groups.leader), pairs(np.array(made.person))
+    return right / found, right / there, 2 * right / (found + there)

@@ -15,6 +15,9 @@ import ndd_search as ndd
 from tests.engines.find import CLASSES, MODULES
 from tests.wrapping.recorder import Received, Recorder
 
+FAILURE = {"error": {"root_cause": [{"type": "x", "reason": "y"}], "type": "x", "reason": "y"}}
+SEARCH: dict[str, Any] = {"index": "idx", "body": {"query": {"match": {"title": "x"}}}}
+
 
 class Unwritable:
     """A value that no client can serialise."""
@@ -99,3 +102,7 @@ def told_error(error: BaseException) -> str:
     """An exception; the clients put how long it took into some."""
     arguments = [one for one in error.args if not hasattr(one, "duration")]
     return f"{type(error)} {arguments!r} {getattr(error, 'body', '')!r} {getattr(error, 'errors', ())!r}"
+
+
+def transport_of(client: Any) -> Any:
+    return client.transport

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import random
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
-from threading import Event
 from typing import Any
 
 import pytest
@@ -17,8 +10,8 @@ import pytest
 from ndd_search.middleware.learned import View
 from ndd_search.paging.cache import MemoryCache
 from tests.engines.find import Engine
-from tests.wrapping.conftest import Caller, Connect, Library, body_of, bulk, settings_of
-from tests.wrapping.library import actions, mapping
+from tests.wrapping.conftest import Connect, Library, settings_of
+from tests.wrapping.forms import FORMS, NOTHING, SEARCH, ask, counts, fill, may_read, probes, stopped
 from tests.wrapping.proxy import Harm, Passed, Proxy
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_learning import samples
@@ -27,84 +20,10 @@ from tests.wrapping.test_searches import MATCH
 
 pytestmark = pytest.mark.one_kind_of_client
 
-FORMS = 150
-AT_ONCE = 200
-NOTHING = {"query": {"match": {"body": "nosuchword"}}}
-SEARCH = {"query": MATCH, "size": 5}
-
-
-def form(number: int) -> dict[str, Any]:
-    """A document that fills the form that all of them fill: half of its words are its own."""
-    rng = random.Random(number)
-    own = [f"own{rng.randrange(100_000)}" for _ in range(20)]
-    words = [f"field{place} says {own[place]} here" for place in range(20)]
-    return {"_id": str(number), "title": "a form", "body": " ".join(["market", *words]), "price": number}
-
 
 @pytest.fixture
 def forms(engine: Engine, index: str) -> str:
-    """An index of different documents that all fill one form."""
-    with engine.client() as client:
-        client.indices.create(index=index, body=mapping(engine))
-        bulk(engine, client, actions(index, engine, where=[form(number) for number in range(FORMS)]))
-    return index
-
-
-def may_read(rights: dict[str, Any]) -> Callable[[Passed], Passed]:
-    """What a server with document-level security makes of requests. rights: a filter for each `x-user`."""
-
-    def restricted(request: Passed) -> Passed:
-        given = rights.get(request.headers.get("x-user", ""))
-        path = request.target.partition("?")[0]
-        if given is None or not path.endswith("search") or not request.body:
-            return request
-        lines = [json.loads(line) for line in request.body.splitlines()]
-        for line in lines[1::2] if path.endswith("_msearch") else lines:
-            line["query"] = {"bool": {"must": line.get("query", {"match_all": {}}), "filter": given}}
-        return replace(request, body="".join(f"{json.dumps(line)}\n" for line in lines).encode())
-
-    return restricted
-
-
-def probes(proxy: Proxy) -> list[Passed]:
-    """The requests that compare what two callers see."""
-    return [one for one in samples(proxy) if b"docvalue_fields" not in one.body]
-
-
-def counts(proxy: Proxy) -> list[Passed]:
-    """The requests for whole samples."""
-    return [one for one in samples(proxy) if b"docvalue_fields" in one.body]
-
-
-def stopped(caller: Caller) -> Caller:
-    """Stop the clock of the client, so that learned facts do not expire."""
-    settings_of(caller).clock = lambda: 0.0
-    return caller
-
-
-def ask(caller: Caller, index: str, body: Any, **headers: str) -> Any:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return caller.ask("POST", f"/{index}/_search", body, headers=named)
-
-
-def at_once(caller: Caller, index: str, bodies: list[Any], headers: Callable[[int], dict[str, str]]) -> list[Any]:
-    """The answers to searches that are on their way at the same time."""
-    kind = {"accept": "application/json", "content-type": "application/json"}
-    plain = not hasattr(caller.client, "options")
-    send = caller.client.transport.perform_request if plain else caller.client.perform_request
-
-    def call(number: int) -> Any:
-        named = {**headers(number), **({} if plain else kind)}
-        return send("POST", f"/{index}/_search", body=bodies[number], headers=named)
-
-    if not caller.asynchronous:
-        with ThreadPoolExecutor(32) as pool:
-            return [body_of(one) for one in pool.map(call, range(len(bodies)))]
-
-    async def gathered() -> list[Any]:
-        return [body_of(one) for one in await asyncio.gather(*map(call, range(len(bodies))))]
-
-    return list(caller.run(gathered()))
+    return fill(engine, index)
 
 
 @pytest.mark.parametrize("strategy", ["one_phase", "one_trip"])
@@ -210,131 +129,6 @@ def test_a_caller_who_finds_no_sketch_switches_nothing_off_for_one_who_comes_aft
         answer = ask(caller, library.mixed, {**SEARCH, "size": 300}, x_user="all")
         assert answer["ndd"]["hidden"] > 0
         assert answer["ndd"]["kept"] + answer["ndd"]["hidden"] == total
-
-
-def test_first_searches_at_once_ask_for_one_sample(forms: str, connect: Connect, proxy: Proxy) -> None:
-    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, strategy="one_phase", window=100))
-    proxy.reset(lambda _, request: Harm(delay=0.3) if b"random_score" in request.body else None)
-    bodies = [{**SEARCH, "_source": [f"price{number}"]} for number in range(AT_ONCE)]
-    answers = at_once(caller, forms, bodies, lambda _: {})
-    assert len(proxy.searches) == AT_ONCE + 1
-    assert len(counts(proxy)) == 1
-    assert {(len(ids(answer)), answer["ndd"]["hidden"]) for answer in answers} == {(5, 0)}
-
-
-def test_a_search_counts_no_sample_that_another_has_counted_just_before(
-    forms: str, connect: Connect, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other search begins and ends after this one found no table, and before this one is allowed to count."""
-    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, window=100))
-    if caller.asynchronous:
-        pytest.skip("the searches of one event loop cannot come between the two")
-    known, pending = settings_of(caller).known, [1]
-    may_count = known.may_count
-
-    def late(*about: Any) -> bool:
-        if pending:
-            pending.clear()
-            with ThreadPoolExecutor(1) as pool:
-                pool.submit(caller.search, index=forms, body={**SEARCH, "size": 4}).result()
-        return may_count(*about)
-
-    monkeypatch.setattr(known, "may_count", late)
-    caller.search(index=forms, body=SEARCH)
-    assert (len(counts(proxy)), len(probes(proxy))) == (1, 0)
-
-
-def test_the_others_go_on_while_one_search_counts(forms: str, connect: Connect, proxy: Proxy) -> None:
-    """The one that counts is held until another is done: its page is made from its own list of hits."""
-    sampling, go_on = Event(), Event()
-
-    def held(_: int, request: Passed) -> None:
-        if b"random_score" in request.body:
-            sampling.set()
-            go_on.wait(60)
-
-    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, window=100))
-    proxy.reset(held)
-    search = partial(caller.client.search, index=forms, body=SEARCH)
-    if caller.asynchronous:
-
-        async def both() -> tuple[Any, Any]:
-            one = asyncio.create_task(search())
-            await asyncio.to_thread(sampling.wait, 60)
-            other = await search()
-            go_on.set()
-            return await one, other
-
-        first, second = caller.run(both())
-    else:
-        with ThreadPoolExecutor(1) as pool:
-            one = pool.submit(search)
-            sampling.wait(60)
-            second = search()
-            go_on.set()
-            first = one.result()
-    assert (second["ndd"]["table"], second["ndd"]["hidden"], len(ids(second))) == ("list", 0, 5)
-    assert first["ndd"]["table"] not in (None, "list")
-    assert ids(first) == ids(second)
-    assert len(samples(proxy)) == 1
-
-
-def test_the_searches_of_an_msearch_ask_for_one_sample(forms: str, connect: Connect, proxy: Proxy) -> None:
-    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, window=100))
-    lines: list[Any] = []
-    for size in range(1, 6):
-        lines += [{"index": forms}, {"query": MATCH, "size": size}]
-    for _ in range(2):
-        answers = caller.msearch(body=lines)["responses"]
-        assert [(len(ids(answer)), answer["ndd"]["hidden"]) for answer in answers] == [
-            (size, 0) for size in range(1, 6)
-        ]
-    assert {answer["ndd"]["table"] for answer in answers}.isdisjoint({None, "list"})
-    assert sum(one.body.count(b"random_score") for one in proxy.searches) == 1
-
-
-@pytest.mark.newest_servers
-def test_first_searches_of_many_callers_at_once_ask_for_one_sample_at_a_time(
-    forms: str, connect: Connect, proxy: Proxy
-) -> None:
-    caller = stopped(connect(proxy.url, min_similarity="auto", cache=False, strategy="one_phase", window=100))
-    answers = at_once(caller, forms, [SEARCH] * AT_ONCE, lambda number: {"authorization": f"Bearer {number}"})
-    assert len(proxy.searches) <= AT_ONCE + 8
-    assert len(counts(proxy)) == 1
-    assert {(len(ids(answer)), answer["ndd"]["hidden"]) for answer in answers} == {(5, 0)}
-
-
-@pytest.mark.parametrize("cache", [True, False])
-@pytest.mark.parametrize("body", [SEARCH, NOTHING])
-def test_first_searches_at_once_ask_once_whether_there_are_sketches(
-    body: Any, cache: bool, library: Library, connect: Connect, proxy: Proxy
-) -> None:
-    expected = connect(wrapped=False).search(index=library.bare, body=body)
-    caller = stopped(connect(proxy.url, cache=cache))
-    answers = at_once(caller, library.bare, [body] * AT_ONCE, lambda _: {})
-    assert all({**answer, "took": expected["took"]} == expected for answer in answers)
-    assert len(proxy.searches) <= AT_ONCE + 1
-
-
-def test_all_pages_of_a_search_are_decided_by_one_table(forms: str, connect: Connect, proxy: Proxy) -> None:
-    """A table that is there a moment later decides the next search, and not the next page of this one."""
-    now, body = [0.0], {"query": MATCH, "size": 20, "sort": ["price"]}
-    caller = connect(
-        proxy.url, min_similarity="auto", window=50, strategy="one_phase", cache=MemoryCache(seconds=3600.0)
-    )
-    settings_of(caller).clock = lambda: now[0]
-    proxy.reset(lambda _, request: Harm(status=503) if b"random_score" in request.body else None)
-    first = caller.search(index=forms, body=body)
-    proxy.reset()
-    now[0] = 100.0
-    other = caller.search(index=forms, body={**body, "query": {"match": {"body": "field1"}}})
-    second = caller.search(index=forms, body={**body, "from": 20})
-    third = caller.search(index=forms, body={**body, "from": 60})  # for which the stream grows
-    assert other["ndd"]["table"] not in (None, "list")
-    assert [one["ndd"]["table"] for one in (first, second, third)] == ["list"] * 3
-    assert [one["ndd"]["cache"] for one in (first, second, third)] == ["miss", "hit", "miss"]
-    shown = ids(first) + ids(second) + ids(third)
-    assert len(set(shown)) == len(shown) == 60
 
 
 SHARDS_FAILED = {"total": 2, "successful": 1, "failed": 1, "failures": []}

@@ -166,6 +166,14 @@ def test_pages_need_a_wrapped_client(connect: Connect) -> None:
         ndd.pages(connect(wrapped=False).client, index="news", body=SEARCH)
 
 
+def test_pages_after_an_empty_cursor_do_not_begin_again(connect: Connect) -> None:
+    """A token that was stored as an empty text is an error, not the first page once more."""
+    caller = connect()
+    pages = ndd.pages(caller.client, index="news", body=SEARCH, cursor="")
+    with pytest.raises(CursorUnusable, match="it is empty"):
+        caller.run(anext(aiter(pages))) if caller.asynchronous else next(iter(pages))
+
+
 def test_pages_and_explanations_of_a_search_that_is_to_be_left_alone_are_refused(connect: Connect) -> None:
     caller = connect()
     with pytest.raises(CursorUnusable, match="leave it out"):

@@ -42,16 +42,18 @@ def test_msearch_mixes_what_is_ours_with_what_is_not_and_keeps_headers(library: 
         *({"index": "ndd-not-there"}, {"query": MATCH}),
         *({"index": library.news}, {"query": MATCH, "size": 0, "aggs": {"m": {"max": {"field": "price"}}}}),
         *({"index": library.news}, {"query": MATCH, "sort": ["body"]}),
+        *({"index": "<ndd-not-there-{now/d}>"}, {"query": MATCH, "ndd": {"mode": "drop"}}),
         *({"index": ["ndd-not-there", library.news], "ignore_unavailable": True}, {"query": MATCH, "size": 20}),
         *({"index": library.news, "preference": "mine"}, {"query": MATCH, "size": 20, "ndd": {"mode": "drop"}}),
     ]
     for _ in range(2):
-        first, missing, counted, refused, some, last = caller.msearch(body=lines)["responses"]
+        first, missing, counted, refused, of_today, some, last = caller.msearch(body=lines)["responses"]
         assert first["ndd"]["hidden"] > 0
         assert missing["status"] == 404
         assert counted["aggregations"]["m"]["value"] == 24
         assert "ndd" not in counted
         assert refused["status"] == 400
+        assert of_today["status"] == 404  # the engine read the search, without a key "ndd"
         assert some["hits"]["hits"] == first["hits"]["hits"]
         assert not any(map(copies, last["hits"]["hits"]))
 

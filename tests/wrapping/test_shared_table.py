@@ -21,9 +21,9 @@ from ndd_search.middleware.stored_table import StoredTable, document, named, rea
 from ndd_search.sketching.field import SketchField
 from tests.engines.find import Engine
 from tests.wrapping.conftest import Caller, Connect, bulk, settings_of
+from tests.wrapping.forms import FORMS, SEARCH, ask, counts, form, may_read, probes
 from tests.wrapping.library import RECIPE, actions, mapping
 from tests.wrapping.proxy import Harm, Passed, Proxy
-from tests.wrapping.test_callers import FORMS, SEARCH, ask, counts, form, may_read, probes
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_learning import samples
 from tests.wrapping.test_searches import MATCH

@@ -1,0 +1,165 @@
+"""Records of a collection are grouped and merged, without labels."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndd_search as ndd
+from ndd_search import native
+from ndd_search.cli import main
+from ndd_search.items.candidates import Bounds
+from ndd_search.items.table import read_table
+from tests.items.cathedrals import ARMAGH, CORK, FINBARR, PLACES
+from tests.items.made import PEOPLE, Made, people, quality
+
+
+def test_people_with_nicknames_gaps_and_errors_are_found_without_labels(made: Made, learnt: ndd.Items) -> None:
+    untaught = quality(PEOPLE.groups(made.records), made)
+    taught = quality(learnt.groups(made.records), made)
+    assert taught[2] > max(untaught[2], 0.95)
+    assert taught[0] > 0.97
+    unseen = people(700, seed=8)
+    assert quality(learnt.groups(unseen.records), unseen)[2] > 0.95
+
+
+def test_a_corpus_is_grouped_by_fields_and_merged(made: Made, learnt: ndd.Items, tmp_path: Path) -> None:
+    source = tmp_path / "people.jsonl"
+    source.write_text("".join(json.dumps(record) + "\n" for record in made.records[:200]))
+    corpus = ndd.Corpus.read(source)
+    groups = corpus.groups(items=learnt)
+    assert groups.leader.tolist() == learnt.groups(made.records[:200]).leader.tolist()
+    assert groups.merged(tmp_path / "merged.jsonl") == len(groups) < len(corpus) == 200
+    connected = corpus.groups(items=learnt, method="connected")
+    assert len(connected) <= len(groups)
+    for wrong, sentence in (
+        (corpus.groups, "read without text: name its fields"),
+        (lambda: corpus.groups(0.5, items=learnt), "settings of the schema"),  # type: ignore[call-overload]
+        (lambda: ndd.Corpus.read(iter(made.records)).groups(items=learnt), "an iterator can be read only once"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            wrong()
+
+
+@pytest.mark.parametrize("method", ["correlation", "leaders"])
+def test_a_vague_record_does_not_join_the_things_that_it_resembles(method: Any) -> None:
+    schema = ndd.Items(name=ndd.Name(), town=ndd.Name(), born=ndd.Date())
+    clear = [
+        {"name": "Mary Byrne", "town": town, "born": born}
+        for town, born in (("Cork", "1850-02-03"), ("Sligo", "1871-11-09"))
+    ]
+    vague = {"name": "Mary Byrne"}
+    records = [clear[0], clear[0], vague, clear[1], clear[1]]
+    assert schema.similarity(vague, clear[0]).is_match
+    assert schema.similarity(vague, clear[1]).is_match
+    assert len(schema.groups(records, method="connected")) == 1
+    groups = schema.groups(records, method=method)
+    assert groups.leader[0] == groups.leader[1] != groups.leader[3] == groups.leader[4]
+
+
+def test_any_number_of_equal_records_is_one_thing_unless_they_say_too_little() -> None:
+    schema = ndd.Items(name=ndd.Name(), town=ndd.Name())
+    many = [{"name": "Grand Hotel", "town": town} for town in ("Cork", "Sligo")] * 300
+    groups = schema.groups([*many, {"name": "Grand Hotel"}, {"name": "Grand Hotell", "town": "Cork"}, {}, {}])
+    assert sorted(map(len, groups.members.values())) == [1, 1, 300, 302]
+    assert groups.candidates.records == 604
+    assert len(ndd.Items(town=ndd.Category()).groups(many)) == 600
+
+
+def test_candidates_grow_with_the_records_and_not_with_their_square() -> None:
+    counts = []
+    for size in (400, 1600):
+        some = people(size, seed=3)
+        found = PEOPLE.candidates(some.records)
+        with pytest.MonkeyPatch.context() as patch:  # numpy finds the same pairs as the native core
+            patch.setattr(native, "core", None)
+            again = PEOPLE.candidates(some.records)
+        assert (found.first.tolist(), found.second.tolist()) == (again.first.tolist(), again.second.tolist())
+        assert (found.met, found.cut) == (again.met, again.cut)
+        together = {frozenset(pair) for pair in zip(found.first.tolist(), found.second.tolist(), strict=True)}
+        of: dict[int, list[int]] = {}
+        for place, person in enumerate(some.person):
+            of.setdefault(person, []).append(place)
+        pairs = [frozenset((a, b)) for every in of.values() for a in every for b in every if a < b]
+        assert sum(pair in together for pair in pairs) / len(pairs) > 0.96
+        counts.append(len(found) / found.records)
+        assert len(PEOPLE.candidates(some.records, Bounds(most=5))) <= 5 * found.records
+    assert counts[1] < 1.5 * counts[0]
+
+
+def test_candidates_are_looked_for_by_the_fields_that_have_to_meet(made: Made, learnt: ndd.Items) -> None:
+    needed = [("surname", "born"), ("first_name", "postcode")]
+    schema = ndd.Items(**learnt.fields, needs=needed, learnt=learnt.learnt)  # type: ignore[arg-type]
+    records = made.records[:700]
+    found, without_needs = schema.candidates(records), learnt.candidates(records)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "core", None)
+        again = schema.candidates(records)
+    assert (found.first.tolist(), found.second.tolist()) == (again.first.tolist(), again.second.tolist())
+    assert found.met < 0.8 * without_needs.met
+    first, second = np.triu_indices(len(records), 1)
+    graded = schema.comparison(read_table(schema.fields, records)).graded(first, second)
+    same = np.flatnonzero(schema.log_odds(graded) >= schema.bar)
+    keys = set((found.first * len(records) + found.second).tolist())
+    assert np.mean([key in keys for key in (first[same] * len(records) + second[same]).tolist()]) > 0.98
+
+
+def test_a_merged_record_says_where_each_value_comes_from() -> None:
+    groups = PLACES.groups([{"id": "a", **CORK, "stars": 4}, {"id": "b", **FINBARR}, {"id": "c", **ARMAGH}])
+    first, second = groups.merged_records({"name": "longest"})
+    assert first["name"] == FINBARR["name"]
+    assert first["summary"] == CORK["summary"]
+    assert first["ndd"]["from"] == {"name": "b", "summary": "a", "location": "b", "id": "a", "stars": "a"}
+    conflicts = [{"value": CORK["name"], "records": ["a"]}, {"value": FINBARR["name"], "records": ["b"]}]
+    assert first["ndd"]["conflicts"]["name"] == conflicts
+    assert second["ndd"]["members"] == ["c"]
+    with pytest.raises(ValueError, match="name: 'best' is no rule"):
+        list(groups.merged_records({"name": "best"}))
+
+
+def test_a_merged_record_keeps_what_is_beside_a_field_in_its_object(caplog: pytest.LogCaptureFixture) -> None:
+    schema = ndd.Items(name=ndd.Name(source="author.name"), place=ndd.Place(source=("at.lat", "at.lon")))
+    record = {
+        "id": 1,
+        "author": {"name": "Ann", "born": {"year": 1900}},
+        "at": {"lat": 1, "lon": 2, "height": 5},
+        "c.d": 3,
+    }
+    (merged,) = schema.groups([record]).merged_records({"nmae": "first"})
+    del merged["ndd"]
+    assert merged == {
+        "author.name": "Ann", "author.born": {"year": 1900}, "at.lat": 1, "at.lon": 2, "at.height": 5, "id": 1, "c.d": 3
+    }  # fmt: skip
+    assert "the rule for nmae has no effect" in caplog.text
+
+
+def test_the_commands_learn_group_merge_and_compare(
+    tmp_path: Path, made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, schema = tmp_path / "people.jsonl", str(tmp_path / "people.toml")
+    records = made.records[:400]
+    source.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert main(["items", "learn", str(source), "--out", schema, "--report", str(tmp_path / "r.html")]) == 0
+    assert "learnt from" in capsys.readouterr().out
+    assert "Pairs nearest to the bar" in (tmp_path / "r.html").read_text()
+    for action, rows in (("groups", len(records)), ("merge", None)):
+        out = tmp_path / f"{action}.jsonl"
+        assert main(["items", action, str(source), "--schema", schema, "--out", str(out), "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert len(out.read_text().splitlines()) == (rows or facts["groups"])
+    one, other = json.dumps(records[0]), json.dumps({"surname": "Nobody", "born": "1700"})
+    assert main(["items", "compare", one, one, "--schema", schema]) == 0
+    assert main(["items", "compare", one, other, "--schema", schema]) == 1
+    assert "different things: probability" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\nn\nskip\nq\n"))
+    assert main(["items", "learn", str(source), "--out", schema, "--ask"]) == 0
+    assert capsys.readouterr().out.count("One thing? y yes, n no") == 4
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text(json.dumps({"a": records[0]["id"], "b": "nobody", "label": 1}))
+    assert main(["items", "learn", str(source), "--out", schema, "--labels", str(labels)]) == 2
+    assert "line 1 names the record 'nobody'" in capsys.readouterr().err

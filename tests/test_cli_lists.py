@@ -1,0 +1,115 @@
+"""The commands that compare, sketch and deduplicate texts."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import run as ndd
+from tests.news_texts import FOOTBALL, NEWS
+from tests.test_collapse import FORMS
+
+pytest.importorskip("tantivy", reason="the embedded index needs tantivy")
+pytest.importorskip("rich", reason="tables need rich")
+
+
+def test_two_texts_are_compared(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(NEWS[0])
+    (tmp_path / "b").write_text(NEWS[2])
+    shown = ndd("compare", tmp_path / "a", tmp_path / "b").stdout
+    assert "near-duplicates: 0." in shown
+    assert "ministers agreed on" in shown
+    facts = json.loads(ndd("compare", tmp_path / "a", "-", "--json", stdin=FOOTBALL, code=1).stdout)
+    assert facts["near_duplicates"] is False
+    assert facts["similarity"] == facts["exact_resemblance"] < 0.1
+
+
+def test_two_documents_of_an_index_are_compared_as_a_search_there_does(tmp_path: Path) -> None:
+    form = (
+        "Weather for {0}: tomorrow partly cloudy with highs of {1} degrees and light winds from the west; a shower is "
+    )
+    form += "possible in the evening. Outlook: dry and warmer from Thursday."
+    towns = ["Bremen", "Hamburg", "Kiel", "Berlin", "Munich", "Cologne", "Jena", "Ulm"]
+    texts = [form.format(town, number) for number, town in enumerate(towns)]
+    lines = [json.dumps({"id": town, "body": text}) for town, text in zip(towns, texts, strict=True)]
+    (tmp_path / "weather.jsonl").write_text("\n".join(lines))
+    folder = tmp_path / "idx"
+    ndd("index", tmp_path / "weather.jsonl", folder)
+    for town, text in zip(towns[:2], texts[:2], strict=True):
+        (tmp_path / town).write_text(text)
+    assert ndd("compare", tmp_path / "Bremen", tmp_path / "Hamburg").stdout  # by themselves they are near-duplicates
+    told = ndd("compare", "Bremen", "Hamburg", "--in", folder, code=1).stdout
+    assert "without what many documents of the index have in common, below" in " ".join(told.split())
+    assert ndd("search", folder, "weather", "--size", "20").stdout.count("Weather") == len(towns)
+    settings = tmp_path / "settings.toml"
+    settings.write_text(
+        "version = 1\n[collapse]\nmin_similarity = 0.3\nmust_match = ['id']\nnumbers_must_match = true\n"
+    )
+    parted = " ".join(ndd("compare", "Kiel", "Ulm", "--in", folder, "--settings", settings, code=1).stdout.split())
+    assert "but must_match id, numbers_must_match keeps them apart" in parted
+    assert "there is no document 'Rome'" in ndd("compare", "Bremen", "Rome", "--in", folder, code=2).stderr
+    assert (
+        "this call uses w5-k64-v1"
+        in ndd("compare", "Kiel", "Ulm", "--in", folder, "--recipe", "w5-k64-v1", code=2).stderr
+    )
+
+
+def test_sketches_are_printed() -> None:
+    shown = ndd("sketch", "--recipe", "w2-k4-v1", stdin="one two three\nfour five six seven eight nine\n").stdout
+    rows = [line.split("\t") for line in shown.splitlines()]
+    assert [row[:2] for row in rows] == [["line 1", "w2-k4-v1"], ["line 2", "w2-k4-v1"]]
+    assert [len(row[2].split()) for row in rows] == [2, 4]
+
+
+def test_a_ranked_list_is_deduplicated_line_by_line() -> None:
+    assert ndd("dedupe", stdin="\n".join(NEWS)).stdout.splitlines() == NEWS[:2]
+    lines = [json.dumps({"body": one, "score": 1}) for one in NEWS]
+    assert ndd("dedupe", "--text", "body", stdin="\n".join(lines)).stdout.splitlines() == lines[:2]
+    found = [json.loads(line) for line in ndd("dedupe", "--json", stdin="\n".join(NEWS)).stdout.splitlines()]
+    assert [one["duplicates"] for one in found] == [
+        [{"line": 3, "similarity": found[0]["duplicates"][0]["similarity"]}],
+        [],
+    ]
+    assert ndd("dedupe", stdin="", code=1).stdout == ""
+    assert "no line has text in body" in ndd("dedupe", "--text", "body", stdin='{"a": 1}\n', code=2).stderr
+    assert ndd("dedupe", "--text", "body", stdin='{"body": "x y z"}\nbroken\n', code=3).stdout == '{"body": "x y z"}\n'
+
+
+def test_what_many_lines_share_is_a_form_and_no_copy() -> None:
+    assert ndd("dedupe", "--size", "20", stdin="\n".join(FORMS)).stdout.splitlines() == FORMS
+    assert len(ndd("dedupe", "--min-similarity", "0.5", stdin="\n".join(FORMS)).stdout.splitlines()) < 5
+
+
+def test_dedupe_prints_every_line_that_is_no_copy_of_a_long_input() -> None:
+    lines = [" ".join(f"t{number}w{word}" for word in range(6)) for number in range(12_000)]
+    done = ndd("dedupe", "--size", "20000", stdin="\n".join([*lines, lines[0]]))
+    assert done.stdout.splitlines() == lines
+    assert done.stderr == ""
+    done = ndd("dedupe", "--from", "11000", stdin="\n".join([*lines, lines[0]]))
+    assert done.stdout.splitlines() == lines[11_000:11_010]
+
+
+def test_a_ranked_list_in_other_modes_says_in_json_whose_duplicate_a_line_is() -> None:
+    shown = ndd("dedupe", "--mode", "annotate", "--json", stdin="\n".join(NEWS)).stdout
+    found = [json.loads(line) for line in shown.splitlines()]
+    assert [one.get("duplicate_of") for one in found] == [None, None, 1]
+    assert 0.8 < found[2]["similarity"] < 1
+
+
+def test_a_page_of_a_ranked_list_says_when_there_is_more() -> None:
+    lines = [f"line {i} is about {i * 7919} things of its own" for i in range(25)]
+    done = ndd("dedupe", stdin="\n".join(lines))
+    assert done.stdout.splitlines() == lines[:10]
+    assert "the page ends here: --size shows more, --from 10 shows the next page" in done.stderr
+    assert ndd("dedupe", "--from", "20", stdin="\n".join(lines)).stderr == ""
+
+
+def test_lines_come_out_of_a_ranked_list_as_they_went_in() -> None:
+    given = "one\u2028line\r\nnext\x85line\n".encode() + b"no \xff text\n\ntail"
+    code = "import sys; from ndd_search.cli import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", code, "dedupe"], input=given, capture_output=True, check=True)
+    assert done.stdout == given + b"\n"
+    lines = json.dumps({"body": "one\u2028line"}, ensure_ascii=False) + "\n"
+    assert ndd("dedupe", "--text", "body", stdin=lines).stdout == lines

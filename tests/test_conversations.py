@@ -1,0 +1,146 @@
+"""Searches without a cache that works, at the same time as others, and on engines that refuse a strategy."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from ndd_search.middleware.conversation import conversation
+from ndd_search.middleware.driver import Driver
+from ndd_search.middleware.sending import Flow
+from ndd_search.middleware.settings import settings_of
+from ndd_search.recipe import Recipe
+from ndd_search.rest.answers import Answer
+from ndd_search.rest.request import Request
+from tests.searching import MATCH, SEARCH, hit_of, one_hit, seen_after
+
+
+class BrokenCache:
+    """A cache whose server is gone."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ConnectionError(f"cannot {name}")
+
+
+def test_searches_and_writes_go_on_without_a_cache_that_fails(caplog: pytest.LogCaptureFixture) -> None:
+    driver = Driver(settings_of(strategy="one_phase", frequency_table=False, cache=BrokenCache()))
+    found = {"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit_of("1")]}}
+    for _ in range(2):
+        wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
+        answer = driver.handle(wanted, lambda _: Answer(copy.deepcopy(found)))
+        assert [one["_id"] for one in answer.body["hits"]["hits"]] == ["1"]
+        write = Request("PUT", "/news/_doc/1", {}, {}, {"body": "new"})
+        assert driver.handle(write, lambda _: Answer({"result": "updated"})).body == {"result": "updated"}
+    assert [record.getMessage() for record in caplog.records] == [
+        "the cache failed, searches continue without it: ConnectionError('cannot get')"
+    ]
+
+
+def test_what_a_search_found_before_a_write_is_not_given_after_it() -> None:
+    driver = Driver(settings_of(strategy="one_phase", frequency_table=False))
+    stored = ["old"]
+    fields = {"ndd.sketch": [1, 2], "ndd.recipe": [Recipe().id]}
+
+    def send(request: Request) -> Answer:
+        if request.path != "/news/_search":
+            stored[:] = ["new"]
+            return Answer({"result": "updated"})
+        hit = {"_index": "news", "_id": "1", "_score": 1.0, "_source": {"body": stored[0]}, "fields": dict(fields)}
+        if stored == ["old"]:  # somebody writes while this answer is on its way
+            driver.handle(Request("PUT", "/news/_doc/1", {}, {}, {"body": "new"}), send)
+        return Answer({"took": 1, "hits": {"total": {"value": 1, "relation": "eq"}, "hits": [hit]}})
+
+    wanted = Request("POST", "/news/_search", {}, {}, {"query": MATCH})
+    shown = [driver.handle(wanted, send).body["hits"]["hits"][0]["_source"]["body"] for _ in range(2)]
+    assert shown == ["old", "new"]
+    assert driver.handle(wanted, send).body["ndd"]["cache"] == "hit"
+
+
+def test_a_search_that_fails_as_a_whole_does_not_keep_others_from_being_split() -> None:
+    driver, sent = Driver(settings_of(frequency_table=False, cache=False)), list[str]()
+    missing = {"error": {"type": "index_not_found_exception", "reason": "no such index"}, "status": 404}
+
+    def send(request: Request) -> Answer:
+        sent.append(request.path)
+        return Answer({"responses": [missing] * 2}) if request.parts else Answer(missing, 404)
+
+    for _ in range(2):
+        assert driver.handle(SEARCH, send).status == 404
+    assert sent == ["/news/_msearch", "/news/_search"] * 2
+
+
+def test_an_engine_that_refuses_only_the_split_search_is_asked_in_one_phase_from_then_on() -> None:
+    driver, sent = Driver(settings_of(frequency_table=False, cache=False)), list[str]()
+
+    def send(request: Request) -> Answer:
+        sent.append(request.path)
+        return Answer("no", 403) if request.parts else one_hit(request)
+
+    for _ in range(2):
+        assert driver.handle(SEARCH, send).body["ndd"]["kept"] == 1
+    assert sent == ["/news/_msearch", "/news/_search", "/news/_search"]
+
+
+def test_searches_that_wait_for_one_another_are_not_compared() -> None:
+    settings = settings_of(frequency_table=False, cache=False)
+    settings.clock = lambda: 0.0
+    flows = []
+    for _ in range(20):
+        talk = conversation(SEARCH, settings, {})
+        assert talk is not None
+        caller = talk.search.target_of_caller
+        flows.append(talk.flow())
+    settings.known.learn_of_caller(caller, timings=seen_after(("one_trip", 8, 0.02)))  # one_phase is to be tried
+    sent = [next(flow) for flow in flows]
+    paths = [one.path for one in sent if isinstance(one, Request)]
+    assert paths == ["/news/_search"] * 8 + ["/news/_msearch"] * 12
+
+    def timed_after(flow: Flow) -> int:
+        with pytest.raises(StopIteration):
+            flow.send(one_hit(SEARCH))
+        return len(settings.known.of_caller(caller).timings.one_phase)
+
+    assert timed_after(flows[0]) == 0  # 19 others are under way
+    assert len(settings.known.of_caller(caller).timings.reaches) == 9
+    for flow in flows[8:]:
+        flow.close()
+    assert timed_after(flows[1]) == 1
+
+
+class SlowEngine:
+    """Answers a search when it is released; `asked` is set when a request has come."""
+
+    def __init__(self) -> None:
+        self.asked, self.go_on, self.sent = threading.Event(), threading.Event(), list[Request]()
+
+    def send(self, request: Request) -> Answer:
+        self.sent.append(request)
+        self.asked.set()
+        self.go_on.wait(60)
+        return one_hit(request)
+
+
+def test_who_waits_for_another_computes_for_himself_when_his_time_budget_is_over() -> None:
+    driver, slow = Driver(settings_of(strategy="one_phase", frequency_table=False, time_budget=0.2)), SlowEngine()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(driver.handle, SEARCH, slow.send)
+        slow.asked.wait(60)
+        answer = driver.handle(SEARCH, one_hit)
+        assert not first.done()
+        slow.go_on.set()
+        assert answer.body["hits"] == first.result().body["hits"]
+
+
+def test_who_waits_for_another_gets_his_page_as_soon_as_it_is_there() -> None:
+    driver, slow = Driver(settings_of(strategy="one_phase", frequency_table=False)), SlowEngine()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(driver.handle, SEARCH, slow.send)
+        slow.asked.wait(60)
+        other = pool.submit(driver.handle, SEARCH, slow.send, 10.0)  # type: ignore[arg-type]
+        slow.go_on.set()
+        assert other.result().body["hits"] == first.result().body["hits"]
+        assert len(slow.sent) == 1

@@ -1,0 +1,96 @@
+"""An index of documents that fill one form, its callers, and what they ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from tests.engines.find import Engine
+from tests.wrapping.conftest import Caller, body_of, bulk, settings_of
+from tests.wrapping.library import actions, mapping
+from tests.wrapping.proxy import Passed, Proxy
+from tests.wrapping.test_learning import samples
+from tests.wrapping.test_searches import MATCH
+
+FORMS = 150
+
+NOTHING = {"query": {"match": {"body": "nosuchword"}}}
+SEARCH = {"query": MATCH, "size": 5}
+
+
+def form(number: int) -> dict[str, Any]:
+    """A document that fills the form that all of them fill: half of its words are its own."""
+    rng = random.Random(number)
+    own = [f"own{rng.randrange(100_000)}" for _ in range(20)]
+    words = [f"field{place} says {own[place]} here" for place in range(20)]
+    return {"_id": str(number), "title": "a form", "body": " ".join(["market", *words]), "price": number}
+
+
+def may_read(rights: dict[str, Any]) -> Callable[[Passed], Passed]:
+    """What a server with document-level security makes of requests. rights: a filter for each `x-user`."""
+
+    def restricted(request: Passed) -> Passed:
+        given = rights.get(request.headers.get("x-user", ""))
+        path = request.target.partition("?")[0]
+        if given is None or not path.endswith("search") or not request.body:
+            return request
+        lines = [json.loads(line) for line in request.body.splitlines()]
+        for line in lines[1::2] if path.endswith("_msearch") else lines:
+            line["query"] = {"bool": {"must": line.get("query", {"match_all": {}}), "filter": given}}
+        return replace(request, body="".join(f"{json.dumps(line)}\n" for line in lines).encode())
+
+    return restricted
+
+
+def probes(proxy: Proxy) -> list[Passed]:
+    """The requests that compare what two callers see."""
+    return [one for one in samples(proxy) if b"docvalue_fields" not in one.body]
+
+
+def counts(proxy: Proxy) -> list[Passed]:
+    """The requests for whole samples."""
+    return [one for one in samples(proxy) if b"docvalue_fields" in one.body]
+
+
+def stopped(caller: Caller) -> Caller:
+    """Stop the clock of the client, so that learned facts do not expire."""
+    settings_of(caller).clock = lambda: 0.0
+    return caller
+
+
+def ask(caller: Caller, index: str, body: Any, **headers: str) -> Any:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return caller.ask("POST", f"/{index}/_search", body, headers=named)
+
+
+def at_once(caller: Caller, index: str, bodies: list[Any], headers: Callable[[int], dict[str, str]]) -> list[Any]:
+    """The answers to searches that are on their way at the same time."""
+    kind = {"accept": "application/json", "content-type": "application/json"}
+    plain = not hasattr(caller.client, "options")
+    send = caller.client.transport.perform_request if plain else caller.client.perform_request
+
+    def call(number: int) -> Any:
+        named = {**headers(number), **({} if plain else kind)}
+        return send("POST", f"/{index}/_search", body=bodies[number], headers=named)
+
+    if not caller.asynchronous:
+        with ThreadPoolExecutor(32) as pool:
+            return [body_of(one) for one in pool.map(call, range(len(bodies)))]
+
+    async def gathered() -> list[Any]:
+        return [body_of(one) for one in await asyncio.gather(*map(call, range(len(bodies))))]
+
+    return list(caller.run(gathered()))
+
+
+def fill(engine: Engine, index: str) -> str:
+    """Fill an index with different documents that all fill one form, and return its name."""
+    with engine.client() as client:
+        client.indices.create(index=index, body=mapping(engine))
+        bulk(engine, client, actions(index, engine, where=[form(number) for number in range(FORMS)]))
+    return index
