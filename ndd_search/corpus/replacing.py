@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from glob import escape
 from pathlib import Path
 
 
@@ -13,11 +12,9 @@ from pathlib import Path
 def replacing(path: Path) -> Iterator[Path]:
     """Yield the name of a new file, which takes the place of `path` at the end of the block.
 
-    After an error the new file is deleted. Those that killed processes left for the same path are deleted, too.
+    After an error the new file is deleted. A process that is killed leaves it, and other processes do not delete it: it
+    may belong to one that is still writing, on another machine with the same file system.
     """
-    for left in path.parent.glob(f"{escape(path.name)}.ndd-*.new"):
-        if _has_ended(left.suffixes[-2].removeprefix(".ndd-")):
-            left.unlink(missing_ok=True)
     partial = path.with_name(f"{path.name}.ndd-{os.getpid()}.new")
     try:
         yield partial
@@ -26,16 +23,3 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _has_ended(process: str) -> bool:
-    """Return whether there is no process with this id. On Windows the question would end the process."""
-    if os.name == "nt":
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError, ValueError):  # a process of another user, or no id
-        return False
-    return False

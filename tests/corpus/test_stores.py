@@ -118,22 +118,6 @@ def test_a_command_that_was_killed_at_ten_random_moments_gives_the_same(tmp_path
     assert parquet.read_table(tmp_path / "killed.parquet").equals(parquet.read_table(tmp_path / "whole.parquet"))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows does not say whether a process has ended")
-@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
-def test_what_a_killed_process_left_is_deleted_when_its_file_is_written_again(name: str, tmp_path: Path) -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    others = [f"{name}.ndd-{os.getppid()}.new", f"{name}.ndd-mine.new", f"{name}.{ended.pid}.new", "d.ndd-1.new"]
-    for left in (f"{name}.ndd-{ended.pid}.new", *others):
-        (tmp_path / left).write_text("half")
-    corpus = ndd.Corpus.read(DOCUMENTS, text="body")
-    if name == "c.jsonl":
-        corpus.groups(0.5).write(tmp_path / name)
-    else:
-        corpus.save(tmp_path / name)
-    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([name, *others])
-
-
 def test_a_store_of_another_reading_is_refused(tmp_path: Path) -> None:
     source = write_lines(tmp_path / "docs.jsonl", DOCUMENTS)
     ndd.Corpus.read(source, text="body", store=tmp_path / "store")
