@@ -37,7 +37,10 @@ from ndd_search.sketching.field import STORAGES, SketchField
 from tests.collections import read
 
 PLAIN: dict[str, Any] = {"text": {"type": "text"}, "number": {"type": "long"}}
-QUIET = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1"}
+QUIET = {
+    **{"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1"},
+    "store.stats_refresh_interval": "0s",  # by default the size of an index is up to ten seconds old
+}
 NAME = f"ndd-benchmark-{uuid.uuid4().hex[:12]}"
 
 
@@ -193,6 +196,7 @@ def sizes(client: Any, documents: int) -> dict[str, float]:
         "no sketch": (PLAIN, -1),
         **{storage: ({**PLAIN, **mapping_properties()}, 0) for storage in STORAGES},
         "sketch in _source alone": ({**PLAIN, **unread}, 0),
+        "packed, in _source alone": ({**PLAIN, **unread}, 0),
         "sketch mapped dynamically": (PLAIN, 0),
         "with 8 keys": ({**PLAIN, **full}, 8),
         "with 16 keys": ({**PLAIN, **full}, 16),
@@ -204,7 +208,7 @@ def sizes(client: Any, documents: int) -> dict[str, float]:
             client.indices.put_mapping(index=NAME, body={"dynamic": True})
         made: Any = ({"_index": NAME, "text": text, "number": n} for n, text in enumerate(texts(3_000)))
         made = islice(made, documents)
-        storage = next((one for one in STORAGES if one == name), STORAGES[0])
+        storage = next((one for one in STORAGES if one == name.partition(",")[0]), STORAGES[0])
         bulk_of(client)(client, made if keys < 0 else ndd.with_sketches(made, "text", keys=keys, storage=storage))
         told[name] = store(client, NAME) / documents
         print(f"{name:28} {told[name]:8,.0f} bytes/document   {told[name] - told['no sketch']:+8,.0f}")

@@ -296,7 +296,9 @@ def chunks(unpacked: Path, rng: random.Random) -> Collection:
         made.pairs += [(a, b, 0, "neighbour") for ids in (old, new) for a, b in pairwise(ids)]
         made.pairs += [pair for a in old for b in new for pair in _by_words(made, a, b)]
     pool = [one["id"] for one in made.documents]
-    made.pairs += [(a, b, 0, "random") for a, b in (rng.sample(pool, 2) for _ in range(1000))]
+    labelled = {frozenset(pair[:2]) for pair in made.pairs}
+    drawn = (rng.sample(pool, 2) for _ in range(1000))
+    made.pairs += [(a, b, 0, "random") for a, b in drawn if frozenset((a, b)) not in labelled]
     return made
 
 

@@ -45,7 +45,9 @@ StoredValues = tuple[bytes, bytes | None, bytes | None]
 
 
 class Core(Protocol):
-    """The functions of the core. They return None for irregular input; the numpy code then raises the error.
+    """The functions of the core. They return None for irregular input, for which the numpy code then raises the error.
+
+    They also return None if they get no memory; the numpy code then does their work.
 
     sketches: int32 rows with offsets None, or one int32 array with int64 offsets. Arrays are returned as bytes.
     """
@@ -197,10 +199,10 @@ class Core(Protocol):
         """
 
     @overload
-    def plain_values(self, texts: list[str], dates: Literal[False], /) -> list[tuple[str, ...] | None]: ...
+    def plain_values(self, texts: list[str], dates: Literal[False], /) -> list[tuple[str, ...] | None] | None: ...
 
     @overload
-    def plain_values(self, texts: list[str], dates: Literal[True], /) -> list[tuple[int, int, int] | None]:
+    def plain_values(self, texts: list[str], dates: Literal[True], /) -> list[tuple[int, int, int] | None] | None:
         """Return the words of each text, as items.values.words_of does, or its date if it is like "1863-06-15".
 
         texts: of ASCII characters. None for a text with "&" or without words, or that is no such date.

@@ -13,7 +13,7 @@ import pytest
 
 from tests.prove import lists
 from tests.prove.__main__ import PROGRAMS, main
-from tests.prove.cases import Failure, Program, Progress, prove
+from tests.prove.cases import Failure, Program, Progress, prove, smallest
 
 LARGE = os.environ.get("NDD_TEST_EXAMPLES") == "large"
 PARTS = 4  # parts of a sample, which run in any process
@@ -55,6 +55,17 @@ def test_a_case_that_fails_is_made_smaller_and_can_be_run_again(
     assert main(["--replay", str(file)]) == 1
     monkeypatch.setitem(PROGRAMS, "lists", Program(lists.draw, lambda case: Counter()))
     assert main(["--replay", str(file)]) == 0
+
+
+def price_of(name: str) -> int:
+    return {"apple": 1, "pear": 2}[name]
+
+
+def test_a_case_is_not_made_so_small_that_it_fails_in_another_way() -> None:
+    """A case that lacks the member "names" raises a KeyError too, but not where a price is looked up."""
+    fruit = {"names": ["apple", "plum", "pear"]}
+    found = smallest(fruit, lambda case: Counter({name: price_of(name) for name in case["names"]}))
+    assert found == {"names": ["plum"]}
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:

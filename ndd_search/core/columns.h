@@ -139,7 +139,7 @@ static PyObject *plain_date(const char *text, Py_ssize_t length)
     return Py_BuildValue("iii", parts[0], parts[1], parts[2]);
 }
 
-PyDoc_STRVAR(plain_values_doc, "plain_values(texts, dates) -> list. Tuples of words, or dates; None for a text that is not plain.");
+PyDoc_STRVAR(plain_values_doc, "plain_values(texts, dates) -> list, or None. Tuples of words, or dates; None for a text that is not plain.");
 
 static PyObject *plain_values(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -164,5 +164,5 @@ static PyObject *plain_values(PyObject *Py_UNUSED(module), PyObject *arguments)
     free(room);
     if (!fine)
         Py_CLEAR(result);
-    return result || PyErr_Occurred() ? result : PyErr_NoMemory();
+    return result || PyErr_Occurred() ? result : Py_NewRef(Py_None);
 }

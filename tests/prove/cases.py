@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from traceback import walk_tb
 from typing import Any
 
 CHUNK = 200  # cases
@@ -64,16 +65,22 @@ def error_of(case: Case, check: Callable[[Case], Counter[str]]) -> Exception | N
 
 
 def smallest(case: Case, check: Callable[[Case], Counter[str]]) -> Case:
-    """Return a case that fails with the same type of error and of which little can be left out."""
-    kind = type(error_of(case, check))
+    """Return a case that fails with the same error in the same function, and of which little can be left out."""
+    kind = _kind(error_of(case, check))
 
     def fails(candidate: Any) -> bool:
-        return type(error_of(candidate, check)) is kind
+        return _kind(error_of(candidate, check)) == kind
 
     before: Any = None
     while case != before:
         before, case = case, _smaller(case, fails)
     return case
+
+
+def _kind(error: Exception | None) -> tuple[type, Any]:
+    """Return the type of an error, and the code that raised it: a case that lacks a member is another error."""
+    frames = list(walk_tb(error.__traceback__)) if error else []
+    return type(error), frames[-1][0].f_code if frames else None
 
 
 def _smaller(value: Any, fails: Callable[[Any], bool]) -> Any:

@@ -5,6 +5,8 @@ It has a companion index beside it, with the frequency tables that clients store
 
 from __future__ import annotations
 
+import struct
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,7 @@ from ndd_search.rest.request import Request
 from ndd_search.sketching.field import keys_of
 
 INDEX = "news"
+VALUES = {"sketch", "packed"}
 MISSING: dict[str, Any] = {"error": {"type": "search_context_missing_exception"}, "status": 404}
 
 
@@ -134,7 +137,7 @@ class Engine:
             hit["_source"] = source = source_of(document)
             if stored:
                 excluded = isinstance(body.get("_source"), dict)
-                source["ndd"] = {name: value for name, value in stored.items() if not (excluded and name == "sketch")}
+                source["ndd"] = {name: one for name, one in stored.items() if not (excluded and name in VALUES)}
         fields: dict[str, Any] = {}
         for path in body.get("docvalue_fields", ()):
             value = stored.get(path.rpartition(".")[2]) if path.startswith("ndd.") else None
@@ -182,7 +185,10 @@ def source_of(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
-    """Return the object with the sketch that is stored in a document, empty if there is none."""
+    """Return the object with the sketch that is stored in a document, empty if there is none.
+
+    Readable sketches are stored as integers, packed, or in both forms, by the last digit of the document's id.
+    """
     numbers = {} if document["numbers"] is None else {"numbers": document["numbers"]}
     match document["lack"]:
         case "missing":
@@ -193,4 +199,10 @@ def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
             return {"sketch": [1, 2, 3], "recipe": "w9-k64-v1", **numbers}
         case "malformed":
             return {"sketch": [-5, 2, 3], "recipe": recipe, **numbers}
-    return {"sketch": list(document["values"]), "recipe": recipe, **numbers}
+    values, stored = document["values"], {"recipe": recipe, **numbers}
+    form = ord(document["id"][-1]) % 3
+    if form < 2:
+        stored["sketch"] = list(values)
+    if form > 0:
+        stored["packed"] = b64encode(struct.pack(f"<{len(values)}i", *values)).decode()
+    return stored

@@ -84,6 +84,13 @@ def test_what_the_engine_may_have_done_is_never_sent_again(
             assert reason.startswith(f"{behind.url}: it closed the connection before its answer")
 
 
+def test_a_write_of_a_node_that_breaks_off_reaches_no_other_node(behind: Engine, second: Engine) -> None:
+    behind.stream = second.stream = cut
+    with serving(behind.url, second.url) as served:
+        assert ask(served.url, "POST", "/_bulk", b"{}\n", JSON).status == 502
+    assert len(behind.heard) + len(second.heard) == 1
+
+
 def test_a_read_of_a_node_that_breaks_off_is_answered_by_the_next(behind: Engine, second: Engine) -> None:
     behind.stream = cut
     with serving(behind.url, second.url) as served:

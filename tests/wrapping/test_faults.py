@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tests.engines.find import Engine
 from tests.engines.launch import free_ports
 from tests.wrapping.conftest import Connect, Library, bulk
 from tests.wrapping.library import actions, documents, expected, mapping
-from tests.wrapping.proxy import Harm, Passed, Proxy
+from tests.wrapping.proxy import Harm, Passed, Proxy, proxy_to
 from tests.wrapping.test_clients import ids
 from tests.wrapping.test_searches import MATCH
 
@@ -23,6 +24,7 @@ LONG = {"query": MATCH, "size": 60}  # more than the first window, of 80 hits, g
 GARBAGE = b'{"took": 1, "hits": {"hi'
 NO_RESULT = b'{"took": 1}'
 SHARDS_FAILED = b'{"took":1,"timed_out":false,"_shards":{"total":2,"successful":1,"failed":1},"hits":{"hits":[]}}'
+TIMED_OUT = b'{"took":1,"timed_out":true,"_shards":{"total":2,"successful":2,"failed":0},"hits":{"hits":[]}}'
 
 LATER: dict[str, Any] = {
     "cut": Harm(cut=True),
@@ -31,6 +33,10 @@ LATER: dict[str, Any] = {
     "garbage": Harm(status=200, body=GARBAGE),
     "no search result": Harm(status=200, body=NO_RESULT),
     "failed shards": Harm(status=200, body=SHARDS_FAILED),
+    "timed out": Harm(status=200, body=TIMED_OUT),
+    "refused": Harm(status=400, body=b'{"error": "no such field", "status": 400}'),
+    "not signed in": Harm(status=401, body=b'{"error": "who are you", "status": 401}'),
+    "failed": Harm(status=500, body=b'{"error": "oops", "status": 500}'),
     "not found": Harm(status=404, body=b'{"error": "gone", "status": 404}'),
     "half an answer": Harm(half=True),
     "redirect": Harm(status=302, headers={"location": "http://127.0.0.1:1/"}),
@@ -75,6 +81,21 @@ def test_a_later_round_that_fails_gives_what_the_first_one_gave(
     assert len(warnings_of(caplog)) == 1
     proxy.reset()
     assert len(ids(caller.search(index=library.news, body=LONG))) == 60
+
+
+def test_a_server_that_goes_down_between_two_requests_gives_the_page_of_the_first(
+    library: Library, connect: Connect
+) -> None:
+    with ExitStack() as stack:
+        proxy = stack.enter_context(proxy_to(library.engine.url))
+        caller, plain = (
+            connect(proxy.url, wrapped=one, client={"max_retries": 0}, frequency_table=False) for one in (True, False)
+        )
+        proxy.reset(after_the_first(Harm(before=stack.close, cut=True)))
+        answer = caller.search(index=library.news, body=LONG)
+        assert 40 < len(ids(answer)) < 60
+        assert answer["ndd"]["degraded"] == "a later round failed, the page is made of the first hits"
+        assert outcome(caller, library.news, LONG)[0] is outcome(plain, library.news, LONG)[0]
 
 
 def test_a_time_budget_ends_the_search_for_more(library: Library, connect: Connect, proxy: Proxy) -> None:
