@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import random
 import subprocess
@@ -28,7 +29,10 @@ from ndd_search.matching.rows import rows_of
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.settings import settings_of
 from ndd_search.paging.cache import MemoryCache
+from ndd_search.rest.answers import Answer, without_fields
+from ndd_search.rest.parsing import parsed
 from ndd_search.rest.request import Request
+from ndd_search.sketching.field import SketchField, StoredSketches
 from ndd_search.sketching.sketches import sketch, sketch_many
 from tests.compiled_core import compiled, compiler, loaded
 from tests.native.both import in_frames
@@ -67,6 +71,18 @@ def work() -> dict[str, Callable[[], Any]]:
     shortened = [one[: 4 + place % 9] for place, one in enumerate(collection)]
     search = Search(recipe=recipe, decision=Decision(0.5, 3))
 
+    field = SketchField()
+    hits = [
+        {"_id": str(place), "fields": {field.sketch: one.tolist(), field.recipe: [recipe.id]}}
+        for place, one in enumerate(collection)
+    ]
+    answer = json.dumps({"hits": {"hits": hits}})
+
+    def read() -> Any:
+        body, cut = parsed(answer, json.loads, StoredSketches(field, recipe))
+        found = Answer(body, cut=cut)
+        return list(found.sketches(field, recipe)), [without_fields(hit, field.read) for hit in found.hits]
+
     def led() -> Any:
         found = search.leaders(collection)
         return found.leader, found.similarity
@@ -84,6 +100,7 @@ def work() -> dict[str, Callable[[], Any]]:
         "a text": lambda: [sketch(text, recipe) for text in texts],
         "texts": lambda: [one.tolist() for one in sketch_many(texts, recipe)],
         "longer texts": lambda: possible_containers(shortened, [len(one) for one in shortened], recipe),
+        "the sketches of an answer": read,
         "leaders of a collection": led,
         "pairs of a collection": paired,
     }

@@ -67,7 +67,8 @@ def read(text: str | bytes) -> tuple[Any, CutSketches]:
 
 
 def responses_in(body: Any) -> list[Any]:
-    return body["responses"] if "responses" in body else [body]
+    found: list[Any] = body.get("responses", [body])
+    return found
 
 
 def plain(sketches: Any) -> list[Any]:
