@@ -302,7 +302,7 @@ class Core(Protocol):
         """Return the JSON of an answer to `_search` or `_msearch` without the stored sketches, and their values.
 
         names: as in stored_sketches. For each response, what stored_sketches returns for its hits; None if it has no
-        hits, or they keep their sketches because one of them is malformed or of another recipe.
+        hits, or they keep their sketches because one of them is malformed or has more than k values.
         None if there is nothing to cut, or the text is not understood.
         """
 

@@ -31,7 +31,7 @@ from ndd_search.matching.rows import rows_of
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.settings import settings_of
 from ndd_search.paging.cache import MemoryCache
-from ndd_search.rest.answers import Answer
+from ndd_search.rest.answers import Answer, without_fields
 from ndd_search.rest.parsing import parsed
 from ndd_search.rest.request import Request
 from ndd_search.sketching.field import SketchField, StoredSketches
@@ -104,7 +104,9 @@ def work() -> dict[str, Callable[[], Any]]:
 
     def cut() -> Any:
         body, sketches = parsed(answer, json.loads, StoredSketches(SketchField(), recipe))
-        return list(Answer(body, cut=sketches).sketches(SketchField(), recipe))
+        found = Answer(body, cut=sketches)
+        hits = [without_fields(hit, SketchField().read) for hit in found.hits]
+        return list(found.sketches(SketchField(), recipe)), hits
 
     def learnt() -> Any:
         first, second = np.triu_indices(len(persons), 1)

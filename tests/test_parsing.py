@@ -28,7 +28,8 @@ SKETCHES = st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2**31 - 1)), ma
 NUMBERS = st.one_of(st.integers(-5, 2**33), st.floats(allow_nan=False))
 ODD: st.SearchStrategy[Any] = st.one_of(
     st.lists(st.one_of(NUMBERS, st.none(), st.text(max_size=3)), max_size=10),
-    st.sampled_from([None, {}, "ndd", ["AAA"], ["AAAA"], ["AQAAAAA="], [""], ["w3-k64-v1"], ["stale"], RECIPE.id, 17]),
+    st.sampled_from([None, {}, "ndd", ["AAA"], ["AAAA"], ["AQAAAAA="], [""], RECIPE.id, 17]),
+    st.sampled_from([["w3-k64-v1"], ["other"], ["stale"]]),
 )
 
 
@@ -123,6 +124,8 @@ def test_sketches_are_cut_out_with_the_fields_that_hold_nothing_else(forms: tupl
         {"_id": "3", "fields": {"b": [{"fields": stored}], **stored}},
         {"_id": "4"},
         {"fields": fields([], forms)},
+        {"fields": {**stored, FIELD.recipe: ["w5-k64-v1"]}},
+        {"fields": {FIELD.recipe: ["stale"]}},
     ]
     answer = {"hits": {"hits": hits}}
     left = [
@@ -130,20 +133,20 @@ def test_sketches_are_cut_out_with_the_fields_that_hold_nothing_else(forms: tupl
         {"fields": {"a": [2]}, "_source": {"fields": stored}},
         {"_id": "3", "fields": {"b": [{"fields": stored}]}},
         {"_id": "4"},
-        {},
+        *({}, {}, {}),
     ]
-    sketches = [[1, 5, 2**31 - 1]] * 3 + ["missing", "empty"]
+    sketches = [[1, 5, 2**31 - 1]] * 3 + ["missing", "empty", "foreign", "foreign"]
     body, cut = read(json.dumps(answer))
     assert body == {"hits": {"hits": left}}
     assert list(map(plain, cut)) == [sketches]
-    foreign = {"hits": {"hits": [{"fields": stored}, {"fields": {**stored, FIELD.recipe: ["w5-k64-v1"]}}]}}
-    body, cut = read(json.dumps({"responses": [answer, foreign, {"error": {}}, answer]}).encode())
-    assert body == {"responses": [{"hits": {"hits": left}}, foreign, {"error": {}}, {"hits": {"hits": left}}]}
+    long = {"hits": {"hits": [{"fields": stored}, {"fields": {**stored, FIELD.sketch: list(range(9))}}]}}
+    body, cut = read(json.dumps({"responses": [answer, long, {"error": {}}, answer]}).encode())
+    assert body == {"responses": [{"hits": {"hits": left}}, long, {"error": {}}, {"hits": {"hits": left}}]}
     assert [None if one is None else plain(one) for one in cut] == [sketches, None, None, sketches]
     parts = Answer(body, cut=cut).apart(4)
     assert [plain(part.sketches(FIELD, RECIPE)) for part in (*parts[:2], parts[3])] == [
         sketches,
-        [[1, 5, 2**31 - 1], "foreign"],
+        [[1, 5, 2**31 - 1], "malformed"],
         sketches,
     ]
 

@@ -3,7 +3,7 @@
  * They are cut from `hits.hits[].fields` of a response, or of each response of an `_msearch`, and `fields` is cut with
  * them if nothing else is in it. What is cut is valid JSON, between its neighbours' commas, so the rest of the text is
  * valid if the text is. A response is left as it is if any of its sketches is not understood: one that is malformed or
- * of another recipe, a name that is escaped, or used twice in one object. */
+ * has more than k values, a name that is escaped, or used twice in one object. */
 #pragma once
 #include "json_text.h"
 #include "stored_calls.h"
@@ -73,10 +73,10 @@ static void end_members(Cutter *cutter, const Walk *walk)
 /* What was read of a sketch. Numbers of values, NOTHING for a form that is missing. */
 typedef struct {
     int64_t integers, packed;
-    int has_recipe;
+    Part recipe;
 } Stored;
 
-/* Read a member of `fields`. values: room for k + 1 integers of each form. Returns the end of the member, NULL for what is
+/* Read a member of `fields`. values: room for k + 1 integers of each form. Returns its end, NULL for what is
    not understood. is_kept: whether it belongs to no sketch. */
 static const char *read_member(const Cutter *cutter, const Walk *walk, int32_t *values, Stored *stored, int *is_kept)
 {
@@ -92,17 +92,35 @@ static const char *read_member(const Cutter *cutter, const Walk *walk, int32_t *
     }
     if (is_part(walk->name, cutter->names[RECIPE_PATH])) {
         at = parse_one_string(at, end, &string);
-        return !stored->has_recipe++ && at && is_part(string, cutter->names[RECIPE_ID]) ? at : NULL;
+        if (!at || stored->recipe.from || !is_printable(string))
+            return NULL;
+        stored->recipe = string;
+        return at;
     }
     *is_kept = 1;
     return after_value(at, end);
+}
+
+/* The number of values of a sketch, as in stored_sketches; MALFORMED also for what only the Python code understands. */
+static int64_t count_of(const Cutter *cutter, const Stored *stored, int32_t *values)
+{
+    int64_t count = stored->integers != NOTHING ? stored->integers : stored->packed;
+    if (!stored->recipe.from)
+        return count == NOTHING ? NOTHING : FOREIGN;
+    if (!is_part(stored->recipe, cutter->names[RECIPE_ID])) /* without values, only Python knows a recipe id */
+        return count != NOTHING || is_text(stored->recipe, "stale") ? FOREIGN : MALFORMED;
+    if (count == NOTHING)
+        return 0;
+    if (stored->integers == NOTHING)
+        memcpy(values, values + cutter->k + 1, (size_t)count * sizeof *values);
+    return are_ascending(values, count) ? count : MALFORMED;
 }
 
 /* Read and cut the sketch in the `fields` of a hit. Returns the end of the object, NULL for what is not understood.
    count: of values, as in stored_sketches. is_empty: whether nothing else is in the object, which is then not cut. */
 static const char *cut_sketch(Cutter *cutter, const char *fields, int64_t *count, int *is_empty)
 {
-    Stored stored = {NOTHING, NOTHING, 0};
+    Stored stored = {NOTHING, NOTHING, {0}};
     int32_t *values = behind_last(cutter, &cutter->values, 2 * (cutter->k + 1), sizeof *values);
     if (!values)
         return NULL;
@@ -119,13 +137,8 @@ static const char *cut_sketch(Cutter *cutter, const char *fields, int64_t *count
     *is_empty = walk.cut_from && !walk.kept;
     if (!*is_empty)
         end_members(cutter, &walk);
-    *count = stored.integers != NOTHING ? stored.integers : stored.packed;
-    if (!stored.has_recipe)
-        return *count == NOTHING ? walk.at : NULL;
-    if (stored.integers == NOTHING && stored.packed > 0)
-        memcpy(values, values + cutter->k + 1, (size_t)stored.packed * sizeof *values);
-    *count = *count == NOTHING ? 0 : *count;
-    return are_ascending(values, *count) ? walk.at : NULL;
+    *count = count_of(cutter, &stored, values);
+    return *count == MALFORMED ? NULL : walk.at;
 }
 
 /* Cut the sketch of a hit. Returns the end of the hit, NULL for what is not understood. */

@@ -28,6 +28,15 @@ static int is_part(Part part, Part other)
     return part.to - part.from == other.to - other.from && !memcmp(part.from, other.from, (size_t)(part.to - part.from));
 }
 
+/* Whether a string has only printable ASCII characters and no escapes. */
+static int is_printable(Part string)
+{
+    for (const char *at = string.from; at < string.to; at++)
+        if (*at < ' ' || *at > '~' || *at == '\\')
+            return 0;
+    return 1;
+}
+
 static const char *after_spaces(const char *at, const char *end)
 {
     while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))

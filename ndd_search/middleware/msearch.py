@@ -15,7 +15,7 @@ from ndd_search.middleware.conversation import Conversation, conversation
 from ndd_search.middleware.sending import Flow
 from ndd_search.middleware.settings import Settings
 from ndd_search.paging.cache import cache_key
-from ndd_search.rest.answers import Answer, status_in
+from ndd_search.rest.answers import Answer, CutSketches, status_in
 from ndd_search.rest.filter_path import filtered
 from ndd_search.rest.request import INDEX, Request, without_key
 
@@ -82,7 +82,7 @@ class MultiConversation:
                 if _are_responses(responses, len(lines) // 2):
                     took += answer.took or 0
                     results.clear()
-                    results.update(_answers_of(requests, responses, positions))
+                    results.update(_answers_of(requests, responses, positions, answer.cut))
                 elif raw is None:
                     return (yield from self._send_own_request()) if answer.status == HTTPStatus.BAD_REQUEST else answer
                 else:
@@ -147,7 +147,9 @@ class MultiConversation:
         timeouts = [request.timeout for request in requests.values() if request.timeout is not None]
         timeout = min(timeouts, default=None)
         params = {name: value for name, value in self.request.params.items() if name != "filter_path"}
-        return replace(self.request, params=params, body=self._body(lines), timeout=timeout)
+        cuts = {request.cut for request in requests.values()}
+        cut = cuts.pop() if len(cuts) == 1 else None
+        return replace(self.request, params=params, body=self._body(lines), timeout=timeout, cut=cut)
 
 
 def multi_conversation(
@@ -247,16 +249,20 @@ def _are_responses(given: Any, count: int) -> TypeGuard[list[Line]]:
 
 
 def _answers_of(
-    requests: Mapping[int, Request], responses: list[Line], positions: Mapping[int, list[int]]
+    requests: Mapping[int, Request], responses: list[Line], positions: Mapping[int, list[int]], cut: CutSketches
 ) -> dict[int, Answer]:
-    """Return the answer to each search. Shared responses are copied, because a flow changes its hits."""
+    """Return the answer to each search. Shared responses are copied, because a flow changes its hits.
+
+    cut: the sketches that were cut out of the responses.
+    """
     answers, used = {}, set[int]()
     for place, request in requests.items():
         own = [copy.deepcopy(responses[at]) if at in used else responses[at] for at in positions[place]]
         used.update(positions[place])
+        cuts = [cut[at] for at in positions[place]] if cut else ()
         first = own[0]
-        single = Answer(first, status_in(first), raw=first)
-        answers[place] = Answer({"responses": own}) if request.parts else single
+        single = Answer(first, status_in(first), raw=first, cut=cuts)
+        answers[place] = Answer({"responses": own}, cut=cuts) if request.parts else single
     return answers
 
 
