@@ -210,7 +210,7 @@ class CollapseOptions:
         return tuple(map(preference_of, self.keep))
 
     @cached_property
-    def text(self) -> str:
+    def as_text(self) -> str:
         """The options as text, for cache keys; equal for equal options, unless `keep` holds a callable."""
         return repr(self)
 

@@ -93,7 +93,7 @@ class Conversation:
         if self._remember and not any(map(callable, options.keep)):
             experiment = extras.experiment
             divided = () if experiment is None else (experiment.name, experiment.arm)
-            self.key = self._make_key(options.text, search.start, search.size, *divided)
+            self.key = self._make_key(options.as_text, search.start, search.size, *divided)
 
     @property
     def path(self) -> str:
@@ -273,4 +273,4 @@ class Conversation:
         if not self._remember:
             return None
         whole = any(map(callable, self.options.keep))  # a callable reads hits, which may be cached without documents
-        return self._make_key(self.options.of_stream.text, self.options.document_fields, whole)
+        return self._make_key(self.options.of_stream.as_text, self.options.document_fields, whole)

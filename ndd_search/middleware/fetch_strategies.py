@@ -37,7 +37,7 @@ FOR_EACH = {
     *("ignore_unavailable", "allow_no_indices", "expand_wildcards"),
 }
 _FOR_ALL = {"typed_keys", "rest_total_hits_as_int", "ccs_minimize_roundtrips"}
-_ACCEPTED = {*FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}  # the last three are ours to set, or to apply
+_ACCEPTED = {*FOR_EACH, *_FOR_ALL, "from", "size", "filter_path"}  # `filter_path` is applied here
 
 # Parts with scores that are not reproducible, scores that need a model, and hits with hits of their own. A field of
 # such a name only means that the search is fetched in one phase.
