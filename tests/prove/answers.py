@@ -18,7 +18,7 @@ from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.settings import settings_of
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
-from tests.prove.engine import INDEX, Engine
+from tests.prove.engine import INDEX, Engine, read_by_client
 from tests.prove.pages import SEARCH, listed
 from tests.prove.world import Case, World, options_of, recipe_of
 
@@ -128,7 +128,7 @@ class _Search:
             answer = self._harmed(answer)
             self.changed = answer
         self._remember(request, answer)
-        return answer
+        return read_by_client(request, answer)
 
     def _remember(self, request: Request, answer: Answer) -> None:
         """Note the hits that came with documents; in an `_msearch` of ours, those of the first search."""

@@ -5,6 +5,7 @@ It has a companion index beside it, with the frequency tables that clients store
 
 from __future__ import annotations
 
+import json
 import struct
 from base64 import b64encode
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 from ndd_search.middleware.whole_groups import KEYS
 from ndd_search.rest.answers import Answer
+from ndd_search.rest.parsing import parsed
 from ndd_search.rest.request import Request
 from ndd_search.sketching.field import keys_of
 
@@ -151,6 +153,14 @@ class Engine:
         if "pit" in body:
             hit["sort"] = [document["score"], place]
         return hit
+
+
+def read_by_client(request: Request, answer: Answer) -> Answer:
+    """Return an answer as a client parses it from its text: without the sketches that a request lets be cut out."""
+    if request.cut is None:
+        return answer
+    body, cut = parsed(json.dumps(answer.body), json.loads, request.cut)
+    return Answer(body, answer.status, raw=body, cut=cut)
 
 
 def _score(query: dict[str, Any], document: dict[str, Any]) -> int:

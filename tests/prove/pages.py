@@ -14,8 +14,9 @@ from typing import Any
 
 from ndd_search.middleware.driver import Driver
 from ndd_search.middleware.settings import settings_of
+from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
-from tests.prove.engine import INDEX, Engine, source_of
+from tests.prove.engine import INDEX, Engine, read_by_client, source_of
 from tests.prove.oracle import Oracle, Page, Undecided
 from tests.prove.world import Case, World, options_of, recipe_of, tables_of
 
@@ -107,8 +108,11 @@ class _Play:
             self.engine.write(change)
         self.stale = (self.stale and not is_own) or (not is_own and self.case["cache"])
 
+    def _send(self, request: Request) -> Answer:
+        return read_by_client(request, self.engine.send(request))
+
     def _ask(self, path: str, body: Any) -> Body:
-        answer: Body = self.driver.handle(Request("POST", f"/{INDEX}/{path}", {}, {}, body), self.engine.send).body
+        answer: Body = self.driver.handle(Request("POST", f"/{INDEX}/{path}", {}, {}, body), self._send).body
         return answer
 
     def _page(self, start: int, size: int, change: Any) -> None:
