@@ -204,6 +204,27 @@ def test_a_search_that_cannot_be_continued_says_why(
         driver.handle(request, SmallEngine({}).send)
 
 
+class LosesAnId(SmallEngine):
+    """An engine whose document "1" comes without its id, as from a proxy that changes answers."""
+
+    def _search(self, body: dict[str, Any]) -> Answer:
+        answer = super()._search(body)
+        for hit in answer.hits:
+            if hit["_id"] == "1":
+                del hit["_id"]
+        return answer
+
+
+def test_a_hit_without_an_id_is_shown_and_the_cursor_goes_on() -> None:
+    engine, shown = LosesAnId({str(number): (0, number + 1) for number in range(6)}), []
+    cursor: Any = True
+    while cursor:
+        body = page_of(engine, cursor, 2)
+        shown += [hit.get("_id") for hit in body["hits"]["hits"]]
+        cursor = body["ndd"]["cursor"]
+    assert shown == ["0", None, "2", "3", "4", "5"]
+
+
 def test_a_cursor_that_is_late_or_belongs_elsewhere_says_so() -> None:
     engine = SmallEngine({str(number): (0, number + 1) for number in range(30)})
     cursor = page_of(engine, True, 10, cursor_key="secret")["ndd"]["cursor"]

@@ -166,10 +166,14 @@ class CursorPage:
         )
 
     def _leaders(self, stream: Stream, shown: list[int]) -> Leaders:
-        """Return the leaders of all hits shown so far. shown: the places that this page has shown."""
+        """Return the leaders of all hits shown so far, without those that came without an id.
+
+        shown: the places that this page has shown.
+        """
         old, counts = self._cursor.leaders, Counter(stream.leader[shown].tolist())
         by_keys = reads_keys(self._plan.options)  # else nothing joins a hit without a sketch
-        new = [place for place in shown if stream.leader[place] == place and (by_keys or len(stream.sketches[place]))]
+        named = [place for place in shown if stream.leader[place] == place and "_id" in stream.hits[place]]
+        new = [place for place in named if by_keys or len(stream.sketches[place])]
         if self._plan.options.max_per_group == 1 or self._plan.options.mode == "annotate":
             counts = Counter(dict.fromkeys(new, 1))  # no further hit of these groups has a place, or every one has
         hits = [stream.hits[place] for place in new]
