@@ -228,7 +228,6 @@ LONG_LINE = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000, 2_000_000_000))
 from ndd_search.cli import main
-from tests.command_line import Command
 sys.exit(main(sys.argv[1:]))
 """
 
