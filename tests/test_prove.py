@@ -36,6 +36,22 @@ def test_what_is_promised_holds_for_generated_cases(name: str, part: int, caplog
     assert counts["pages"] > len(numbers) / 4 or counts["changed answers"] > len(numbers) / 4
 
 
+def test_a_document_with_an_equal_sketch_takes_no_place_of_another_one() -> None:
+    """A write between two trips moves such a document to the rank of one that is listed as a duplicate."""
+
+    def document(id: str, score: float, time: int | None = None) -> dict[str, Any]:
+        values = [] if time is None else [143165593, 178956987]
+        about = {"price": 1, "numbers": 7, "text": f"text {id}", "lack": ""}
+        return {"id": id, "values": values, "score": score, "time": time, **about}
+
+    others = [document(f"d{number}", 1.5) for number in range(7)]
+    alike = [document("a", 2.0, time=200), document("b", 1.0, time=0), document("c", 1.0, time=300)]
+    steps = [["page", 0, 5, document("new", 1.5)], ["page", 0, 10, None]]
+    options = {"max_seconds_apart": 150.0, "total": "groups"}
+    case = {"documents": [*others, *alike], "options": options, "k": 2, "table": {}, "steps": steps}
+    assert PROGRAMS["pages"].check({**case, "cache": True, "counts": False})["pages"] == 2
+
+
 def wrong(case: dict[str, Any]) -> Counter[str]:
     """What a library with a fault would do: it fails for two documents that are alike in price."""
     prices = [one["price"] for one in case["documents"]]

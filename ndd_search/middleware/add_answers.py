@@ -77,14 +77,14 @@ def with_documents(
 ) -> State:
     """Return the state with the documents of ranks. answers: to the requests for these ranges.
 
-    Raises DoesNotFit if the documents are not those that the sketches belong to.
+    Raises DoesNotFit if the documents are not those that the sketches belong to, or one document has two ranks: the
+    index has changed, and a document with an equal sketch may have taken the place of another one.
     """
     documents = dict(state.documents)
     for fetch, answer in zip(ranges, answers, strict=True):
         documents.update(_documents(state.stream, plan, settings, fetch.start, answer))
-    reader = reader_of(state, settings)
-    needed = sorted(ranks & documents.keys())
-    if len(set(reader.identities([documents[rank] for rank in needed], needed))) < len(ranks):
+    identities = reader_of(state, settings).identities(list(documents.values()), list(documents))
+    if not ranks <= documents.keys() or len(set(identities)) < len(documents):
         raise DoesNotFit
     return replace(state, documents=documents, envelope=after(state.envelope or {}, answers))
 
