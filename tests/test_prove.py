@@ -36,20 +36,34 @@ def test_what_is_promised_holds_for_generated_cases(name: str, part: int, caplog
     assert counts["pages"] > len(numbers) / 4 or counts["changed answers"] > len(numbers) / 4
 
 
+def document(id: str, score: float, time: int | None = None) -> dict[str, Any]:
+    """A document of the generated cases. Those with a time have equal sketches, the others none."""
+    values = [] if time is None else [143165593, 178956987]
+    about = {"price": 1, "numbers": 7, "text": f"text {id}", "lack": ""}
+    return {"id": id, "values": values, "score": score, "time": time, **about}
+
+
 def test_a_document_with_an_equal_sketch_takes_no_place_of_another_one() -> None:
     """A write between two trips moves such a document to the rank of one that is listed as a duplicate."""
-
-    def document(id: str, score: float, time: int | None = None) -> dict[str, Any]:
-        values = [] if time is None else [143165593, 178956987]
-        about = {"price": 1, "numbers": 7, "text": f"text {id}", "lack": ""}
-        return {"id": id, "values": values, "score": score, "time": time, **about}
-
     others = [document(f"d{number}", 1.5) for number in range(7)]
     alike = [document("a", 2.0, time=200), document("b", 1.0, time=0), document("c", 1.0, time=300)]
     steps = [["page", 0, 5, document("new", 1.5)], ["page", 0, 10, None]]
-    options = {"max_seconds_apart": 150.0, "total": "groups"}
-    case = {"documents": [*others, *alike], "options": options, "k": 2, "table": {}, "steps": steps}
+    case = {
+        "documents": [*others, *alike],
+        "options": {"max_seconds_apart": 150.0},
+        "k": 2,
+        "table": {},
+        "steps": steps,
+    }
     assert PROGRAMS["pages"].check({**case, "cache": True, "counts": False})["pages"] == 2
+
+
+def test_a_document_that_moves_beyond_a_remembered_stream_is_shown_once() -> None:
+    """The first pages remember sketches without ids; a later page needs more hits, of an index that has changed."""
+    documents = [document(f"d{rank}", 2 - rank / 10, time=0 if rank in (2, 5, 7, 8) else None) for rank in range(10)]
+    steps = [["page", 4, 3, None], ["page", 0, 4, None], ["foreign", document("new", 2.0)], ["page", 0, 10, None]]
+    case = {"documents": documents, "options": {"window": 5}, "k": 2, "table": None, "steps": steps}
+    assert PROGRAMS["pages"].check({**case, "cache": True, "counts": False})["pages"] == 3
 
 
 def wrong(case: dict[str, Any]) -> Counter[str]:

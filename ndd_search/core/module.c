@@ -15,8 +15,8 @@
  * corpus_documents.h, corpus_lists.h and corpus_meetings.h, finds them in whole collections, with the threads of team.h;
  * containers.h finds texts that may stand in longer ones; columns.h reads the fields of records, meetings.h and
  * super_tokens.h find those that share tokens, names.h, values.h and records.h compare them, and contraction.h groups
- * them; clean.h and sketch.h sketch texts; stored_calls.h reads hits and their sketches; answer_calls.h packs the sketches
- * of a response. Each includes the ones before.
+ * them; clean.h and sketch.h sketch texts; stored_calls.h reads hits and their sketches; answer_calls.h cuts the sketches
+ * out of a response, whose text json_text.h walks through. Each includes the ones before.
  */
 #include "page_calls.h"
 #include "frequencies.h"
