@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ndd_search.middleware.fetch_strategies import DoesNotFit, documents_of
@@ -45,7 +45,7 @@ def sketches_of(hits: Sequence[Hit], settings: Settings) -> Sequence[Sketch | La
 def extended(state: State, plan: Plan, settings: Settings, answers: Sequence[Answer], fetch: Fetch) -> State:
     """Return the state after a trip for more hits. The answers are changed: their hits lose the sketches.
 
-    Raises DoesNotFit if these documents do not belong to the stream, or one has two ranks.
+    Raises DoesNotFit if these documents do not belong to the stream.
     """
     hits = answers[-1].hits
     sketches = sketches_in(answers[-1], settings)
@@ -60,9 +60,6 @@ def extended(state: State, plan: Plan, settings: Settings, answers: Sequence[Ans
     if plan.is_split and len(answers) > 1:
         within = max(0, fetch.size - plan.search.start)  # max_window may end before the page does
         documents = _documents(stream, plan, settings, plan.search.start, answers[0], within)
-    documents = {**state.documents, **documents}
-    if state.documents:
-        _check_distinct(documents, stream, reader)
     unknown = plan.options.numbers_must_match and any(
         not isinstance(sketch, str) and reader.numbers(hit) is None for hit, sketch in zip(hits, sketches, strict=True)
     )
@@ -70,7 +67,7 @@ def extended(state: State, plan: Plan, settings: Settings, answers: Sequence[Ans
         state,
         degraded=_NO_NUMBERS if unknown else state.degraded,
         stream=stream,
-        documents=documents,
+        documents={**state.documents, **documents},
         envelope=envelope_of(answers[0].body) if state.envelope is None else after(state.envelope, answers),
         raw=state.raw or answers[0].raw,
         partial=partial,
@@ -90,18 +87,20 @@ def with_documents(
         documents.update(_documents(state.stream, plan, settings, fetch.start, answer))
     if not ranks <= documents.keys():
         raise DoesNotFit
-    _check_distinct(documents, state.stream, reader_of(state, settings))
-    return replace(state, documents=documents, envelope=after(state.envelope or {}, answers))
+    state = replace(state, documents=documents, envelope=after(state.envelope or {}, answers))
+    check_distinct(state, settings)
+    return state
 
 
-def _check_distinct(documents: Mapping[int, Hit], stream: Stream, reader: HitReader) -> None:
-    """Raise DoesNotFit if one document has two ranks of a stream.
+def check_distinct(state: State, settings: Settings) -> None:
+    """Raise DoesNotFit if one document has two ranks of the stream.
 
     Then the index has changed between two requests, and a document has moved to the rank of another one. A stream of
     sketches without ids does not show that.
     """
-    ranks = [rank for rank in stream.ranks.tolist() if rank in documents]
-    if len(set(reader.identities([documents[rank] for rank in ranks], ranks))) < len(ranks):
+    ranks = [rank for rank in state.stream.ranks.tolist() if rank in state.documents]
+    hits = [state.documents[rank] for rank in ranks]
+    if len(set(reader_of(state, settings).identities(hits, ranks))) < len(ranks):
         raise DoesNotFit
 
 

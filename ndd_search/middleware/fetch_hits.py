@@ -11,7 +11,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from ndd_search.immutable import dataclass
-from ndd_search.middleware.add_answers import extended, with_documents
+from ndd_search.middleware.add_answers import check_distinct, extended, with_documents
 from ndd_search.middleware.fallbacks import after_partial_refusal, after_refusal, without_sketches
 from ndd_search.middleware.fetch_strategies import DoesNotFit, ranges_of
 from ndd_search.middleware.group_count import (
@@ -142,6 +142,8 @@ class HitFetcher:
         if not (reason := trouble(answers, like=Answer(state.envelope))):
             if not self.plan.is_split:
                 self.plan.hide_sketches(answers)
-            return extended(state, self.plan, self.settings, answers, fetch)
+            state = extended(state, self.plan, self.settings, answers, fetch)
+            check_distinct(state, self.settings)
+            return state
         replan_if_learned(self.plan, state, answers[-1].complaint, self.settings)
         return state.stop(reason)
