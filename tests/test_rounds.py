@@ -17,7 +17,8 @@ from ndd_search.middleware.settings import settings_of
 from ndd_search.paging.windows import Fetch
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request, Search, is_write, read_search, sketch_reading
+from ndd_search.rest.request import Request, Search, is_write, read_search
+from ndd_search.rest.wider_requests import sketch_reading
 from ndd_search.sketching.field import SketchField, StoredSketches
 from tests.searching import MATCH, hit_of, seen_after
 

@@ -28,7 +28,7 @@ from ndd_search.indexing.rewrite import Rewriter, Tally
 from ndd_search.indexing.scan import snapshot
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
-from ndd_search.rest.request import stored_sketch
+from ndd_search.rest.wider_requests import stored_sketch
 from ndd_search.sketching.field import MARKS, STORAGES, SketchField, Storage, is_sketch_object
 from ndd_search.writing.add_sketches import chosen_fields
 

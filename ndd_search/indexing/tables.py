@@ -26,7 +26,7 @@ from ndd_search.middleware.stored_table import (
 )
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import window_limit
-from ndd_search.rest.request import SAMPLE, sample_body
+from ndd_search.rest.wider_requests import SAMPLE, sample_body
 from ndd_search.sketching.field import SketchField
 
 _EXISTS = (400, 409)  # statuses of the creation of an index that exists

@@ -22,7 +22,8 @@ from ndd_search.paging.layout import Group
 from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import MALFORMED, Answer, Hit, HitReader
-from ndd_search.rest.request import Request, widened
+from ndd_search.rest.request import Request
+from ndd_search.rest.wider_requests import widened
 
 MOST_IDS = 100  # in one request
 _SAME_ID = 5  # most indexes of one search in which the same id is looked for

@@ -21,7 +21,8 @@ from ndd_search.immutable import dataclass
 from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Hit
-from ndd_search.rest.request import Reading, Request, Search
+from ndd_search.rest.request import Request, Search
+from ndd_search.rest.wider_requests import Reading
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Lack, Sketch, Sketches
 

@@ -15,8 +15,9 @@ from ndd_search.middleware.state import State
 from ndd_search.paging.stream import Shown
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer, window_limit
-from ndd_search.rest.request import Reading, Request, Search, asked_for, sketch_reading, widened
+from ndd_search.rest.request import Request, Search
 from ndd_search.rest.source_filter import SketchFilter
+from ndd_search.rest.wider_requests import Reading, asked_for, sketch_reading, widened
 from ndd_search.sketching.field import SketchField
 
 _MAPPED = 3600.0  # seconds until we check again whether recipes are mapped as text

@@ -35,7 +35,8 @@ from ndd_search.middleware.stored_table import (
     writing,
 )
 from ndd_search.rest.answers import Answer, reason_of, window_limit
-from ndd_search.rest.request import SAMPLE, Reading, Request, Search, sample, sample_head
+from ndd_search.rest.request import Request, Search
+from ndd_search.rest.wider_requests import SAMPLE, Reading, sample, sample_head
 
 log = logging.getLogger("ndd_search")
 

@@ -15,7 +15,8 @@ from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips
 from ndd_search.middleware.settings import Settings
 from ndd_search.rest.answers import Answer, Hit
-from ndd_search.rest.request import Request, Search, any_sketch, peek
+from ndd_search.rest.request import Request, Search
+from ndd_search.rest.wider_requests import any_sketch, peek
 
 _RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
 _LEAST = 1.0  # least seconds between two requests that ask for any sketch, whatever `bypass_seconds` is

@@ -28,8 +28,9 @@ from ndd_search.paging.members import groups_of_members, members_of, some_of
 from ndd_search.paging.page import Page
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import MALFORMED, Answer, Hit, after, drop_fields
-from ndd_search.rest.request import Request, widened
+from ndd_search.rest.request import Request
 from ndd_search.rest.stored_keys import shares_keys
+from ndd_search.rest.wider_requests import widened
 from ndd_search.sketching.sketches import Lack, Sketch
 
 KEYS = 8  # in a search for members

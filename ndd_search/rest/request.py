@@ -1,4 +1,4 @@
-"""Reads search requests, decides which are left alone, and builds the wider requests that are sent instead.
+"""Reads search requests, and decides which are left alone.
 
 The caller's dicts are never changed; changed parts are copied.
 """
@@ -6,10 +6,9 @@ The caller's dicts are never changed; changed parts are copied.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
@@ -17,12 +16,11 @@ from typing import Any, Literal
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.immutable import cached_property, dataclass
 from ndd_search.paging.cache import cache_key
-from ndd_search.recipe import Recipe
 from ndd_search.rest.candidate_limits import LIMITED, SIZE, Limits, default_size, limits_of, raised
 from ndd_search.rest.intent import OBJECTS, asks_for_ids, named_inner_hits, names_in, ranks, resolved
 from ndd_search.rest.response import INNER
-from ndd_search.rest.source_filter import exclude_sketch, is_named, listed, names_of
-from ndd_search.sketching.field import SketchField, StoredSketches
+from ndd_search.rest.source_filter import names_of
+from ndd_search.sketching.field import StoredSketches
 
 INDEX = "/(?:_all|[^_/?#][^/?#]*)"  # in a path; no name of an index starts with an underscore
 _PATH = re.compile(f"(?:{INDEX})?/_search")
@@ -36,7 +34,6 @@ _READS = {
 _BUSY_KEYS = {"pit", "search_after", "slice"}
 _BUSY_PARAMS = {"scroll", "search_after"}
 Piped = Literal["", "safe", "reorders"]
-_FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
 # Headers that trace, date or describe a request. They differ between requests and grant no rights, so they are not part
 # of a caller's identity. Every other header is, because a proxy may read any header as an identity.
 _NO_IDENTITY = {
@@ -47,8 +44,7 @@ _NO_IDENTITY = {
     *("user-agent", "x-elastic-client-meta", "content-length"),
 }
 _NO_IDENTITY_PREFIXES = ("x-b3-", "x-datadog-")
-_WHICH_INDEXES = ("ignore_unavailable", "allow_no_indices", "expand_wildcards")  # decide which indexes a target means
-SAMPLE = 5000  # documents in a sample: enough to see a template that one document in a thousand uses
+WHICH_INDEXES = ("ignore_unavailable", "allow_no_indices", "expand_wildcards")  # decide which indexes a target means
 
 
 @dataclass(frozen=True)
@@ -131,7 +127,7 @@ class Search:
     @cached_property
     def target(self) -> bytes:
         """Hash of what is searched according to the URL: the key of learned facts."""
-        which = {name: self.request.params[name] for name in _WHICH_INDEXES if name in self.request.params}
+        which = {name: self.request.params[name] for name in WHICH_INDEXES if name in self.request.params}
         return cache_key(self.request.path, which) if which else _key_of_path(self.request.path)
 
     @cached_property
@@ -171,36 +167,6 @@ def _hash(*parts: Any) -> blake2b:
 @lru_cache(1024)
 def _key_of_path(path: str) -> bytes:
     return cache_key(path)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What is read of each hit besides what the user requests.
-
-    stored:   fields whose doc values are read.
-    fields:   fields read from documents, which the engine has to decompress.
-    sketched: whether the target is known to hold sketches; the request then excludes them from `_source`.
-    sketches: those that are read, None if hits are compared by other fields.
-    """
-
-    stored: tuple[str, ...]
-    fields: tuple[str, ...] = ()
-    sketched: bool = True
-    sketches: StoredSketches | None = None
-
-    def and_of(self, stored: Sequence[str], fields: Sequence[str]) -> Reading:
-        """Return a reading with more fields."""
-        if not stored and not fields:
-            return self
-        return replace(self, stored=(*self.stored, *stored), fields=(*self.fields, *fields))
-
-
-def sketch_reading(sketches: StoredSketches, text: bool = False, sketched: bool = True) -> Reading:
-    """Return how sketches are read. text: whether the recipe is mapped as text, which has no doc values."""
-    field = sketches.field
-    if text:
-        return Reading(field.values, (field.recipe,), sketched, sketches)
-    return Reading(field.read, (), sketched, sketches)
 
 
 def read_search(request: Request, pipeline: Piped = "") -> Search | None:
@@ -291,102 +257,6 @@ def is_write(request: Request) -> bool:
     return next((part for part in parts if part.startswith("_") and part != "_all"), "") not in _READS
 
 
-def widened(
-    search: Search, start: int, size: int, field: SketchField, reading: Reading, *, first: bool = True
-) -> Request:
-    """Return the request for hits [start, start + size) and what we read. Only the first one has aggregations etc."""
-    body = dict(search.body)
-    params = {
-        name: value for name, value in search.request.params.items() if name not in ("size", "from", "filter_path")
-    }
-    body["from"], body["size"] = start, size
-    in_url = listed(params.get("docvalue_fields"))
-    body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
-    if reading.fields:
-        body["fields"] = _completed(body.get("fields", []), reading.fields)
-    if reading.sketched:
-        exclude_sketch(body, params, field, search.names)
-    body.update(search.raised(start + size)[0])
-    if not first:
-        for key in _FIRST_ROUND_ONLY:
-            body.pop(key, None)
-        params.pop("track_total_hits", None)
-        body["track_total_hits"] = False
-    if "preference" not in params:
-        params["preference"] = search.preference
-    is_shown = any(name in reading.fields or asked_for(search, field, name) for name in field.read)
-    return search.request.asking(body, params, None if is_shown else reading.sketches)
-
-
-def peek(search: Search, reading: Reading) -> Request:
-    """Return the caller's own request, with the sketches of its hits."""
-    params = {name: value for name, value in search.request.params.items() if name != "filter_path"}
-    body = dict(search.body)
-    in_url = listed(params.get("docvalue_fields"))
-    body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
-    if reading.fields:
-        body["fields"] = _completed(body.get("fields", []), reading.fields)
-    return search.request.asking(body, params)
-
-
-def sample(search: Search, field: SketchField, recipe: Recipe, reading: Reading, size: int) -> Request:
-    """Return a request for the sketches of a random sample of the target, with a fixed seed."""
-    body = sample_body(field, recipe, size)
-    of_each = {"docvalue_fields": list(reading.stored), **({"fields": list(reading.fields)} if reading.fields else {})}
-    return replace(_beside(search, {**body, **of_each, "track_total_hits": True}), cut=reading.sketches)
-
-
-def sample_body(field: SketchField, recipe: Recipe, size: int = SAMPLE) -> dict[str, Any]:
-    """Return the body of that request. size: number of documents."""
-    return {
-        **_drawn(field, recipe, size),
-        "docvalue_fields": field.read,
-        "track_total_hits": False,
-    }
-
-
-def sample_head(search: Search, field: SketchField, recipe: Recipe, size: int) -> Request:
-    """Return a request for the ids of the first documents of that sample, and the total it is drawn from."""
-    return _beside(search, {**_drawn(field, recipe, size), "track_total_hits": True})
-
-
-def _drawn(field: SketchField, recipe: Recipe, size: int) -> dict[str, Any]:
-    of_recipe = {"match": {field.recipe: {"query": recipe.id, "operator": "and"}}}  # works for keyword and text
-    chance = {"random_score": {"seed": 1, "field": "_seq_no"}, "boost_mode": "replace"}
-    return {
-        "size": size,
-        "query": {"function_score": {"query": {"bool": {"filter": [of_recipe]}}, **chance}},
-        "_source": False,
-    }
-
-
-def any_sketch(search: Search, field: SketchField) -> Request:
-    """Return a request that finds one document with a sketch in the target."""
-    return _beside(search, {"size": 1, "query": stored_sketch(field), "_source": False})
-
-
-def stored_sketch(field: SketchField) -> dict[str, Any]:
-    """Return the query for documents with the values of a sketch, in any form."""
-    forms = [{"exists": {"field": path}} for path in field.values]
-    return {"bool": {"filter": [{"bool": {"should": forms}}]}}
-
-
-def _beside(search: Search, body: Mapping[str, Any]) -> Request:
-    """Return a request of our own for the same target."""
-    params = {name: value for name, value in search.request.params.items() if name in _WHICH_INDEXES}
-    return replace(search.request, method="POST", body=body, params=params)
-
-
-def asked_for(search: Search, field: SketchField, path: str) -> bool:
-    """Return whether the user requested a field. A pattern that matches everything does not count for our fields."""
-    if not search.wanted_fields:
-        return False
-    ours = path in field.paths
-    return any(
-        fnmatchcase(path, pattern) and (not ours or is_named(pattern, field)) for pattern in search.wanted_fields
-    )
-
-
 def _number(given: Any) -> int | None:
     """Return a number, also from a text, as engines accept it; None for anything else."""
     if isinstance(given, bool) or (isinstance(given, str) and not _NUMBER.fullmatch(given)):
@@ -419,16 +289,3 @@ def _is_json(request: Request) -> bool:
     return (
         "json" in request.headers.get("accept", "application/json") and request.params.get("format", "json") == "json"
     )
-
-
-def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> Any:
-    """Return the user's fields with those we need, each once: engines may return the values of a repeated field twice.
-
-    Anything but a list is returned unchanged, so that the engine refuses it.
-    """
-    if not isinstance(given, list | tuple):
-        return given
-    if not given and not elsewhere:
-        return list(wanted)
-    patterns = names_of(given) + list(elsewhere)
-    return [*given, *(name for name in wanted if not any(fnmatchcase(name, one) for one in patterns))]

@@ -16,7 +16,7 @@ from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import window_limit
-from ndd_search.rest.request import SAMPLE, sample_body
+from ndd_search.rest.wider_requests import SAMPLE, sample_body
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import sketch_many
 from ndd_search.text.numbers import number_signature
