@@ -79,7 +79,8 @@ def lines(collection: Collection, depth: int) -> list[list[str]]:
             [collection.name, str(depth), name, f"{f1s[-1]:.4f}", "", *figures, f"{np.median(took) * 1e6:.0f}"]
         )
     without, of_list, whole_f1 = f1s
-    found[1][4] = f"{(of_list - without) / (whole_f1 - without):.2f}"
+    if whole_f1 != without:
+        found[1][4] = f"{(of_list - without) / (whole_f1 - without):.2f}"
     return found
 
 

@@ -161,6 +161,15 @@ def test_an_answer_stays_as_it_is_where_the_parser_returns_other_hits() -> None:
     assert parsed(whole, without_last, STORED_SKETCHES) == (without_last(whole), ())
     assert parsed(whole, list, STORED_SKETCHES) == (list(whole), ())
     assert parsed(answer, dict, STORED_SKETCHES) == (answer, ())
+    without = {"hits": {"hits": []}, "x": [{"fields": fields([1], FIELD.values)}]}
+    mixed = json.dumps({"responses": [answer, without]})
+
+    def with_another(text: str) -> Any:
+        found = json.loads(text)
+        found["responses"][1]["hits"]["hits"].append({"_id": "3"})
+        return found
+
+    assert parsed(mixed, with_another, STORED_SKETCHES) == (with_another(mixed), ())
 
 
 class Parser:

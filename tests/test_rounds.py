@@ -230,6 +230,23 @@ def test_an_msearch_that_engines_read_otherwise_or_refuse_is_left_alone() -> Non
     assert len(ends.searches) == 1
 
 
+def test_sketches_are_cut_out_of_no_answer_that_holds_what_a_caller_requests() -> None:
+    """One text holds the answers to all searches of an `_msearch`, also to those that are left alone."""
+    shown = {"query": MATCH, "docvalue_fields": ["ndd.packed"]}
+
+    def is_cut(*bodies: dict[str, Any]) -> bool:
+        lines = [line for body in bodies for line in ({"index": "news"}, body)]
+        talk = multi_conversation(Request("POST", "/_msearch", {}, {}, lines), settings_of(), {})
+        assert talk is not None
+        first = next(talk.flow())
+        assert isinstance(first, Request)
+        return first.cut is not None
+
+    assert is_cut({"query": MATCH}, {"query": MATCH, "size": 5})
+    assert not is_cut({"query": MATCH}, {**shown, "ndd": False})
+    assert not is_cut({"query": MATCH}, shown)
+
+
 def test_answers_to_several_searches_are_told_apart_or_all_wrong() -> None:
     hits: dict[str, Any] = {"hits": {"hits": []}}
     good = Answer({"responses": [{**hits, "status": 200}, {"error": "x", "status": 404}]})

@@ -129,7 +129,7 @@ def _others(request: Request, original: Request, others: Mapping[str, Any], time
     if original.body is None or request.parts:  # the server requires the compatibility version of `accept`
         kind = request.headers.get("accept", "application/json")
         kind = kind.replace("json", "x-ndjson", 1) if request.parts else kind
-        changed["headers"] = {**request.headers, "content-type": kind}
+        changed["headers"] = HttpHeaders({**request.headers, "content-type": kind})  # the type that the client gives
     return {**others, **changed}
 
 

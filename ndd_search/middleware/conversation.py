@@ -250,12 +250,12 @@ class Conversation:
         return None if cached is None else with_table_of_stream(cached, plan, self.settings)
 
     def _make_key(self, *parts: Any) -> bytes:
-        key = self._hash.copy()
+        key = self._hash_of_search.copy()
         key.update(repr(parts).encode())
         return key.digest()
 
     @cached_property
-    def _hash(self) -> blake2b:
+    def _hash_of_search(self) -> blake2b:
         """The hash of what all pages of the search have in common but the options."""
         request = self.search.request
         body = {key: value for key, value in self.search.body.items() if key not in ("from", "size")}

@@ -32,7 +32,9 @@ def _fit(sketches: CutSketches, body: Any) -> bool:
     try:
         responses = body.get("responses", [body])
         counts = [None if one is None else len(one) for one in sketches]
-        found = [count and len(one["hits"]["hits"]) for count, one in zip(counts, responses, strict=True)]
+        found = [
+            None if count is None else len(one["hits"]["hits"]) for count, one in zip(counts, responses, strict=True)
+        ]
     except MALFORMED:
         return False
     return found == counts
