@@ -3,6 +3,7 @@
 import random
 import tracemalloc
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.errors import InvalidSketch
 from ndd_search.matching.decision import Decision
-from ndd_search.matching.document_frequency import count_document_frequency
+from ndd_search.matching.document_frequency import UNSEEN, count_document_frequency, count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
 from ndd_search.matching.pairs import resembling_pairs
@@ -49,6 +50,15 @@ def test_equal_sketches_count_once_and_empty_ones_not_at_all() -> None:
     others = [[2, *range(100 * i, 100 * i + 10)] for i in range(1, 4)]
     counted = count_document_frequency([[1, 2]] * 50 + [[]] * 3 + others, RECIPE)
     assert (counted.documents, counted.values.tolist(), counted.counts.tolist()) == (4, [2], [4])
+
+
+def test_a_list_is_counted_among_documents_without_its_values_once_it_tells_any_as_common() -> None:
+    frame = story(1, 60)
+    sketches = sketch_many([f"{frame} {story(seed, 60)}" for seed in range(2, 14)], RECIPE)
+    counted, listed = count_document_frequency(sketches, RECIPE), count_in_list(sketches, RECIPE)
+    assert len(counted.values) > 10
+    assert listed == replace(counted, documents=counted.documents + UNSEEN)
+    assert count_in_list(sketches[:3], RECIPE) == count_document_frequency(sketches[:3], RECIPE)
 
 
 def test_a_sketch_that_is_none_is_named() -> None:

@@ -322,9 +322,10 @@ static int all_are_long(const Page *page, const Rule *rule)
     return 1;
 }
 
-/* Count the values of a list, and find its leaders. room: for 4 * page->count. Returns 0 if it cannot. */
-static int count_and_lead(const Page *page, Rule rule, double handful, int brief, Frequencies *frequencies,
-                          int64_t *room, int64_t *leaders, double *similarities)
+/* Count the values of a list, and find its leaders. unseen: documents without any of the values, counted with the list.
+   room: for 4 * page->count. Returns 0 if it cannot. */
+static int count_and_lead(const Page *page, Rule rule, double handful, double unseen, int brief,
+                          Frequencies *frequencies, int64_t *room, int64_t *leaders, double *similarities)
 {
     Page different = {0};
     Weights weights = {0};
@@ -332,6 +333,8 @@ static int count_and_lead(const Page *page, Rule rule, double handful, int brief
     int64_t *places = room + page->count, count = list_different(page, room, places), met = -1;
     if (copy_places(&different, page, places, count) && all_are_long(&different, &rule))
         met = count_different(frequencies, &different, rule, handful, brief, room + 2 * page->count);
+    if (frequencies->documents > handful)
+        frequencies->documents += unseen;
     int fine = met >= 0 && apply_frequencies(frequencies, page, handful, &rule, &weights, &table);
     if (fine && brief && met == 0 && count == page->count)
         for (int64_t hit = 0; hit < page->count; hit++) {
@@ -347,35 +350,36 @@ static int count_and_lead(const Page *page, Rule rule, double handful, int brief
 }
 
 PyDoc_STRVAR(counted_doc,
-             "counted(sketches, offsets, k, rule, handful, brief)\n"
+             "counted(sketches, offsets, k, rule, handful, unseen, brief)\n"
              "    -> (documents, values, counts, leaders, similarities), or None.\n\n"
              "The frequency table of a list, and its leaders by the rule and this table: a float, int32, float64, int64\n"
-             "and float64. brief: no table if no sketches resemble. None also for more than 500 sketches, and if numpy\n"
-             "has to count.");
+             "and float64. unseen: documents without any of the values, counted with the list. brief: no table if no\n"
+             "sketches resemble. None also for more than 500 sketches, and if numpy has to count.");
 
 static PyObject *counted(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *sketches, *offsets, *result = NULL;
     long long k, shortest;
-    double handful;
+    double handful, unseen;
     int brief;
     Rule rule = {0};
     Page page = {0};
     Weights none = {0};
     Frequencies frequencies = {0};
-    if (!PyArg_ParseTuple(arguments, "OOL(dddddddL)dp:counted", &sketches, &offsets, &k, &rule.least, &rule.asked,
-                          &rule.few, &rule.known, &rule.power, &rule.margin, &rule.content, &shortest, &handful, &brief))
+    if (!PyArg_ParseTuple(arguments, "OOL(dddddddL)ddp:counted", &sketches, &offsets, &k, &rule.least, &rule.asked,
+                          &rule.few, &rule.known, &rule.power, &rule.margin, &rule.content, &shortest, &handful, &unseen,
+                          &brief))
         return NULL;
     rule.shortest = shortest;
-    if (rule_is_regular(&rule) && rule.least < 1 && handful > 0 && copy_page(&page, sketches, offsets, k)
-        && page.count <= SUMMED) {
+    if (rule_is_regular(&rule) && rule.least < 1 && handful > 0 && unseen >= 0
+        && copy_page(&page, sketches, offsets, k) && page.count <= SUMMED) {
         int64_t size = page.count * (int64_t)sizeof(int64_t), *room = malloc(6 * (size_t)size + 1);
         if (room) {
             int64_t *leaders = room + 4 * page.count;
             double *similarities = (double *)(leaders + page.count);
             int fine;
             Py_BEGIN_ALLOW_THREADS
-            fine = count_and_lead(&page, rule, handful, brief, &frequencies, room, leaders, similarities);
+            fine = count_and_lead(&page, rule, handful, unseen, brief, &frequencies, room, leaders, similarities);
             Py_END_ALLOW_THREADS
             if (fine)
                 result = Py_BuildValue("dNNNN", frequencies.documents,

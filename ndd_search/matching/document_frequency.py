@@ -17,6 +17,7 @@ of an article is the first to contain its own values. So the work grows with the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -33,6 +34,7 @@ from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import estimated_shingles
 from ndd_search.sketching.sketches import Sketch, Sketches
 
+UNSEEN = 16  # documents without any value of a list, counted with it
 _PLACES = 3  # decimals of a count
 _FILLINGS = 6  # texts that show a form; fewer may as well be one text that was passed on with additions
 _BUCKETS = 2**20  # by the low bits of values, to leave out rare values before the others are sorted
@@ -55,6 +57,10 @@ def count_document_frequency(
 def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> FrequencyTable:
     """Count the values of a list of hits: of its long texts, and of short texts that fill one form.
 
+    A list is a small part of an index, and the hits of a query resemble one another more than other documents do. So a
+    value that several hits hold is less common in the index than in the list: UNSEEN further documents are counted,
+    which hold none of the values. A list too short to tell common values from rare ones gets none.
+
     Pass 1 finds no copies among texts of fewer than telling_shingles. A sample of an index has few copies of one short
     text, but a list of hits may consist of them. So a short text is counted only if others of the list show that it
     fills a form.
@@ -62,14 +68,8 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> Frequenc
     if found := _counted(sketches, recipe):
         documents, values, counts = found[0], np.frombuffer(found[1], np.int32), np.frombuffer(found[2])
         return FrequencyTable(documents, values, counts, recipe.id)
-    rows, shortest = _different(rows_of(sketches, recipe.k)), telling_shingles(recipe)
-    if recipe.measure == "kmv" and (rows.lengths >= shortest).all():
-        return _count_different(rows, recipe, Constants())
-    texts = [rows.values[start:end] for start, end in pairwise(rows.offsets.tolist())]
-    short = [text for text in texts if len(text) < shortest]
-    return count_document_frequency(
-        [text for text in texts if len(text) >= shortest] + _fillings(short, recipe), recipe
-    )
+    table = _count_list(_different(rows_of(sketches, recipe.k)), recipe)
+    return replace(table, documents=table.documents + UNSEEN) if table.telling else table
 
 
 def leaders_of_list(
@@ -83,6 +83,18 @@ def leaders_of_list(
     return (np.frombuffer(found[3], np.int64), np.frombuffer(found[4])) if found else None
 
 
+def _count_list(rows: Rows, recipe: Recipe) -> FrequencyTable:
+    """Count the values of the long texts of different rows, and of short texts that fill one form."""
+    shortest = telling_shingles(recipe)
+    if recipe.measure == "kmv" and (rows.lengths >= shortest).all():
+        return _count_different(rows, recipe, Constants())
+    texts = [rows.values[start:end] for start, end in pairwise(rows.offsets.tolist())]
+    short = [text for text in texts if len(text) < shortest]
+    return count_document_frequency(
+        [text for text in texts if len(text) >= shortest] + _fillings(short, recipe), recipe
+    )
+
+
 def _counted(
     sketches: Sequence[npt.ArrayLike] | Sketches, recipe: Recipe, min_shingles: int = 0, *, brief: bool = False
 ) -> tuple[float, bytes, bytes, bytes, bytes] | None:
@@ -91,7 +103,7 @@ def _counted(
         return None
     constants, decision = Constants(), Decision(None, recipe.size, kind=recipe.kind)
     rule = decision.rule._replace(power=constants.power, min_shingles=min(min_shingles, recipe.k))
-    return native.core.counted(*core_arguments(sketches), recipe.k, rule, constants.handful, brief)
+    return native.core.counted(*core_arguments(sketches), recipe.k, rule, constants.handful, UNSEEN, brief)
 
 
 def _count_different(rows: Rows, recipe: Recipe, constants: Constants) -> FrequencyTable:
