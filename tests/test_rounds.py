@@ -163,9 +163,9 @@ def test_the_first_trip_is_as_wide_as_pays_off() -> None:
 
     assert width([4.0] * 7) == 1.75  # too few to say
     assert width([4.0] * 8) == 4.0
-    assert width([1.2] * 8) == 1.75
+    assert width([1.2] * 8) == 1.2
     assert width([2.5] * 18 + [9.0] * 2) == 2.5
-    assert width([4.0] * 20, page=50) == 1.75  # 200 documents cost more than a trip
+    assert width([4.0] * 20, page=50) == 1.0  # 200 documents cost more than a trip
     assert width([9.0] * 30 + [2.0] * 20) == 2.0  # those before the last twenty do not count
 
 

@@ -49,7 +49,7 @@ _WHOLE_ONLY = {
 
 _MAYBE_WHOLE = {*_WHOLE_ONLY, "random_score"}  # names of all parts that may prevent a split
 
-_WIDER = 1.75  # documents fetched by the first request of one_trip per hit of the page: enough for 70 % of pages
+_WIDER = 1.75  # width of the first request of one_trip before pages say what they need: enough for 70 % of them
 _TRIP = 50  # documents that an engine and a client process in the time of a further trip (docs/wrapping.md)
 _SPARED = 0.4  # least share of the window whose documents must not be fetched for splitting to pay off
 _MOST_RANGES = 4  # most requests for documents in one trip
@@ -107,15 +107,13 @@ class Timings:
     def width(self, page: int) -> float:
         """Return where the documents of the first trip should end, in multiples of the end of the page.
 
-        page: end of the page. The cheapest of the former reaches is chosen: a wider request fetches more documents, and
-        a narrower one needs a second trip more often.
+        page: end of the page. The cheapest of the former reaches is chosen, or the page alone: a wider request fetches
+        more documents, and a narrower one needs a second trip more often.
         """
-        if len(self.reaches) < _ENOUGH or max(self.reaches) <= _WIDER:
+        if len(self.reaches) < _ENOUGH:
             return _WIDER
-
         each = _TRIP / len(self.reaches)  # what a page spares that needs no second trip
-        wider = sorted(reach for reach in self.reaches if reach > _WIDER)
-        widths = enumerate((_WIDER, *wider), len(self.reaches) - len(wider))
+        widths = enumerate((1.0, *sorted(self.reaches)))
         return min((width * page - each * pages, width) for pages, width in widths)[1]
 
 

@@ -197,7 +197,7 @@ def source_of(document: dict[str, Any]) -> dict[str, Any]:
 def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
     """Return the object with the sketch that is stored in a document, empty if there is none.
 
-    Readable sketches are stored as integers, packed, or in both forms, by the last digit of the document's id.
+    Readable sketches are stored as integers, packed, or in both forms.
     """
     numbers = {} if document["numbers"] is None else {"numbers": document["numbers"]}
     match document["lack"]:
@@ -210,9 +210,9 @@ def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
         case "malformed":
             return {"sketch": [-5, 2, 3], "recipe": recipe, **numbers}
     values, stored = document["values"], {"recipe": recipe, **numbers}
-    form = ord(document["id"][-1]) % 3
-    if form < 2:
+    form = document["form"]
+    if form != "packed":
         stored["sketch"] = list(values)
-    if form > 0:
+    if form != "integers":
         stored["packed"] = b64encode(struct.pack(f"<{len(values)}i", *values)).decode()
     return stored
