@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Literal, NamedTuple, Protocol, cast, overload
 
-VERSION = 20  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 19  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
@@ -299,12 +299,11 @@ class Core(Protocol):
 
     def cut_sketches(
         self, text: str | bytes, names: tuple[str, str, str, str], k: int, /
-    ) -> tuple[str | bytes, list[tuple[StoredValues, int] | None]] | None:
+    ) -> tuple[str | bytes, list[StoredValues | None]] | None:
         """Return the JSON of an answer to `_search` or `_msearch` without the stored sketches, and their values.
 
-        names: as in stored_sketches. For each response, what stored_sketches returns for its hits, and the forms in
-        which they are stored: 1 for integers, 2 for packed, 3 for both, 0 if no hit has values. None if it has no hits,
-        or they keep their sketches because one of them is malformed or has more than k values.
+        names: as in stored_sketches. For each response, what stored_sketches returns for its hits; None if it has no
+        hits, or they keep their sketches because one of them is malformed or has more than k values.
         None if there is nothing to cut, or the text is not understood.
         """
 

@@ -13,7 +13,7 @@ from typing import Any
 from ndd_search.clients.parsing import TransportKind
 from ndd_search.errors import importing
 from ndd_search.middleware.driver import Driver, DriverMixin
-from ndd_search.rest.answers import Answer, Cut
+from ndd_search.rest.answers import Answer, CutSketches
 from ndd_search.rest.request import Request
 from ndd_search.rest.target import changed_target, params_of
 
@@ -133,7 +133,7 @@ def _others(request: Request, original: Request, others: Mapping[str, Any], time
     return {**others, **changed}
 
 
-def _answer(response: TransportApiResponse, sketches_of: Callable[[Any], Cut]) -> Answer:
+def _answer(response: TransportApiResponse, sketches_of: Callable[[Any], CutSketches]) -> Answer:
     meta, body = response
     return Answer(body, meta.status, response, sketches_of(body))
 

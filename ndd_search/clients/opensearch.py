@@ -14,7 +14,7 @@ from typing import Any
 from ndd_search.clients.parsing import TransportKind
 from ndd_search.errors import importing
 from ndd_search.middleware.driver import Driver, DriverMixin
-from ndd_search.rest.answers import Answer, Cut
+from ndd_search.rest.answers import Answer, CutSketches
 from ndd_search.rest.request import Request
 
 with importing("opensearchpy", "wrapping OpenSearch", "opensearch-py", "opensearch"):
@@ -106,7 +106,7 @@ def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _answer(body: Any, cut: Cut) -> Answer:
+def _answer(body: Any, cut: CutSketches) -> Answer:
     """Return the answer. If the caller ignores a status, only the body reports the failure."""
     status = body.get("status") if isinstance(body, dict) and "error" in body else None
     return Answer(body, status if isinstance(status, int) else HTTPStatus.OK, cut=cut)

@@ -8,12 +8,12 @@ from functools import lru_cache
 from types import MethodType
 from typing import Any
 
-from ndd_search.rest.answers import Cut
+from ndd_search.rest.answers import CutSketches
 from ndd_search.rest.parsing import parsed
 from ndd_search.rest.request import Request
 from ndd_search.sketching.field import StoredSketches
 
-Cutting = tuple[Callable[..., Any], Callable[[Any], Cut]]
+Cutting = tuple[Callable[..., Any], Callable[[Any], CutSketches]]
 
 
 class CuttingParser:
@@ -21,7 +21,7 @@ class CuttingParser:
 
     def __init__(self, parser: Any, stored: StoredSketches) -> None:
         self._parser, self._stored = parser, stored
-        self._latest: tuple[Any, Cut] = None, ()
+        self._latest: tuple[Any, CutSketches] = None, ()
 
     def loads(self, text: Any, *kind: Any) -> Any:
         """Parse an answer. kind: its media type."""
@@ -29,7 +29,7 @@ class CuttingParser:
         self._latest = parsed(text, parse, self._stored)
         return self._latest[0]
 
-    def sketches_of(self, body: Any) -> Cut:
+    def sketches_of(self, body: Any) -> CutSketches:
         """Return the sketches that were cut out of an answer. A transport may return an earlier one than the latest."""
         return self._latest[1] if body is self._latest[0] else ()
 
@@ -37,7 +37,7 @@ class CuttingParser:
         return getattr(self._parser, name)
 
 
-def _nothing_cut(body: Any) -> Cut:
+def _nothing_cut(body: Any) -> CutSketches:
     return ()
 
 

@@ -13,15 +13,12 @@ typedef struct {
     int64_t count, room;
 } Array;
 
-enum { INTEGERS = 1, PACKED = 2 };
-
 typedef struct {
     const char *end;    /* of the text */
     Part names[NAMES];  /* as in stored_sketches */
     int64_t k;
     Array cuts, counts; /* Part; int64_t, one for each hit of the current response */
     Array values;       /* int32_t, the sketches of the current response */
-    int forms;          /* those in which they are stored: INTEGERS, PACKED */
     int no_memory;
 } Cutter;
 
@@ -141,7 +138,6 @@ static const char *cut_sketch(Cutter *cutter, const char *fields, int64_t *count
     if (!*is_empty)
         end_members(cutter, &walk);
     *count = count_of(cutter, &stored, values);
-    cutter->forms |= (stored.integers == NOTHING ? 0 : INTEGERS) | (stored.packed == NOTHING ? 0 : PACKED);
     return *count == MALFORMED ? NULL : walk.at;
 }
 
@@ -213,7 +209,7 @@ static const char *cut_response(Cutter *cutter, const char *response, PyObject *
 {
     int64_t cuts = cutter->cuts.count;
     int has_hits = 0;
-    cutter->values.count = cutter->counts.count = cutter->forms = 0;
+    cutter->values.count = cutter->counts.count = 0;
     const char *at = is_at(response, cutter->end, '{') ? cut_hits(cutter, response, 1, &has_hits) : NULL;
     PyObject *sketches = NULL;
     if (!at) {
@@ -223,8 +219,7 @@ static const char *cut_response(Cutter *cutter, const char *response, PyObject *
     } else if (!has_hits)
         sketches = Py_NewRef(Py_None);
     else if (behind_last(cutter, &cutter->counts, 1, sizeof(int64_t)))
-        sketches = Py_BuildValue(
-            "Ni", sketches_read(cutter->values.items, cutter->counts.items, cutter->counts.count), cutter->forms);
+        sketches = sketches_read(cutter->values.items, cutter->counts.items, cutter->counts.count);
     int failed = !sketches || PyList_Append(responses, sketches) || cutter->no_memory;
     Py_XDECREF(sketches);
     return failed ? NULL : at;
@@ -284,10 +279,9 @@ static PyObject *without_cuts(const Cutter *cutter, const char *text, int is_str
 }
 
 PyDoc_STRVAR(cut_sketches_doc,
-             "cut_sketches(text, (sketch, packed, recipe, id), k) -> (text, [(sketches, forms) or None]), or None.\n\n"
+             "cut_sketches(text, (sketch, packed, recipe, id), k) -> (text, [sketches or None]), or None.\n\n"
              "text: JSON, str or bytes, as the result. The list has an item for each response: what stored_sketches returns\n"
-             "for its hits, and in which forms they are stored, 1 for integers, 2 for packed, 3 for both; None if it has no\n"
-             "hits or they keep their sketches. None: nothing is cut.");
+             "for its hits, None if it has no hits or they keep their sketches. None: nothing is cut.");
 
 static PyObject *cut_sketches(PyObject *Py_UNUSED(module), PyObject *arguments)
 {

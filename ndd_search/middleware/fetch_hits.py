@@ -25,7 +25,6 @@ from ndd_search.middleware.sampling import sample_frequency_table
 from ndd_search.middleware.sending import RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
-from ndd_search.middleware.stored_form import learn_form, replan_for_all_forms
 from ndd_search.middleware.tables import new_state, weighs
 from ndd_search.middleware.unsketched import saw_a_sketch
 from ndd_search.paging.windows import Fetch, next_fetch
@@ -68,7 +67,7 @@ class HitFetcher:
     ) -> Generator[Request, Answer, State]:
         """Return the state with the documents of these ranks; missing ones are fetched. ids_only: without `_source`."""
         missing = ranges_of(ranks - state.documents.keys())
-        answers = yield from self.round_trips.later(self.plan.of_form.document_requests(missing, ids_only))
+        answers = yield from self.round_trips.later(self.plan.document_requests(missing, ids_only))
         if reason := trouble(answers, like=Answer(state.envelope)):
             return state.stop(reason)
         self.plan.hide_sketches(answers)
@@ -77,7 +76,7 @@ class HitFetcher:
     def _first(self, fetch: Fetch) -> Fetching:
         """Make the first trip."""
         plan, search, settings = self.plan, self.plan.search, self.settings
-        requests, samples = plan.of_form.requests(fetch, first=True), sample_requests(plan, settings)
+        requests, samples = plan.requests(fetch, first=True), sample_requests(plan, settings)
         refusals = _REFUSED_MSEARCH if len(requests) + len(samples) > 1 else _REFUSED
         all_answers = yield from self.round_trips.first([*requests, *samples], refusals)
         if isinstance(all_answers, Answer):
@@ -94,9 +93,7 @@ class HitFetcher:
             return state
         if {"missing"}.issuperset(state.stream.lacking):
             return (yield from without_sketches(plan, settings, self.round_trips, state))
-        replan_for_all_forms(plan, State(), state, settings)
         saw_a_sketch(search, settings)
-        learn_form(plan, state, answers[-1].form, settings)
         if not plan.sketch_reading.sketched and "" in state.stream.lacking:
             settings.known.learn(search.target, sketched=True)
         return (yield from self._counted(state, sampled))
@@ -141,13 +138,12 @@ class HitFetcher:
         """Make a later trip for more hits."""
         if state.partial:  # ranks of another answer, perhaps a complete one, differ from those of a partial answer
             return state.stop(_PARTIAL)
-        answers = yield from self.round_trips.later(self.plan.of_form.requests(fetch, first=False))
+        answers = yield from self.round_trips.later(self.plan.requests(fetch, first=False))
         if not (reason := trouble(answers, like=Answer(state.envelope))):
             if not self.plan.is_split:
                 self.plan.hide_sketches(answers)
-            longer = extended(state, self.plan, self.settings, answers, fetch)
-            replan_for_all_forms(self.plan, state, longer, self.settings)
-            check_distinct(longer, self.settings)
-            return longer
+            state = extended(state, self.plan, self.settings, answers, fetch)
+            check_distinct(state, self.settings)
+            return state
         replan_if_learned(self.plan, state, answers[-1].complaint, self.settings)
         return state.stop(reason)

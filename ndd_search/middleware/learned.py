@@ -69,8 +69,6 @@ class LearnedOfTarget:
 
     whole_until:    the target is searched in one phase until then, because a split search failed.
     sketched:       whether the target is known to hold sketches of ours.
-    form:           the path of the values in the form in which the target stores sketches, "" for several forms, or if
-                    this is not known. Used until `form_until`.
     text_until:     until then, recipes are read from the documents: they are mapped as text, without doc values.
     window_limit:   the target's max_result_window.
     sketched_until: until then, the target counts as having sketches: a caller saw one.
@@ -83,8 +81,6 @@ class LearnedOfTarget:
 
     whole_until: float = 0.0
     sketched: bool = False
-    form: str = ""
-    form_until: float = 0.0
     text_until: float = 0.0
     window_limit: int = MAX_RESULT_WINDOW
     sketched_until: float = 0.0

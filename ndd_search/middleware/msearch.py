@@ -15,7 +15,7 @@ from ndd_search.middleware.conversation import Conversation, conversation
 from ndd_search.middleware.sending import Flow
 from ndd_search.middleware.settings import Settings
 from ndd_search.paging.cache import cache_key
-from ndd_search.rest.answers import Answer, Cut, status_in
+from ndd_search.rest.answers import Answer, CutSketches, status_in
 from ndd_search.rest.filter_path import filtered
 from ndd_search.rest.request import INDEX, Request, without_key
 
@@ -249,7 +249,7 @@ def _are_responses(given: Any, count: int) -> TypeGuard[list[Line]]:
 
 
 def _answers_of(
-    requests: Mapping[int, Request], responses: list[Line], positions: Mapping[int, list[int]], cut: Cut
+    requests: Mapping[int, Request], responses: list[Line], positions: Mapping[int, list[int]], cut: CutSketches
 ) -> dict[int, Answer]:
     """Return the answer to each search. Shared responses are copied, because a flow changes its hits.
 

@@ -34,7 +34,6 @@ class Plan:
     strategy:        how hits are fetched (see `fetch_strategies`).
     is_measured:     whether "auto" learns from this search. is_timed: whether its time is compared with that of others.
     width:           end of the documents that one_trip fetches first, in multiples of the end of the page.
-    form:            the path of the only form of sketches that is read, "" for all forms (see `stored_form`).
     sketch_reading:  how sketches are read of a hit. reading: the same with the fields that guards and `keep` need.
     sketch_fields:   fields of ours that are removed from hits when they arrive.
     added_fields:    fields that were added for guards and `keep`; they are removed from the hits shown.
@@ -51,7 +50,6 @@ class Plan:
     is_measured: bool
     is_timed: bool
     width: float
-    form: str
     sketch_reading: Reading
     reading: Reading
     sketch_fields: tuple[str, ...]
@@ -72,19 +70,6 @@ class Plan:
     def as_found(self) -> Plan:
         """The same plan with the caller's own candidate limits."""
         return replace(self, search=self.search.as_found)
-
-    @property
-    def of_all_forms(self) -> Plan:
-        """The same plan, which reads all forms of sketches."""
-        return replace(self, form="")
-
-    @cached_property
-    def of_form(self) -> Plan:
-        """The plan by which hits are fetched: the same, but it reads sketches only in the form of the target."""
-        if not self.form:
-            return self
-        reading, sketches = (one.of_form(self.form) for one in (self.reading, self.sketch_reading))
-        return replace(self, reading=reading, sketch_reading=sketches)
 
     def requests(self, fetch: Fetch, first: bool) -> list[Request]:
         """Return the requests of one trip. The sketches are in the answer to the last one."""
@@ -152,7 +137,6 @@ def plan_of(search: Search, options: CollapseOptions, settings: Settings, may_sp
         is_measured="one_trip" in possible,
         is_timed=is_timed,
         width=width,
-        form=learned.form if now < learned.form_until else "",
         sketch_reading=sketches,
         reading=reading,
         sketch_fields=_not_requested(search, field, [name for name in field.paths if name not in added]),

@@ -14,7 +14,7 @@ from urllib.parse import unquote_plus
 from ndd_search.middleware.msearch import unique
 from ndd_search.proxy.exact_json import dumps, encoded, loads
 from ndd_search.proxy.exchange import Exchange, Header, end_to_end
-from ndd_search.rest.answers import Cut
+from ndd_search.rest.answers import CutSketches
 from ndd_search.rest.parsing import parsed
 from ndd_search.rest.request import INDEX, Request
 from ndd_search.rest.target import changed_target, params_of
@@ -52,7 +52,7 @@ class Raw:
     headers: list[Header]
     body: Any
     content: bytes
-    cut: Cut = ()
+    cut: CutSketches = ()
 
 
 def plain_path(path: str) -> str:

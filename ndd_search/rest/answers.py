@@ -15,12 +15,12 @@ from ndd_search.immutable import cached_property, dataclass
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.records import RecordSchema
 from ndd_search.recipe import Recipe
-from ndd_search.sketching.field import CutSketches, SketchField
+from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Lack, Sketch, Sketches
 
 Hit = dict[str, Any]
 # For each search of an answer, the sketches that were cut out of its hits, None if they are in the hits; () for none.
-Cut = Sequence[CutSketches | None]
+CutSketches = Sequence[Sequence[Sketch | Lack] | None]
 
 # Errors of code that reads an answer whose parts have other types than an engine gives them, or are not there.
 MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -39,7 +39,7 @@ class Answer:
     body: Any
     status: int = 200
     raw: Any = None
-    cut: Cut = ()
+    cut: CutSketches = ()
 
     @property
     def ok(self) -> bool:
@@ -60,22 +60,17 @@ class Answer:
     def sketches(self, field: SketchField, recipe: Recipe) -> Sequence[Sketch | Lack]:
         """Return the sketch of each hit of a search, or why it has none."""
         if (cut := self._cut) is not None:
-            return cut.found
+            return cut
         return field.decode([hit.get("fields") or {} for hit in self.hits], recipe)
 
     def has_sketches(self, field: SketchField) -> bool:
         """Return whether any hit of a search has the values of a sketch."""
         if (cut := self._cut) is not None:
-            return isinstance(cut.found, Sketches) or any(not isinstance(one, str) for one in cut.found)
+            return isinstance(cut, Sketches) or any(not isinstance(one, str) for one in cut)
         return any(field.has_values(hit.get("fields")) for hit in self.hits)
 
     @property
-    def form(self) -> str:
-        """The path of the only form in which the sketches of a search are stored, "" if that is not known."""
-        return self.cut[0].form if self.cut and self.cut[0] is not None else ""
-
-    @property
-    def _cut(self) -> CutSketches | None:
+    def _cut(self) -> Sequence[Sketch | Lack] | None:
         return self.cut[0] if self.cut else None
 
     @property

@@ -41,17 +41,6 @@ class Reading:
             return self
         return replace(self, stored=(*self.stored, *stored), fields=(*self.fields, *fields))
 
-    def of_form(self, path: str) -> Reading:
-        """Return a reading of sketches in one form only. path: of its values.
-
-        Packed values are not excluded from `_source`: an engine takes longer to exclude them than to send them.
-        """
-        if self.sketches is None:
-            return self
-        field = self.sketches.field
-        stored = tuple(name for name in self.stored if name == path or name not in field.values)
-        return replace(self, stored=stored, sketched=self.sketched and path != field.packed)
-
 
 def sketch_reading(sketches: StoredSketches, text: bool = False, sketched: bool = True) -> Reading:
     """Return how sketches are read. text: whether the recipe is mapped as text, which has no doc values."""

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -198,22 +198,6 @@ class StoredSketches:
     def names(self) -> tuple[str, str, str, str]:
         """The names that `native.Core.stored_sketches` takes."""
         return self.field.sketch, self.field.packed, self.field.recipe, self.recipe.id
-
-
-class CutSketches(NamedTuple):
-    """The sketches that were cut out of one response.
-
-    found: the sketch of each hit, or why it has none.
-    form:  the path of the values in the one form in which all of them are stored, "" for several forms, or no values.
-    """
-
-    found: Sequence[Sketch | Lack]
-    form: str
-
-
-def cut_from(read: tuple[native.StoredValues, int], field: SketchField) -> CutSketches:
-    """Return what `native.Core.cut_sketches` cut out of a response."""
-    return CutSketches(sketches_from(read[0]), {1: field.sketch, 2: field.packed}.get(read[1], ""))
 
 
 def sketches_from(read: native.StoredValues) -> Sequence[Sketch | Lack]:

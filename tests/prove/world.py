@@ -17,7 +17,7 @@ Case = dict[str, Any]
 
 KS = [2, 6, 12]
 RANGE = [35_791_394 * number + 17 for number in range(60)]  # values of all sketches, over the whole range
-FORMS: list[list[str]] = [  # several in an index are rare, so that searches learn one form and meet another
+FORMS: list[list[str]] = [  # of the sketches of an index: all in one form, in several, or a few in another
     ["integers"], ["packed"], ["both"], ["integers", "packed", "both"],
     ["integers"] * 8 + ["packed"], ["packed"] * 8 + ["integers"],
 ]  # fmt: skip
