@@ -107,8 +107,8 @@ class Timings:
     def width(self, page: int) -> float:
         """Return where the documents of the first trip should end, in multiples of the end of the page.
 
-        page: end of the page. The cheapest of the former reaches is chosen, or the page alone: a wider request fetches
-        more documents, and a narrower one needs a second trip more often.
+        page: end of the page. The cheapest of the former reaches is chosen, or the page alone, to which `own_part` adds
+        two hits: a wider request fetches more documents, and a narrower one needs a second trip more often.
         """
         if len(self.reaches) < _ENOUGH:
             return _WIDER
