@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndd_search import native
-from ndd_search.collapse_options import CollapseOptions
+from ndd_search.collapse_options import CollapseOptions, Strategy
 from ndd_search.middleware.fetch_strategies import Timings, own_part, ranges_of, sketches_only, strategies_of, together
 from ndd_search.middleware.msearch import multi_conversation
 from ndd_search.middleware.settings import settings_of
@@ -42,6 +42,8 @@ def chosen(body: dict[str, Any], timings: Timings = NEW, params: dict[str, str] 
     possible = strategies_of(search(body, **(params or {})), made, reading, timings.width(10))
     return possible[0] if len(possible) == 1 else timings.strategy
 
+
+Searches = tuple[Strategy, int, float]  # a strategy, a number of searches, and the seconds that each took
 
 WHOLE: dict[str, dict[str, Any]] = {
     "rescore": {"query": MATCH, "rescore": {"window_size": 50, "query": {"rescore_query": MATCH}}},
@@ -99,13 +101,17 @@ def test_auto_goes_by_what_is_spared() -> None:
 
 
 def test_auto_takes_what_was_faster_and_tries_the_other_now_and_then() -> None:
-    assert chosen({}, seen_after(("one_trip", 7, 0.02))) == "one_trip"
-    assert chosen({}, seen_after(("one_trip", 8, 0.02))) == "one_phase"  # to compare
+    first: Searches = ("one_trip", 8, 0.09)  # of a client and a server that have just started
+    assert chosen({}, seen_after(first)) == "one_trip"
+    for searches in range(1, 4):
+        one_each: list[Searches] = [("one_trip", 1, 0.02), ("one_phase", 1, 0.03)] * searches
+        assert chosen({}, seen_after(first, *one_each)) == "one_trip"
+        assert chosen({}, seen_after(first, *one_each, ("one_trip", 1, 0.02))) == "one_phase"  # to compare
     for one_phase, faster, slower in ((0.01, "one_phase", "one_trip"), (0.03, "one_trip", "one_phase")):
-        timings = seen_after(("one_trip", 8, 0.02), ("one_phase", 2, one_phase))
+        timings = seen_after(first, ("one_trip", 4, 0.02), ("one_phase", 4, one_phase))
         assert chosen({}, timings) == faster
-        assert chosen({}, seen_after(("one_trip", 8, 0.02), ("one_phase", 12, one_phase))) == slower
-    timings = seen_after(("one_trip", 15, 0.02), ("one_phase", 2, 0.03), ("one_trip", 2, 5.0))
+        assert chosen({}, seen_after(first, ("one_trip", 4, 0.02), ("one_phase", 8, one_phase))) == slower
+    timings = seen_after(first, ("one_trip", 9, 0.02), ("one_phase", 4, 0.03), ("one_trip", 2, 5.0))
     assert chosen({}, timings) == "one_trip"  # a few slow searches say little
     assert chosen({}, seen_after(("one_trip", 30, 0.01), ("one_phase", 9, 0.02), ("one_trip", 15, 0.05))) == "one_phase"
 

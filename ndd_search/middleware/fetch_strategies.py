@@ -54,8 +54,9 @@ _TRIP = 50  # documents that an engine and a client process in the time of a fur
 _SPARED = 0.4  # least share of the window whose documents must not be fetched for splitting to pay off
 _MOST_RANGES = 4  # most requests for documents in one trip
 _GAP = 10  # so many unneeded hits between two ranges cost less than another request
-_ENOUGH = 8  # searches in one trip before their figures are used
-_TRIED = 2  # searches in one phase before the two strategies are compared
+_ENOUGH = 8  # searches in one trip before their reaches are used, and before any is timed: the first ones are slower
+_TRIED = 4  # searches with each strategy before the two are compared
+_COMPARED = 8  # latest searches with each strategy that are compared
 _REMEMBERED = 20  # searches whose figures are kept, and between two searches with the slower strategy
 
 
@@ -67,7 +68,8 @@ class DoesNotFit(Exception):
 class Timings:
     """Figures of the last searches of a caller in a target, of which the first page could be fetched with any strategy.
 
-    one_trip, one_phase: seconds from a search to its page, with each strategy. searches: number of all.
+    one_trip, one_phase: seconds from a search to its page, with each strategy, without the first searches. searches:
+        number of all.
     reaches: the end of the hits that each page showed or listed, in multiples of the end of the page.
     until:   time at which the figures expire.
     """
@@ -81,7 +83,7 @@ class Timings:
     def after(self, strategy: Strategy, seconds: float | None, reach: float, until: float) -> Timings:
         """Return the figures after another search. seconds: None for a time that is not compared."""
         times = {"one_trip": self.one_trip, "one_phase": self.one_phase}
-        if seconds is not None:
+        if seconds is not None and len(self.reaches) >= _ENOUGH:
             times[strategy] = (*times[strategy], seconds)[-_REMEMBERED:]
         reaches, searches = (*self.reaches, reach)[-_REMEMBERED:], self.searches + (seconds is not None)
         return Timings(**times, reaches=reaches, searches=searches, until=until)
@@ -93,16 +95,25 @@ class Timings:
         Nothing but a comparison under the same load tells which is faster: with a slow query one_phase, which runs it
         once, and with large documents one_trip, which reads few of them.
         """
-        compared = len(self.one_trip) >= _ENOUGH and len(self.one_phase) >= _TRIED
-        return "one_phase" if compared and median(self.one_phase) < median(self.one_trip) else "one_trip"
+        if not self._are_compared:
+            return "one_trip"
+        one_phase, one_trip = (median(times[-_COMPARED:]) for times in (self.one_phase, self.one_trip))
+        return "one_phase" if one_phase < one_trip else "one_trip"
 
     @property
     def strategy(self) -> Strategy:
-        """The strategy for the next search that is measured: mostly the faster one."""
-        if len(self.one_trip) >= _ENOUGH and len(self.one_phase) < _TRIED:
-            return "one_phase"
-        tries_other = len(self.one_phase) >= _TRIED and self.searches % _REMEMBERED == 0
+        """The strategy for the next search that is measured.
+
+        The first ones use one_trip, then both strategies take turns, then mostly the faster one is used.
+        """
+        if not self._are_compared:
+            return "one_phase" if len(self.one_trip) > len(self.one_phase) else "one_trip"
+        tries_other = self.searches % _REMEMBERED == 0
         return "one_phase" if (self.faster == "one_phase") != tries_other else "one_trip"
+
+    @property
+    def _are_compared(self) -> bool:
+        return min(len(self.one_trip), len(self.one_phase)) >= _TRIED
 
     def width(self, page: int) -> float:
         """Return where the documents of the first trip should end, in multiples of the end of the page.
