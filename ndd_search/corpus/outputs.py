@@ -10,6 +10,7 @@ import secrets
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from itertools import chain, islice
 from math import isnan
 from pathlib import Path
@@ -145,14 +146,18 @@ def _lines(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
 
 
 def line_of(value: Any) -> str:
-    """A row or another value as a line of JSON. Numbers read with `exact` are written as they were."""
-    if not holds_written(value):
-        return json.dumps(value, ensure_ascii=False, default=_as_json)
-    return _MARKED.sub(r"\1", json.dumps(_marked(value), ensure_ascii=False, default=_as_json))
+    """A row or another value as a line of JSON. Numbers read with `exact`, and decimals, keep their digits."""
+    line = json.dumps(_marked(value) if holds_written(value) else value, ensure_ascii=False, default=_as_json)
+    return _MARKED.sub(r"\1", line) if _MARK in line else line
 
 
 def _as_json(value: Any) -> str:
-    """A value that JSON has no form for as a text: bytes in Base64, as a binary field of the engines holds them."""
+    """A value that json cannot write as a text: bytes in Base64, as a binary field of the engines holds them.
+
+    A Decimal becomes a marked text, as a WrittenNumber does.
+    """
+    if isinstance(value, Decimal) and value.is_finite():
+        return f"{_MARK}{value:f}"
     return b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 

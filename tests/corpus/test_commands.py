@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import resource
 import signal
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
@@ -40,6 +42,25 @@ def test_the_commands_write_what_the_library_finds(
     assert "4 documents in 4 groups; 0 are near-duplicates" in capsys.readouterr().out
     assert run("new", *settings, "--against", tmp_path / "s.parquet", "--json", "--out", tmp_path / "n.jsonl") == 0
     assert json.loads(capsys.readouterr().out) == {"documents": 4, "new": 1}  # the empty one is nobody's duplicate
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.parquet"])
+def test_decimals_keep_their_digits(tmp_path: Path, name: str) -> None:
+    prices = [Decimal("12345678901234567890.50"), Decimal("1.10"), Decimal("-0.01")]
+    bodies = [one["body"] for one in DOCUMENTS[1:]]
+    rows = [
+        {"body": body, "price": price, "more": {"price": price}} for body, price in zip(bodies, prices, strict=True)
+    ]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
+    assert run("unique", tmp_path / "in.parquet", "--text", "body", "--out", tmp_path / name) == 0
+    if name == "out.parquet":
+        found = parquet.read_table(tmp_path / name).to_pylist()
+        assert [(one["price"], one["more"]["price"]) for one in found] == [(price, price) for price in prices]
+        return
+    text = (tmp_path / name).read_text()
+    for price in prices:
+        assert (f'"price": {price},' if name == "out.jsonl" else f",{price},") in text
+        assert f'"price": {price}}}' in text.replace('""', '"')
 
 
 def test_a_command_that_left_something_out_says_so(
