@@ -197,7 +197,7 @@ def source_of(document: dict[str, Any]) -> dict[str, Any]:
 def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
     """Return the object with the sketch that is stored in a document, empty if there is none.
 
-    Readable sketches are stored as integers, packed, or in both forms.
+    Readable sketches are stored in the form of the document: "integers" (the default), "packed" or "both".
     """
     numbers = {} if document["numbers"] is None else {"numbers": document["numbers"]}
     match document["lack"]:
@@ -210,7 +210,7 @@ def stored_of(document: dict[str, Any], recipe: str) -> dict[str, Any]:
         case "malformed":
             return {"sketch": [-5, 2, 3], "recipe": recipe, **numbers}
     values, stored = document["values"], {"recipe": recipe, **numbers}
-    form = document["form"]
+    form = document.get("form", "integers")
     if form != "packed":
         stored["sketch"] = list(values)
     if form != "integers":
