@@ -16,7 +16,8 @@ from hashlib import blake2b
 from typing import Any
 
 import ndd_search as ndd
-from benchmarks.wrapped_search import QUERIES, WORDS, connect, documents, milliseconds
+from benchmarks.workloads import QUERIES, WORDS, documents
+from benchmarks.wrapped_search import connect, milliseconds
 from ndd_search.indexing.mapping import mapping_properties
 
 INDEX = "ndd-benchmark-collapse"

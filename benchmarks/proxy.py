@@ -27,18 +27,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import ndd_search as ndd
-from benchmarks.wrapped_search import (
-    LENGTHS,
-    WARM_UP,
-    about,
-    connect,
-    filled,
-    generated,
-    milliseconds,
-    queries,
-    table,
-    wrapped_search,
-)
+from benchmarks.workloads import LENGTHS, generated, queries
+from benchmarks.wrapped_search import WARM_UP, about, connect, filled, milliseconds, table, wrapped_search
 
 CONNECTIONS = 32
 

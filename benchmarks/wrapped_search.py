@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gzip
 import importlib
 import json
 import os
@@ -25,7 +24,7 @@ import random
 import time
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
@@ -36,15 +35,13 @@ from typing import Any, NamedTuple
 
 import ndd_search as ndd
 from benchmarks.stopwatch import Stopwatch
+from benchmarks.workloads import LENGTHS, Workload, collected, generated
 from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.middleware import conversation, driver, fetch_hits
 from ndd_search.middleware.plan import Plan
 from ndd_search.paging.stream import Stream
 from ndd_search.sketching.field import SketchField, Storage
 
-WORDS = [f"{a}{b}{c}" for a in ("ka", "lo", "mi", "re", "su") for b in ("ban", "dor", "fel", "gim") for c in range(400)]
-LENGTHS = {"0.3 kB": 40, "3 kB": 400}  # words
-QUERIES = 20
 WARM_UP = 60  # searches before the measured ones
 CONCURRENT = 200  # searches of an asynchronous client at once
 NEW_CLIENTS = 15
@@ -76,14 +73,6 @@ TIMED: tuple[tuple[Any, ...], ...] = (
 
 Way = Callable[[dict[str, Any]], Any]
 Make = Callable[[], Any]
-
-
-class Workload(NamedTuple):
-    """What is indexed and searched. documents: called with the name of an index, gives bulk actions."""
-
-    name: str
-    documents: Callable[[str], Iterable[dict[str, Any]]]
-    queries: list[dict[str, Any]]
 
 
 class Times(NamedTuple):
@@ -129,39 +118,6 @@ def with_orjson(module: str) -> Any:
     return kind()
 
 
-def documents(index: str, count: int, length: int) -> Iterator[dict[str, Any]]:
-    """Yield bulk actions; every third document is a near-copy of the one before it."""
-    rng = random.Random(length)
-    weights = [1 / (place + 10) for place in range(len(WORDS))]
-    words: list[str] = []
-    for number in range(count):
-        if number % 3 == 2:
-            words = [rng.choice(WORDS) if rng.random() < 0.01 else word for word in words]
-        else:
-            words = rng.choices(WORDS, weights, k=length)
-        yield {"_index": index, "_id": str(number), "body": " ".join(words)}
-
-
-def generated(name: str, length: int, count: int) -> Workload:
-    """Return a workload of generated documents."""
-    return Workload(name, lambda index: documents(index, count, length), queries())
-
-
-def collected(folder: Path) -> Workload:
-    """Return the workload of a labelled collection."""
-
-    def rows(name: str) -> Iterator[dict[str, Any]]:
-        with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            yield from map(json.loads, lines)
-
-    def actions(index: str) -> Iterator[dict[str, Any]]:
-        return ({"_index": index, "_id": one["id"], "body": one["text"]} for one in rows("documents"))
-
-    asked = [{"match": {"body": one["query"]}} for one in rows("queries")]
-    random.Random(1).shuffle(asked)
-    return Workload(folder.name, actions, asked[: 2 * QUERIES])
-
-
 @contextmanager
 def filled(url: str, workload: Workload, storage: Storage, orjson: bool = False) -> Iterator[tuple[Make, str]]:
     """Yield a function that makes clients, and the name of an index of one segment that is deleted after the block."""
@@ -176,12 +132,6 @@ def filled(url: str, workload: Workload, storage: Storage, orjson: bool = False)
             yield make, index
         finally:
             client.indices.delete(index=index)
-
-
-def queries() -> list[dict[str, Any]]:
-    """Return queries: pairs of frequent words."""
-    rng = random.Random(1)
-    return [{"match": {"body": " ".join(rng.sample(WORDS[:200], 2))}} for _ in range(QUERIES)]
 
 
 def plain_search(client: Any, index: str, size: int) -> Way:
