@@ -13,7 +13,7 @@ import pytest
 
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.paging.group_estimate import GroupEstimate, Sample, estimate_groups, extrapolated, head_of
-from ndd_search.paging.stream import Stream
+from ndd_search.paging.stream import UNKNOWN, Shown, Stream
 from ndd_search.recipe import Recipe
 from ndd_search.rest.answers import HitReader
 from ndd_search.sketching.field import SketchField
@@ -136,3 +136,17 @@ def test_without_a_sample_the_bounds_hold_always() -> None:
     assert found.high == groups_of(head) + 200
     empty: list[Any] = []
     assert estimate_groups(head, Sample(empty, empty, empty, 300, 0), partial(reader, 100), OPTIONS) == found
+
+
+def test_the_estimate_of_a_late_page_is_that_of_the_first_one_also_if_something_was_seen_before() -> None:
+    """A late page examines more hits than the first window, some of which were shown before this search."""
+    sketches = texts_in_copies(9, 200, (1, 2), (80,))
+    hits = [{"_index": "a", "_id": str(rank)} for rank in range(len(sketches))]
+    before = Stream(shown=tuple(Shown(rank, UNKNOWN, sketches[rank]) for rank in (3, 107, 150)))
+    sample = sample_of(sketches, 40)
+
+    def estimated(examined: int) -> GroupEstimate:
+        stream = before.extend(hits[:examined], examined, reader(0, sketches[:examined]), OPTIONS, total=len(hits))
+        return estimate_groups(head_of(stream, WINDOW), sample, partial(reader, WINDOW), OPTIONS)
+
+    assert estimated(WINDOW) == estimated(200)

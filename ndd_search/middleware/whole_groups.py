@@ -24,7 +24,7 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import counted_in_list
 from ndd_search.paging.layout import Group
-from ndd_search.paging.members import groups_of_members, members_of, some_of
+from ndd_search.paging.members import groups_of_members, members_of
 from ndd_search.paging.page import Page
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import MALFORMED, Answer, Hit, after, drop_fields
@@ -156,7 +156,7 @@ def _telling(keys: Sketch, state: State) -> Sketch:
 
 def _examined(state: State, count: int) -> Stream:
     """Return the first hits of the stream, with their documents where these were fetched."""
-    first = some_of(state.stream, range(count))
+    first = state.stream.only(range(count))
     hits = zip(first.ranks.tolist(), first.hits, strict=True)
     return replace(first, hits=tuple([state.documents.get(rank, hit) for rank, hit in hits]))
 

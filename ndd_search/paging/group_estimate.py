@@ -124,18 +124,7 @@ def head_of(stream: Stream, window: int) -> Stream:
     """Return the stream of the first `window` places of the engine's list."""
     if stream.fetched <= window:
         return stream
-    count = stream.examined(window)
-    return replace(
-        stream,
-        hits=stream.hits[:count],
-        sketches=stream.sketches[:count],
-        lacking=stream.lacking[:count],
-        ranks=stream.ranks[:count],
-        leader=stream.leader[:count],
-        similarity=stream.similarity[:count],
-        fetched=min(stream.fetched, window),
-        exhausted=stream.exhausted and stream.fetched <= window,
-    )
+    return replace(stream.only(range(stream.examined(window))), fetched=window, exhausted=False)
 
 
 def extrapolated(head: Stream, total: int) -> GroupEstimate:

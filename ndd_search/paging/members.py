@@ -15,22 +15,6 @@ from ndd_search.paging.page import slice_page
 from ndd_search.paging.stream import Reader, Stream
 
 
-def some_of(stream: Stream, kept: Sequence[int]) -> Stream:
-    """Return a stream of some of its hits. kept: their indexes, ascending; the leaders of all of them come first."""
-    place = {index: at for at, index in enumerate(kept)}
-    return replace(
-        stream,
-        hits=tuple(stream.hits[index] for index in kept),
-        sketches=tuple(stream.sketches[index] for index in kept),
-        lacking=tuple(stream.lacking[index] for index in kept),
-        ranks=stream.ranks[kept],
-        leader=stream.leader[kept],
-        similarity=stream.similarity[kept],
-        shares=tuple((place[index], name) for index, name in stream.shares if index in place),
-        seen=tuple((place[index], item, alike) for index, item, alike in stream.seen if index in place),
-    )
-
-
 def members_of(
     stream: Stream,
     leaders: Sequence[int],
@@ -63,7 +47,7 @@ def members_of(
         )
     }
     kept = [*range(known), *(index for index in added if index not in listed)]
-    return some_of(whole, kept), {int(whole.leader[index]) for index in listed}
+    return whole.only(kept), {int(whole.leader[index]) for index in listed}
 
 
 def groups_of_members(

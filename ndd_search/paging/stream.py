@@ -111,6 +111,22 @@ class Stream:
             raise IndexError(f"rank {rank} was not examined: the stream holds {len(self.ranks)} of the engine's hits")
         return index
 
+    def only(self, indexes: Sequence[int]) -> Stream:
+        """Return a stream of some of its hits, in this order. indexes: of hits, each after that of its leader."""
+        kept = np.asarray(indexes, np.int64)
+        places = {index: place for place, index in enumerate(kept.tolist())}
+        return replace(
+            self,
+            hits=tuple([self.hits[index] for index in places]),
+            sketches=tuple([self.sketches[index] for index in places]),
+            lacking=tuple([self.lacking[index] for index in places]),
+            ranks=self.ranks[kept],
+            leader=np.array([places[leader] for leader in self.leader[kept].tolist()], np.int64),
+            similarity=self.similarity[kept],
+            shares=tuple(sorted((places[index], name) for index, name in self.shares if index in places)),
+            seen=tuple(sorted((places[index], item, alike) for index, item, alike in self.seen if index in places)),
+        )
+
     def extend(
         self,
         hits: Sequence[Any],

@@ -35,16 +35,5 @@ def fused_by_group(stream: Stream, ranks: Sequence[Ranks]) -> Stream:
         for response, rank in ranks[index].items():
             best[response] = min(rank, best.get(response, rank))
     scores = [reciprocal(groups[of] if of == index else ranks[index]) for index, of in enumerate(leader)]
-    order = np.array(sorted(range(len(leader)), key=lambda index: (-scores[index], index)), np.int64)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return replace(
-        stream,
-        hits=tuple(stream.hits[index] for index in order),
-        sketches=tuple(stream.sketches[index] for index in order),
-        lacking=tuple(stream.lacking[index] for index in order),
-        ranks=np.arange(len(order)),
-        leader=place[stream.leader[order]],
-        similarity=stream.similarity[order],
-        shares=tuple(sorted((int(place[index]), name) for index, name in stream.shares)),
-    )
+    order = sorted(range(len(leader)), key=lambda index: (-scores[index], index))
+    return replace(stream.only(order), ranks=np.arange(len(order)))
