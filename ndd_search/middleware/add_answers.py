@@ -14,7 +14,7 @@ from ndd_search.middleware.tables import counted_in_list
 from ndd_search.paging.records import presence
 from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch
-from ndd_search.rest.answers import Answer, Hit, HitReader, after, drop_fields, envelope_of
+from ndd_search.rest.answers import Answer, Hit, HitReader, drop_fields, envelope_after, envelope_of
 from ndd_search.sketching.sketches import Lack, Sketch
 
 _NO_NUMBERS = (
@@ -42,34 +42,37 @@ def sketches_of(hits: Sequence[Hit], settings: Settings) -> Sequence[Sketch | La
     return settings.sketch_field.decode([hit.get("fields") or {} for hit in hits], settings.recipe)
 
 
-def extended(state: State, plan: Plan, settings: Settings, answers: Sequence[Answer], fetch: Fetch) -> State:
-    """Return the state after a trip for more hits. The answers are changed: their hits lose the sketches.
+def with_more_hits(state: State, plan: Plan, settings: Settings, answers: Sequence[Answer], fetch: Fetch) -> State:
+    """Return the state after a trip for more hits.
 
+    answers: to `plan.requests(fetch, ...)`. Their hits are changed: they lose the sketches.
     Raises DoesNotFit if these documents do not belong to the stream.
     """
-    hits = answers[-1].hits
-    sketches = sketches_in(answers[-1], settings)
+    overall, window = answers[0], answers[-1]  # one answer, unless documents or aggregations come apart from sketches
+    hits, sketches = window.hits, sketches_in(window, settings)
     if state.table == LISTED:
         state = state.comparing_with(counted_in_list(state.stream, sketches, plan, settings))
     reader = reader_of(state, settings, sketches)
     _drop(hits, plan.field.read if plan.is_split else plan.sketch_fields)
     partial = any(one.partial for one in answers)
     asked = len(hits) if partial else fetch.size  # few hits of a partial answer do not mean that there are no more
-    stream = state.stream.extend(hits, asked, reader, plan.options, total=answers[0].total)
-    documents = {} if plan.is_split else dict(enumerate(hits, fetch.start))
-    if plan.is_split and len(answers) > 1:
+    stream = state.stream.extend(hits, asked, reader, plan.options, total=overall.total)
+    documents: dict[int, Hit] = {}
+    if not plan.is_split:
+        documents = dict(enumerate(hits, fetch.start))
+    elif len(answers) > 1:
         within = max(0, fetch.size - plan.search.start)  # max_window may end before the page does
-        documents = _documents(stream, plan, settings, plan.search.start, answers[0], within)
-    unknown = plan.options.numbers_must_match and any(
+        documents = _documents(stream, plan, settings, plan.search.start, overall, within)
+    lacks_numbers = plan.options.numbers_must_match and any(
         not isinstance(sketch, str) and reader.numbers(hit) is None for hit, sketch in zip(hits, sketches, strict=True)
     )
     return replace(
         state,
-        degraded=_NO_NUMBERS if unknown else state.degraded,
+        degraded=_NO_NUMBERS if lacks_numbers else state.degraded,
         stream=stream,
         documents={**state.documents, **documents},
-        envelope=envelope_of(answers[0].body) if state.envelope is None else after(state.envelope, answers),
-        raw=state.raw or answers[0].raw,
+        envelope=envelope_of(overall.body) if state.envelope is None else envelope_after(state.envelope, answers),
+        raw=state.raw or overall.raw,
         partial=partial,
         lasting=state.lasting and not partial and not any(one.cut_short for one in answers),
     )
@@ -87,7 +90,7 @@ def with_documents(
         documents.update(_documents(state.stream, plan, settings, fetch.start, answer))
     if not ranks <= documents.keys():
         raise DoesNotFit
-    state = replace(state, documents=documents, envelope=after(state.envelope or {}, answers))
+    state = replace(state, documents=documents, envelope=envelope_after(state.envelope or {}, answers))
     check_distinct(state, settings)
     return state
 

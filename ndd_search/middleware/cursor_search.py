@@ -18,7 +18,7 @@ from typing import Any
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.matching.keys import reads_keys
-from ndd_search.middleware.add_answers import extended
+from ndd_search.middleware.add_answers import with_more_hits
 from ndd_search.middleware.cursor_pages import CursorPage, begin, state_of
 from ndd_search.middleware.fetch_strategies import has_random_scores
 from ndd_search.middleware.plan import Plan, Replan, plan_of, replan_if_learned
@@ -128,7 +128,7 @@ class CursorSearch(Uncached):
         if sketched and self._counts(plan):
             yield from sample_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
         state = state_of(cursor, plan, self.settings)
-        state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
+        state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         if sketched and not self.settings.known.about(self.search.target).sketched:
             self.settings.known.learn(self.search.target, sketched=True)  # further requests exclude the field
         while not state.stopped and (size := page.missing(state)):
@@ -139,7 +139,7 @@ class CursorSearch(Uncached):
                 break
             pit, after = self._continued(answer, pit, after)
             plan.hide_sketches([answer])
-            state = extended(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
+            state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         made = page.page(state)
         if plan.options.members == "all":
             start, changed = page.start, partial(self._in_pit, pit)

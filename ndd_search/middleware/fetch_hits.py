@@ -11,7 +11,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from ndd_search.immutable import dataclass
-from ndd_search.middleware.add_answers import check_distinct, extended, with_documents
+from ndd_search.middleware.add_answers import check_distinct, with_documents, with_more_hits
 from ndd_search.middleware.fallbacks import after_partial_refusal, after_refusal, without_sketches
 from ndd_search.middleware.fetch_strategies import DoesNotFit, ranges_of
 from ndd_search.middleware.group_count import (
@@ -28,7 +28,7 @@ from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import new_state, weighs
 from ndd_search.middleware.unsketched import saw_a_sketch
 from ndd_search.paging.windows import Fetch, next_fetch
-from ndd_search.rest.answers import MALFORMED, Answer, after
+from ndd_search.rest.answers import MALFORMED, Answer, envelope_after
 from ndd_search.rest.request import Request
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
@@ -88,7 +88,7 @@ class HitFetcher:
         sketched = answers[-1].has_sketches(plan.field)
         if sketched and weighs(plan, settings) and settings.counts_document_frequency:
             yield from sample_frequency_table(search, settings, plan.sketch_reading, self.round_trips)
-        state = extended(new_state(plan, settings), plan, settings, answers, fetch)
+        state = with_more_hits(new_state(plan, settings), plan, settings, answers, fetch)
         if settings.items is not None:
             return state
         if {"missing"}.issuperset(state.stream.lacking):
@@ -109,7 +109,7 @@ class HitFetcher:
             with suppress(*MALFORMED):
                 sampled = usable_sample(self.plan, self.settings, answers)
             whole = all(answer.whole for answer in answers)
-            envelope = after(state.envelope or {}, answers) if whole else state.envelope
+            envelope = envelope_after(state.envelope or {}, answers) if whole else state.envelope
             state = replace(state, lasting=state.lasting and whole, envelope=envelope)
         return with_group_count(state, self.plan, self.settings, sampled)
 
@@ -142,7 +142,7 @@ class HitFetcher:
         if not (reason := trouble(answers, like=Answer(state.envelope))):
             if not self.plan.is_split:
                 self.plan.hide_sketches(answers)
-            state = extended(state, self.plan, self.settings, answers, fetch)
+            state = with_more_hits(state, self.plan, self.settings, answers, fetch)
             check_distinct(state, self.settings)
             return state
         replan_if_learned(self.plan, state, answers[-1].complaint, self.settings)

@@ -27,7 +27,7 @@ from ndd_search.paging.layout import Group
 from ndd_search.paging.members import groups_of_members, members_of
 from ndd_search.paging.page import Page
 from ndd_search.paging.stream import Stream
-from ndd_search.rest.answers import MALFORMED, Answer, Hit, after, drop_fields
+from ndd_search.rest.answers import MALFORMED, Answer, Hit, drop_fields, envelope_after
 from ndd_search.rest.request import Request
 from ndd_search.rest.stored_keys import shares_keys
 from ndd_search.rest.wider_requests import widened
@@ -89,7 +89,7 @@ class WholeGroups:
         if answers == _FAILED:
             state = replace(state, lasting=False)
         elif not isinstance(answers, str):
-            state = replace(state, envelope=after(state.envelope or {}, answers))
+            state = replace(state, envelope=envelope_after(state.envelope or {}, answers))
         known = len(stream.hits)
         documents = dict(zip(longer.ranks[known:].tolist(), longer.hits[known:], strict=True))
         incomplete = [{"_id": stream.hits[index].get("_id"), "reason": reason} for index, reason in reasons.items()]

@@ -183,7 +183,7 @@ def envelope_of(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "hits": {name: value for name, value in body["hits"].items() if name != "hits"}}
 
 
-def after(envelope: dict[str, Any], answers: Sequence[Answer]) -> dict[str, Any]:
+def envelope_after(envelope: dict[str, Any], answers: Sequence[Answer]) -> dict[str, Any]:
     """Return the first answer's envelope after another trip, whose requests ran in parallel.
 
     `took` is added up, and `timed_out` is true if it is in any answer.
