@@ -14,19 +14,19 @@ from typing import Any
 
 from ndd_search.documents import value_of
 from ndd_search.middleware.add_answers import sketches_of
-from ndd_search.middleware.group_count import (
+from ndd_search.middleware.plan import Plan
+from ndd_search.middleware.samples import (
     UNSORTED,
     can_be_sampled,
-    counted,
-    learn_sort,
-    learned_sort,
-    of_keys,
+    count_in,
+    counts_of_keys,
+    counts_of_missing,
+    known_sort_field,
+    remember_sort_field,
     sample_of,
     smallest_first,
-    sorts,
-    unsampled,
+    sort_fields,
 )
-from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
@@ -71,17 +71,17 @@ def _counts(
     held = state.stream.exhausted and state.stream.fetched <= plan.options.window
     buckets = {name: buckets_of(found, name) for name in facets}
     size = _INNER_LIMIT if held else _size(sum(map(len, buckets.values())))
-    learned = learned_sort(plan, settings)
-    for sort in (learned,) if learned else sorts(plan.field):
-        request = sampling(plan.search.as_found, facets, _sampler(plan, size, sort))
+    known = known_sort_field(plan, settings)
+    for sort_field in (known,) if known else sort_fields(plan.field):
+        request = sampling(plan.search.as_found, facets, _sampler(plan, size, sort_field))
         (answer,) = yield from round_trips.later([request])
         if trouble([answer], like=answer):
             return None
         aggregations = answer.body.get("aggregations")
         sampled = {name: samples_of(aggregations, name, facet, buckets[name]) for name, facet in facets.items()}
-        if not any(counted(sample, UNSORTED) for samples in sampled.values() for sample in samples if sample):
+        if not any(count_in(sample, UNSORTED) for samples in sampled.values() for sample in samples if sample):
             break
-        learn_sort(plan, settings, plan.field.sketch)
+        remember_sort_field(plan, settings, plan.field.sketch)
     counter = _Counter(state, plan, settings, held)
     return {name: counter.counts(buckets[name], sampled[name]) for name in facets}
 
@@ -95,16 +95,16 @@ def _size(buckets: int) -> int:
     return max(_AT_LEAST, min(OF_BUCKET, _OF_ALL // max(buckets, 1)))
 
 
-def _sampler(plan: Plan, size: int, sort: str) -> dict[str, Any]:
+def _sampler(plan: Plan, size: int, sort_field: str) -> dict[str, Any]:
     fields = list(plan.reading.fields)
-    keyed = of_keys(plan.options) if can_be_sampled(plan.options) else {}
+    keyed = counts_of_keys(plan.options) if can_be_sampled(plan.options) else {}
     hits = {
         "size": size,
-        "sort": smallest_first(sort),
+        "sort": smallest_first(sort_field),
         "docvalue_fields": list(plan.reading.stored),
         "_source": {"includes": fields} if fields else False,
     }
-    return {_SAMPLED: {"top_hits": hits}, **unsampled(plan.field, sort), **keyed}
+    return {_SAMPLED: {"top_hits": hits}, **counts_of_missing(plan.field, sort_field), **keyed}
 
 
 class _Counter:
@@ -137,7 +137,7 @@ class _Counter:
         if total == len(hits) and (ordered := self._in_order(hits)) is not None:
             return GroupEstimate.exactly(self._leaders(ordered))
         options, is_min_k = self._plan.options, self._settings.recipe.method == "min-k"
-        if not is_min_k or counted(sampled, UNSORTED) or not can_be_sampled(options):
+        if not is_min_k or count_in(sampled, UNSORTED) or not can_be_sampled(options):
             return GroupEstimate(total, "estimate", 1, total)
         sketches = sketches_of(hits, self._settings)
         if (sample := sample_of(hits, sketches, total, sampled, options)) is None:

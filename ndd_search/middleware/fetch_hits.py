@@ -5,21 +5,14 @@ An answer that shows how to ask instead raises Replan. Requests of a split searc
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Generator
 from http import HTTPStatus
 
 from ndd_search.immutable import dataclass
 from ndd_search.middleware.add_answers import check_distinct, with_documents, with_more_hits
 from ndd_search.middleware.fallbacks import after_partial_refusal, after_refusal, without_sketches
 from ndd_search.middleware.fetch_strategies import DoesNotFit, ranges_of
-from ndd_search.middleware.group_count import (
-    counting_requests,
-    sample_requests,
-    usable_sample,
-    with_group_count,
-)
+from ndd_search.middleware.group_count import sample_requests, with_group_count
 from ndd_search.middleware.plan import Plan, Replan, replan_if_learned
 from ndd_search.middleware.sampling import sample_frequency_table
 from ndd_search.middleware.sending import RoundTrips, trouble
@@ -28,7 +21,7 @@ from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import new_state, weighs
 from ndd_search.middleware.unsketched import saw_a_sketch
 from ndd_search.paging.windows import Fetch, next_fetch
-from ndd_search.rest.answers import MALFORMED, Answer, envelope_after
+from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
@@ -96,22 +89,7 @@ class HitFetcher:
         saw_a_sketch(search, settings)
         if not plan.sketch_reading.sketched and "" in state.stream.lacking:
             settings.known.learn(search.target, sketched=True)
-        return (yield from self._counted(state, sampled))
-
-    def _counted(self, state: State, sampled: Sequence[Answer]) -> Generator[Request, Answer, State]:
-        """Return the state with the number of groups. sampled: the answer to the request for the sample, if any."""
-        again: list[Request] = []
-        with suppress(*MALFORMED):
-            again = [] if state.stream.exhausted else counting_requests(self.plan, sampled)
-        if again:
-            answers = yield from self.round_trips.later(again)
-            sampled = ()
-            with suppress(*MALFORMED):
-                sampled = usable_sample(self.plan, self.settings, answers)
-            whole = all(answer.whole for answer in answers)
-            envelope = envelope_after(state.envelope or {}, answers) if whole else state.envelope
-            state = replace(state, lasting=state.lasting and whole, envelope=envelope)
-        return with_group_count(state, self.plan, self.settings, sampled)
+        return (yield from with_group_count(state, plan, settings, self.round_trips, sampled))
 
     def _after_trouble(self, answers: list[Answer], sampled: bool) -> Generator[Request, Answer, Answer | None]:
         """Return the final answer if the first trip failed and no other plan helps, None if its answers can be used.

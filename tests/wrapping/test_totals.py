@@ -208,6 +208,9 @@ def test_every_stored_form_has_an_estimate_and_a_stale_smallest_value_is_seen(en
                 bulk(engine, client, actions)
                 block = caller.search(index=name, body={**MATCH, "aggs": facet, "ndd": {"facets": ["halves"]}})["ndd"]
                 found[form] = block["unique"], block["facets"]["halves"]["buckets"]
+                other = connect(window=20, total="estimate", frequency_table=False, cache=False)
+                late = other.search(index=name, body={**MATCH, "from": 100})  # its first request gets every hit
+                assert late["ndd"]["unique"] == block["unique"]
             finally:
                 client.indices.delete(index=name)
     assert found["integers"] == found["packed"] == found["earlier"]
