@@ -123,25 +123,25 @@ class Driver:
     def _computed(self, talk: Conversation, key: bytes, most: float) -> Flow:
         """Compute a page, after any other process that computes a page of the same stream. most: seconds to wait."""
         memory, poll, until = self.settings.memory, _POLLS[0], monotonic() + most
-        acquired = at_once = memory.acquire(key)
-        while not acquired and monotonic() < until:
+        token = at_once = memory.acquire(key)
+        while token is None and monotonic() < until:
             is_time_left = yield from talk.wait(Future(), poll)
             if (cached := talk.remembered()) is not None:
                 return cached
             if not is_time_left:
                 break
-            acquired, poll = memory.acquire(key), min(2 * poll, _POLLS[1])
+            token, poll = memory.acquire(key), min(2 * poll, _POLLS[1])
         try:
-            if acquired and not at_once:
+            if token is not None and at_once is None:
                 if (cached := talk.remembered()) is not None:
                     return cached
                 if not talk.has_stream():  # pages of this search cannot be cached: nobody needs to wait for them
-                    memory.release(key)
-                    acquired = False
+                    memory.release(key, token)
+                    token = None
             return (yield from talk.flow())
         finally:
-            if acquired:
-                memory.release(key)
+            if token is not None:
+                memory.release(key, token)
 
     def _conversation(self, request: Request) -> Talk | None:
         settings, changes = self.settings, surrounding()

@@ -37,6 +37,7 @@ _MOST_TARGETS = 1_000  # whose further tokens are remembered; and tables
 _TABLE_SECONDS = 7200.0  # longer than a stream is extended
 _TABLE_AGAIN = 60.0  # seconds until a table is stored again, because the cache may have lost it
 _LOCK_SECONDS = 5.0  # after which a process that holds a lock is taken for dead
+_NO_LOCK = b""  # the token of a cache without locks, or one that fails
 _LATEST, _EVERYTHING = "the latest write", "everything"
 _NOT_IN_A_NAME = set("*?,:<>")
 _STORED_AS_IT_IS = [one.name for one in fields(State) if one.name not in NOT_STORED]
@@ -63,7 +64,6 @@ class Memory:
         self._seen: set[bytes] | None = None
         self._further: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind an alias
         self._shared: SharedCache | None = cache if cache is not None and is_shared(cache) else None
-        self._held: dict[bytes, bytes] = {}  # tokens of locks, by key
         self._stored_tables: dict[str, float] = {}  # time until which a table need not be stored, by digest
 
     def serve(self, transport: Any) -> None:
@@ -172,22 +172,20 @@ class Memory:
             self._replace_pending(self._cache)
         self._seen = set()
 
-    def acquire(self, key: bytes) -> bool:
-        """Return whether the caller may compute what is under a key; it must then call `release`.
+    def acquire(self, key: bytes) -> bytes | None:
+        """Return a token for `release` if the caller may compute what is under a key, None if another computes it.
 
-        False if another process, or another thread, is computing it. True if the cache has no locks, or fails.
+        The other is a process or a thread, for a few seconds at most. b"" if the cache has no locks, or fails.
         """
         if self._shared is None:
-            return True
+            return _NO_LOCK
         with self._guarded:
-            if (token := self._shared.acquire(self._lock_of(key), _LOCK_SECONDS)) is None:
-                return False
-            self._held[key] = token
-        return True
+            return self._shared.acquire(self._lock_of(key), _LOCK_SECONDS)
+        return _NO_LOCK
 
-    def release(self, key: bytes) -> None:
-        """Let others compute what is under a key."""
-        if self._shared is not None and (token := self._held.pop(key, None)) is not None:
+    def release(self, key: bytes, token: bytes) -> None:
+        """Let others compute what is under a key, unless they already may. token: of `acquire`."""
+        if self._shared is not None and token != _NO_LOCK:
             with self._guarded:
                 self._shared.release(self._lock_of(key), token)
 

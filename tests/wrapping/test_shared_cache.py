@@ -159,6 +159,23 @@ def test_pages_that_cannot_be_cached_are_not_computed_one_after_another(
     assert len(proxy.searches) == 3
 
 
+def test_a_lock_that_ended_in_the_meantime_is_not_taken_from_its_next_owner(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads of one client compute pages of one stream, and the first takes longer than a lock lasts."""
+    key, memory, other = b"stream", page_memory.Memory(shared()), page_memory.Memory(shared())
+    monkeypatch.setattr(page_memory, "_LOCK_SECONDS", 0.001)
+    first = memory.acquire(key)
+    monkeypatch.setattr(page_memory, "_LOCK_SECONDS", 600.0)
+    while (second := memory.acquire(key)) is None:
+        pass
+    assert first
+    memory.release(key, first)
+    assert other.acquire(key) is None
+    memory.release(key, second)
+    assert other.acquire(key)
+
+
 def test_a_search_that_waits_for_another_process_ends_in_its_own_time(
     library: Library, connect: Connect, shared: Shared
 ) -> None:
