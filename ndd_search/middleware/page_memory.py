@@ -32,37 +32,42 @@ from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 
 _TOKEN_SECONDS = 3600.0  # longer than a cache keeps pages; entries of an expired token are invalid
-_MOST_SEEN = 10_000  # tokens
+_MOST_TOKENS = 10_000
 _MOST_TARGETS = 1_000  # whose further tokens are remembered; and tables
 _TABLE_SECONDS = 7200.0  # longer than a stream is extended
 _TABLE_AGAIN = 60.0  # seconds until a table is stored again, because the cache may have lost it
 _LOCK_SECONDS = 5.0  # after which a process that holds a lock is taken for dead
 _NO_LOCK = b""  # the token of a cache without locks, or one that fails
-_LATEST, _EVERYTHING = "the latest write", "everything"
+_LATEST, _EVERYTHING = "the latest write", "everything"  # names of tokens that no index can have
 _NOT_IN_A_NAME = set("*?,:<>")
 _STORED_AS_IT_IS = [one.name for one in fields(State) if one.name not in NOT_STORED]
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The tokens when a search began. latest: of the latest write. of: those of the target, by key."""
+    """The tokens when a search began. latest: of the latest write. of_target: those of its target, by key."""
 
     latest: bytes
-    of: Mapping[bytes, bytes]
+    of_target: Mapping[bytes, bytes]
 
 
 class Memory:
-    """Pages and streams of one client. cache: None to store nothing. clock: a monotonic clock. Thread-safe."""
+    """Pages and streams of one client. cache: None to store nothing. clock: a monotonic clock. Thread-safe.
+
+    Where the cache fails, a block `with self._guarded` ends, and the method continues after it as if nothing was found.
+    """
 
     def __init__(self, cache: Cache | None, clock: Callable[[], float] = monotonic) -> None:
         self._cache, self._guarded, self._clock = cache, FailureGuard(), clock
         self._transport: Any = None
         self._origin = Origin(uuid.uuid4().bytes, uuid.uuid4().bytes)  # of an unknown client
-        self._pending: dict[object, bytes] = {}  # keys of tokens to replace before the cache is used again
-        # Tokens of the latest write that were current after our own last write; None before any write of our own.
-        # A write replaces the whole set, so that a search that began before it adds its token to the old set.
-        self._seen: set[bytes] | None = None
-        self._further: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind an alias
+        # Keys of tokens to replace before the cache is used again. Each write has marks of its own, because another
+        # write of the same index may end while its token is replaced.
+        self._to_replace: dict[object, bytes] = {}
+        # Tokens of the latest write, by any client, that were current after our own last write; None before any write
+        # of our own. Our write replaces the whole set, so a search that began before it adds its token to the old set.
+        self._since_own_write: set[bytes] | None = None
+        self._behind_alias: dict[str, list[bytes]] = {}  # by target: keys of tokens of the indexes behind it
         self._shared: SharedCache | None = cache if cache is not None and is_shared(cache) else None
         self._stored_tables: dict[str, float] = {}  # time until which a table need not be stored, by digest
 
@@ -84,12 +89,12 @@ class Memory:
         if self._cache is None:
             return None
         with self._guarded:
-            seen = self._seen
-            self._replace_pending(self._cache)
-            depends = self._keys_of(target)
-            latest, *tokens = self._tokens(self._cache, [self._key(_LATEST), *depends])
-            _add(seen, latest)
-            return Moment(latest, dict(zip(depends or (self._key(_LATEST),), tokens or [latest], strict=True)))
+            since_own_write = self._since_own_write
+            self._replace_tokens(self._cache)
+            keys = self._keys_of(target)
+            latest, *tokens = self._tokens(self._cache, [self._key(_LATEST), *keys])
+            _add(since_own_write, latest)
+            return Moment(latest, dict(zip(keys or (self._key(_LATEST),), tokens or [latest], strict=True)))
         return None
 
     def recall_page(self, key: bytes | None, target: str) -> dict[str, Any] | None:
@@ -163,14 +168,12 @@ class Memory:
         """
         if self._cache is None:
             return
-        for name in (
-            _LATEST,
-            *([_EVERYTHING] if written is None else written),
-        ):  # the latest write first, see _remember
-            self._pending[object()] = self._key(name)
+        names = [_EVERYTHING] if written is None else written
+        for name in (_LATEST, *names):  # the latest write first, see _remember
+            self._to_replace[object()] = self._key(name)
         with self._guarded:
-            self._replace_pending(self._cache)
-        self._seen = set()
+            self._replace_tokens(self._cache)
+        self._since_own_write = set()
 
     def acquire(self, key: bytes) -> bytes | None:
         """Return a token for `release` if the caller may compute what is under a key, None if another computes it.
@@ -191,49 +194,50 @@ class Memory:
 
     def _recall(self, key: bytes, target: str) -> tuple[Any, memoryview] | None:
         """Return value and arrays under a key if all the tokens that they depend on are current."""
-        seen, cache = self._seen, self._cache
+        since_own_write, cache = self._since_own_write, self._cache
         if cache is None:
             return None
-        self._replace_pending(cache)
-        names = list(dict.fromkeys((self._key(_LATEST), *self._keys_of(target), *self._further.get(target, ()))))
-        entry, tokens = (cache.get(key), None) if self._shared is None else self._shared.get_with(key, names)
+        self._replace_tokens(cache)
+        likely = (self._key(_LATEST), *self._keys_of(target), *self._behind_alias.get(target, ()))
+        keys = list(dict.fromkeys(likely))
+        entry, tokens = (cache.get(key), None) if self._shared is None else self._shared.get_with(key, keys)
         found = None if entry is None else unsealed(key, entry)
         if found is None:
             return None
-        current = dict(zip(names, cache.get_many(names) if tokens is None else tokens, strict=True))
+        current = dict(zip(keys, cache.get_many(keys) if tokens is None else tokens, strict=True))
         try:
-            (latest, of, value), arrays = found
-            wanted = {bytes.fromhex(name): bytes.fromhex(token) for name, token in of.items()}
-            since = bytes.fromhex(latest)
+            (latest, depends, value), arrays = found
+            needed = {bytes.fromhex(name): bytes.fromhex(token) for name, token in depends.items()}
+            latest = bytes.fromhex(latest)
         except UNREADABLE:
             return None
-        if further := [name for name in wanted if name not in current]:
+        if further := [name for name in needed if name not in current]:
             current.update(zip(further, cache.get_many(further), strict=True))
-            self._expect(target, further)
-        if seen is not None:
-            _add(seen, current[self._key(_LATEST)])
-            if since not in seen:
+            self._read_with_next(target, further)
+        if since_own_write is not None:
+            _add(since_own_write, current[self._key(_LATEST)])
+            if latest not in since_own_write:
                 return None
-        return (value, arrays) if all(current[name] == token for name, token in wanted.items()) else None
+        return (value, arrays) if all(current[name] == token for name, token in needed.items()) else None
 
-    def _expect(self, target: str, keys: list[bytes]) -> None:
+    def _read_with_next(self, target: str, keys: list[bytes]) -> None:
         """Read these tokens together with the next entries of a target."""
-        if len(self._further) >= _MOST_TARGETS:
-            self._further.clear()
-        self._further[target] = keys
+        if len(self._behind_alias) >= _MOST_TARGETS:
+            self._behind_alias.clear()
+        self._behind_alias[target] = keys
 
     def _remember(self, cache: Cache, key: bytes, value: Any, arrays: bytes, state: State, moment: Moment) -> None:
         """Store an entry that depends on the moment and on the indexes of the hits.
 
         The tokens of those indexes at that moment are unknown; if nothing was written since, they are the current ones.
         """
-        of = dict(moment.of)
-        if self._key(_LATEST) not in of:
-            others = [one for one in map(self._key, _indexes_of(state)) if one not in of]
-            of.update(zip(others, self._tokens(cache, others), strict=True))
+        depends = dict(moment.of_target)
+        if self._key(_LATEST) not in depends:
+            others = [one for one in map(self._key, _indexes_of(state)) if one not in depends]
+            depends.update(zip(others, self._tokens(cache, others), strict=True))
             if others and cache.get_many([self._key(_LATEST)]) != [moment.latest]:
                 return
-        tokens = {name.hex(): token.hex() for name, token in of.items()}
+        tokens = {name.hex(): token.hex() for name, token in depends.items()}
         if (entry := sealed(key, [moment.latest.hex(), tokens, value], arrays)) is not None:
             cache.put(key, entry)
 
@@ -242,11 +246,11 @@ class Memory:
         found = cache.get_many(keys)
         return [self._renewed(cache, key) if token is None else token for key, token in zip(keys, found, strict=True)]
 
-    def _replace_pending(self, cache: Cache) -> None:
+    def _replace_tokens(self, cache: Cache) -> None:
         """Replace the tokens of the indexes that this client has written to."""
-        for mark, key in list(self._pending.items()):
+        for mark, key in list(self._to_replace.items()):
             self._renewed(cache, key)
-            self._pending.pop(mark, None)
+            self._to_replace.pop(mark, None)
 
     def _renewed(self, cache: Cache, key: bytes) -> bytes:
         token = uuid.uuid4().bytes
@@ -285,7 +289,7 @@ def indexes_written(request: Request, answer: Answer | None) -> set[str] | None:
         return None
 
 
-@lru_cache(_MOST_SEEN)
+@lru_cache(_MOST_TOKENS)
 def _token_key(cluster: bytes, name: str) -> bytes:
     return cache_key("token", cluster.hex(), name)
 
@@ -308,11 +312,12 @@ def _indexes_of(state: State) -> set[str]:
     return {name for name in names if isinstance(name, str)}
 
 
-def _add(seen: set[bytes] | None, token: bytes | None) -> None:
-    if seen is not None and token is not None:
-        if len(seen) >= _MOST_SEEN:
-            seen.clear()  # entries that depend on these tokens become invalid
-        seen.add(token)
+def _add(tokens: set[bytes] | None, token: bytes | None) -> None:
+    """Add a token to those since our own last write, if there was one and the token is known."""
+    if tokens is not None and token is not None:
+        if len(tokens) >= _MOST_TOKENS:
+            tokens.clear()  # entries that depend on these tokens become invalid
+        tokens.add(token)
 
 
 def _state_parts(state: State) -> tuple[dict[str, Any], bytes]:
