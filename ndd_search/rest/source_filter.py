@@ -7,21 +7,16 @@ with the same name is returned as it is stored.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence, Set
-from functools import lru_cache
 from typing import Any
 
 from ndd_search.immutable import cached_property, dataclass
 from ndd_search.rest.answers import drop_fields
 from ndd_search.rest.intent import inside, named_inner_hits
-from ndd_search.sketching.field import MARKS, STALE, SketchField
+from ndd_search.sketching.field import SketchField
 
 _IN_URL = {"_source", "_source_includes", "_source_excludes", "_source_exclude_vectors"}
-_RECIPE = re.compile(rf"[a-z]\d+-k\d+-v\d+(-.+)?|{STALE}")
 _RELATED = ("has_child", "has_parent")
-_STORED = {"sketch", "packed", "smallest", "recipe", "numbers", "duplicate_of"}
-_KEY = re.compile(r"[0-9a-f]{8}")
 
 
 def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField, names: Set[str]) -> None:
@@ -63,7 +58,7 @@ class SketchFilter:
                 left.extend(node)
             elif isinstance(node, dict):
                 if isinstance(source := node.get("_source"), dict) and not self._hits_show:
-                    _clean(source, self.field)  # a document of a completion suggester
+                    self.field.remove_from(source)  # a document of a completion suggester
                 for name, inner in node.items():
                     if isinstance(inner, dict) and isinstance(inner.get("hits"), dict):
                         plain_name = name.rpartition("#")[2]  # it is "top_hits#name" with `typed_keys`
@@ -78,7 +73,7 @@ class SketchFilter:
             if not isinstance(hit, dict) or not (fields or "_source" in hit or "inner_hits" in hit):
                 continue
             if not show and isinstance(source := hit.get("_source"), dict):
-                _clean(source, self.field)
+                self.field.remove_from(source)
             if fields and isinstance(hit.get("fields"), dict):
                 drop_fields(hit, fields)
             if isinstance(inner := hit.get("inner_hits"), dict):
@@ -226,25 +221,3 @@ def _is_named_by(source: Any, field: SketchField) -> bool:
         source = source.get("includes", source.get("include"))
     wanted = [source] if isinstance(source, str) else source if isinstance(source, list | tuple) else []
     return any(is_named(str(one), field) for one in wanted)
-
-
-def _clean(source: dict[str, Any], field: SketchField) -> None:
-    """Remove our fields from a document."""
-    stored = source.get(field.name)
-    if not isinstance(stored, dict) or not isinstance(made_by := stored.get("recipe"), str) or not _is_recipe(made_by):
-        return
-    if stored.keys() <= _STORED:
-        del source[field.name]
-    else:
-        cleared = {name for name in MARKS if stored.get(name, "") is None}
-        source[field.name] = {name: value for name, value in stored.items() if name not in _STORED | cleared}
-        if not source[field.name]:
-            del source[field.name]
-    keys = source.get(field.keys)
-    if isinstance(keys, list) and all(_KEY.fullmatch(str(one)) for one in keys):
-        del source[field.keys]
-
-
-@lru_cache
-def _is_recipe(text: str) -> bool:
-    return _RECIPE.fullmatch(text) is not None

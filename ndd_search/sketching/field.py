@@ -22,7 +22,7 @@ import struct
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from typing import Any, Literal
 
@@ -36,6 +36,7 @@ from ndd_search.sketching.sketches import VALUES, Lack, Sketch, Sketches
 # Names under which the object says what the document is a copy of. They belong to one text: `corpus mark` writes the
 # last three.
 MARKS = ("duplicate_of", "group", "group_size", "leads")
+_NEVER_SHOWN = {"sketch", "packed", "smallest", "recipe", "numbers", "duplicate_of"}  # names in the object
 _GROUP_MARKS = {"group": str, "group_size": int, "leads": bool}
 Storage = Literal["integers", "packed", "both"]
 STORAGES: tuple[Storage, ...] = ("integers", "packed", "both")
@@ -133,6 +134,24 @@ class SketchField:
         """Return an object for a partial update: the engine merges it into the stored one, whose values it replaces."""
         return {**dict.fromkeys(("sketch", "packed", "smallest", "numbers", *MARKS)), **stored}
 
+    def remove_from(self, source: dict[str, Any]) -> None:
+        """Remove the sketch and what is stored with it from a document's `_source`, in place.
+
+        The marks of `corpus mark` stay, and so does a field of the user's own with our name.
+        """
+        stored = source.get(self.name)
+        if not isinstance(stored, dict) or not isinstance(id := stored.get("recipe"), str) or not _is_recipe(id):
+            return
+        if stored.keys() <= _NEVER_SHOWN:
+            del source[self.name]
+        else:
+            cleared = {name for name in MARKS if stored.get(name, "") is None}
+            source[self.name] = {name: value for name, value in stored.items() if name not in _NEVER_SHOWN | cleared}
+            if not source[self.name]:
+                del source[self.name]
+        if self.keys in source and are_keys(source[self.keys]):
+            del source[self.keys]
+
     def _values(self, sketch: Sketch) -> dict[str, Any]:
         """Return the values in each form that is stored, and the smallest one, which an empty sketch lacks."""
         stored: dict[str, Any] = {} if self.storage == "packed" else {"sketch": sketch.tolist()}
@@ -173,7 +192,8 @@ class SketchField:
 
     def _lack(self, fields: Mapping[str, Any]) -> Lack:
         """Why a hit has no values."""
-        return Lack.FOREIGN if any(map(_is_recipe, listed(fields.get(self.recipe)))) else Lack.MISSING
+        named = listed(fields.get(self.recipe))
+        return Lack.FOREIGN if any(isinstance(one, str) and _is_recipe(one) for one in named) else Lack.MISSING
 
     def has_values(self, fields: Mapping[str, Any] | None) -> bool:
         """Return whether the doc values of a hit have the values of a sketch."""
@@ -271,9 +291,10 @@ def keys_of(values: Iterable[int], count: int) -> list[str]:
     return [format(value, "08x") for value in islice(values, count)]
 
 
-def _is_recipe(value: Any) -> bool:
-    """Return whether a value is the id of a recipe or STALE, not a value of the user's own."""
-    return isinstance(value, str) and (value == STALE or _RECIPE.fullmatch(value) is not None)
+@lru_cache
+def _is_recipe(text: str) -> bool:
+    """Return whether a text is the id of a recipe or STALE, not a value of the user's own."""
+    return text == STALE or _RECIPE.fullmatch(text) is not None
 
 
 def _bytes_of(stored: Any, k: int) -> bytes | None:
