@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import ndd_search as ndd
 from ndd_search.cli import main
+from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.all_pairs import Collection, all_duplicates, read_collection
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.indexing.candidates import CandidateSearch
@@ -231,6 +232,8 @@ def test_keys_are_added_to_sketches_that_were_made_without(engine: Engine, index
         client.indices.create(index=index, body={"mappings": {"properties": mapping_properties()}})
         store(client, index, ndd.with_sketches([*DOCUMENTS, {"_id": "empty", "body": "?"}], "body"))
         assert "has no keys" in run("duplicates", engine.url, index, "--of", "a", code=2).stderr
+        with pytest.raises(IndexUnusable, match=r"has no keys \(ndd_keys\); store them"):
+            ndd.find_duplicates(client, index, TEXT)
         settings = Backfill(index=index, fields=["body"], keys=8)
         assert settings.run(client).tally.written == 3
         assert settings.run(client).tally.written == 0

@@ -104,7 +104,7 @@ def _of_all(client: Any, arguments: argparse.Namespace, search: CandidateSearch)
 
 def _of_one(client: Any, arguments: argparse.Namespace, search: CandidateSearch) -> tuple[Pairs, str]:
     """Find the duplicates of one document or text; also return a warning if not all candidates were compared."""
-    _check_keys(client, arguments.index, search)
+    look_up(client, arguments.index)  # raises if there is no such index
     if arguments.text is not None:
         wanted, where = sketch(read_text(arguments.text, sys.stdin), search.recipe), ""
     else:
@@ -140,13 +140,6 @@ def _document(client: Any, index: str, identity: str) -> tuple[dict[str, Any], s
     if "_source" not in hits[0]:
         raise IndexUnusable(index, f"it stores no source of document {identity}", "give its fields with --record")
     return dict(hits[0]["_source"]), str(hits[0]["_index"])
-
-
-def _check_keys(client: Any, index: str, search: CandidateSearch) -> None:
-    keys = SketchField(search.field).keys
-    if not any(keys in facts.mapping.get("properties", {}) for facts in look_up(client, index)):
-        remedy = f"store them: ndd-search backfill ... --keys {search.keys}"
-        raise IndexUnusable(index, f"it has no keys ({keys})", remedy)
 
 
 def _stored(client: Any, index: str, identity: str, search: CandidateSearch) -> tuple[Sketch, str]:

@@ -16,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.collapse_options import CollapseOptions
+from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.record_candidates import find_records
+from ndd_search.indexing.retry import status_of
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.guards import long_enough
 from ndd_search.matching.measures import similar_pairs
@@ -134,6 +136,7 @@ def find_duplicates(
     settings: of CandidateSearch: recipe, field, keys, min_similarity, min_shingles, examined. With items
               min_similarity, a probability ("auto" for that of the schema), and examined.
     A document that is in the index finds itself too. New documents are found after the next refresh.
+    Raises IndexUnusable if the index maps no keys.
     """
     check_schema(items)
     if items is not None:
@@ -164,7 +167,23 @@ def resembling(
         with options(enabled=False):  # a wrapped client would collapse the duplicates
             body = replace(search, examined=examined).body(wanted)
             hits = client.search(index=index, body=body)["hits"]["hits"]
+        if not hits:
+            _check_keys(client, index, search)
         found, to_the_end = search.verified(wanted, hits), len(hits) < examined
         if to_the_end or (size is not None and len(found) >= size) or examined == MOST_EXAMINED:
             return found, to_the_end
         examined = min(10 * examined, MOST_EXAMINED)
+
+
+def _check_keys(client: Any, index: str, search: CandidateSearch) -> None:
+    """Raise IndexUnusable if no index of the expression maps keys, so that nothing could be found."""
+    keys = SketchField(search.field).keys
+    try:
+        found = client.field_caps(index=index, fields=keys)
+    except Exception as error:
+        if status_of(error) != 403:
+            raise
+        return  # a caller who may search, and no more
+    if found["indices"] and keys not in found["fields"]:
+        remedy = f"store them: ndd-search backfill ... --keys {search.keys}"
+        raise IndexUnusable(index, f"it has no keys ({keys})", remedy)
