@@ -130,6 +130,8 @@ def test_fields_that_are_none_are_told_before_every_document_counts_as_done(engi
         with pytest.raises(IndexUnusable, match=told):
             backfill(client, index, ["txet", "author.nam"])
         assert "ndd" not in stored(client, index)["1"]["_source"]
+        planned = run("backfill", engine.url, index, "--fields", "text,txet", "--dry-run")
+        assert f"the mapping of {index} has no field txet: check the name" in planned.stderr
         report = backfill(client, index, ["text", "txet", "author.name"])
         assert report.notes == (f"the mapping of {index} has no field txet: check the name",)
         client.indices.put_mapping(index=index, body={"dynamic": False})

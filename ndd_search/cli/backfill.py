@@ -99,7 +99,10 @@ def run(arguments: argparse.Namespace) -> int:
     )
     with connected(arguments, arguments.url) as client:
         if arguments.dry_run:
-            return _plan(settings.plan(client), arguments.json)
+            work = settings.plan(client)
+            for note in settings.unmapped(work):
+                warn(note)
+            return _plan(work, arguments.json)
         if settings.remove and not arguments.yes and not _agreed(settings.plan(client), settings.field):
             print("nothing was changed")
             return NO

@@ -268,12 +268,18 @@ class Backfill:
         client.indices.refresh(index=facts.name)
         return int(client.count(index=facts.name, body={"query": self.waiting(facts)})["count"])
 
-    def _notes(self, work: Sequence[Work]) -> list[str]:
-        notes = [f"{item.index} was skipped: {item.problem}" for item in work if item.problem]
-        for item in work if not self.remove else ():
+    def unmapped(self, work: Sequence[Work]) -> list[str]:
+        """Return a sentence for each index whose mapping lacks some of the text fields."""
+        notes = []
+        for item in work:
             unknown = [path for path in self.fields if not is_mapped(item.facts.mapping, path)]
             if unknown and not item.problem and item.facts.mapping.get("dynamic", "true") not in (False, "false"):
                 notes.append(f"the mapping of {item.index} has no field {', '.join(unknown)}: check the name")
+        return notes
+
+    def _notes(self, work: Sequence[Work]) -> list[str]:
+        notes = [f"{item.index} was skipped: {item.problem}" for item in work if item.problem]
+        notes += self.unmapped(work)
         streams = {item.facts.data_stream for item in work if item.facts.data_stream and self._missing(item.facts)}
         if self.remove:
             without = [item.index for item in work if self.field not in item.facts.mapping.get("properties", {})]
