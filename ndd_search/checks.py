@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from operator import index
 
 
@@ -18,6 +19,15 @@ def check_page(size: int, from_: int) -> None:
 def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+def check_known(given: Iterable[str], names: Collection[str]) -> None:
+    """Raise TypeError if a name of an option is none of `names`."""
+    for name in given:
+        if name not in names:
+            near = get_close_matches(name, names, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise TypeError(f"unknown option {name!r}{hint}: the options are {', '.join(names)}")
 
 
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from typing import Any, Literal, TypedDict, get_args
 
-from ndd_search.checks import check_names, check_one_of, check_seconds, check_share, check_whole
+from ndd_search.checks import check_known, check_names, check_one_of, check_seconds, check_share, check_whole
 from ndd_search.recipe import Recipe
 
 Mode = Literal["group", "drop", "demote", "annotate"]
@@ -186,7 +185,8 @@ class CollapseOptions:
         for name in ("keep", "must_match", "group_by", "facets"):
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Collection):
-                raise TypeError(f"{name} must be a list, got {given!r}")
+                remedy = f": write [{given!r}]" if isinstance(given, str) else ""
+                raise TypeError(f"{name} must be a list, got {given!r}{remedy}")
             object.__setattr__(self, name, tuple(given))
 
     def _check_max_per(self) -> None:
@@ -285,11 +285,7 @@ def collapse_options(base: CollapseOptions | None = None, **changes: Any) -> Col
     """Return `base` (the defaults when None) with some options changed. Raises TypeError for an unknown one."""
     if not changes:
         return base or CollapseOptions()
-    for name in changes:
-        if name not in _NAMES:
-            near = get_close_matches(name, _NAMES, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            raise TypeError(f"unknown option {name!r}{hint}: the options are {', '.join(_NAMES)}")
+    check_known(changes, _NAMES)
     base = base or CollapseOptions()
     plain = {str, bool, int, float}.issuperset(map(type, changes.values()))
     # Searches repeat a few combinations. Callers could change what a callable or a dict of these options holds.

@@ -118,6 +118,7 @@ def test_guards_keep_texts_apart_and_not_keys() -> None:
     [
         ({"group_by": 3}, "group_by must be a list"),
         ({"group_by": [3]}, "group_by must name fields"),
+        ({"keep": "newest:day"}, r"keep must be a list, got 'newest:day': write \['newest:day'\]"),
         ({"max_per": ["source"]}, "max_per must map fields to numbers"),
         ({"max_per": {"source": 0}}, "max_per of source must be at least 1"),
         ({"max_per": {"source": True}}, "max_per of source must be a whole number"),

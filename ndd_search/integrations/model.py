@@ -15,7 +15,7 @@ with importing("pydantic", "the filters for LangChain and LlamaIndex", "pydantic
 class PassageSettings(BaseModel):
     """PassageOptions, checked when they are given; fields that they name are fields of the metadata.
 
-    count_tokens: None counts words.
+    count_tokens: None counts words, and characters of scripts without spaces.
     recipe:       its id; None is the default recipe.
     guards:       other CollapseOptions by name, for instance {"numbers_must_match": True}.
     """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import index
 from typing import Any, SupportsIndex
 
+from ndd_search.checks import check_known
 from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.documents import text_of, value_of
 from ndd_search.matching.frequency_table import FrequencyTable
@@ -29,9 +31,17 @@ _UNUSED = (
 )  # options that do not apply to passages
 
 
+# A character of a script without spaces (Thai to Lao, Myanmar, Khmer, kana, Han), or a run of others.
+_ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = re.compile(rf"[{_ALONE}]|[^\s{_ALONE}]+")
+
+
 def count_words(text: str) -> int:
-    """Return the number of words of a text, runs of characters without white space: the default count of tokens."""
-    return len(text.split())
+    """Return the number of words of a text, the default count of tokens.
+
+    A word is a run of characters without white space, or one character of a script without spaces, such as Japanese.
+    """
+    return len(_WORD.findall(text))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +51,7 @@ class PassageOptions:
     size:         most passages to show, at least 0; None shows 10, or with max_tokens as many as fit.
     max_tokens:   most tokens of all shown passages together. A passage that does not fit is passed over for later ones
                   that do. None is no limit.
-    count_tokens: text -> number of tokens; words by default.
+    count_tokens: text -> number of tokens; by default words, and characters of scripts without spaces.
     contained:    show a passage that stands word for word in a longer one as a part of that one; among near-duplicates
                   only where `keep` is not set, for it says which of them is shown.
     merge:        make overlapping passages of one document one passage.
@@ -80,9 +90,10 @@ class PassageOptions:
 
 def passage_options(base: PassageOptions | None = None, **changes: Any) -> PassageOptions:
     """`base` (the defaults when None) with some settings changed, those of CollapseOptions by their own names."""
-    own = {option.name for option in fields(PassageOptions)}
+    own = [option.name for option in fields(PassageOptions)]
     if unused := [name for name in _UNUSED if name in changes]:
         raise TypeError(f"{unused[0]} does not apply to passages: all of them are examined, one of each group is shown")
+    check_known(changes, [*own, *(one.name for one in fields(CollapseOptions) if one.name not in _UNUSED)])
     ours = {name: value for name, value in changes.items() if name in own}
     others = {name: value for name, value in changes.items() if name not in own}
     chosen = replace(base or _DEFAULT, **ours) if ours else base or _DEFAULT

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import monotonic, time
 from typing import Any
 
-from ndd_search.checks import check_seconds
+from ndd_search.checks import check_known, check_seconds
 from ndd_search.collapse_options import CollapseChanges, CollapseOptions, collapse_options
 from ndd_search.index_rules import IndexRule, IndexRules
 from ndd_search.matching.frequency_table import FrequencyTable
@@ -201,6 +201,7 @@ def settings_of(  # noqa: PLR0913 - all settings of a client in one call
     **changes: Any,
 ) -> Settings:
     """Return the settings of `ndd_search.wrap`, as described there. Raises TypeError or ValueError for invalid ones."""
+    check_known(changes, WrapSettings.__annotations__)
     if not isinstance(observers, Sequence) or isinstance(observers, str | bytes):
         raise TypeError(f"observers must be a list, got {observers!r}")
     if not isinstance(cursor_keep_alive, str) or not re.fullmatch(r"[1-9]\d*(ms|s|m|h|d)", cursor_keep_alive):

@@ -154,6 +154,12 @@ def test_words_are_counted_where_nobody_says_what_a_token_is() -> None:
     assert passages([FINAL], max_tokens=len(FINAL.split()) - 1).left_out == (FINAL,)
 
 
+@pytest.mark.parametrize("text", ["市立図書館は来月から開館", "ข้าวผัดกับไก่", "桥的建设计划"])
+def test_a_text_without_spaces_has_as_many_words_as_characters(text: str) -> None:
+    assert passages([text], max_tokens=100).tokens == len(text)
+    assert passages([f"iPhone 15: {text}, 2026"], max_tokens=100).tokens == len(text) + 4
+
+
 def test_a_shorter_copy_is_shown_where_the_wanted_one_has_no_room() -> None:
     found = passages([STEEL_AGAIN, STEEL], max_tokens=len(STEEL.split()))
     assert listed(found) == [(1, [(0, "similar")])]
@@ -307,6 +313,7 @@ def test_without_containment_the_groups_are_those_of_collapse(options: dict[str,
         (lambda: passages([STEEL], members="all"), TypeError, "members does not apply to passages"),
         (lambda: passages([STEEL], min_similarity=2), ValueError, "min_similarity must be in 0..1"),
         (lambda: passages([STEEL], treshold=2), TypeError, "unknown option 'treshold'"),
+        (lambda: passages([STEEL], max_token=2), TypeError, r"\(did you mean max_tokens\?\): the options are size, "),
         (lambda: passages([STEEL], recipe="w3"), ValueError, "is no recipe id"),
         (lambda: passages([STEEL], frequency_table=TABLE), RecipeMismatch, "holds sketches of recipe w1-k64-v1"),
     ],

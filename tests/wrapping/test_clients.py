@@ -311,6 +311,8 @@ def test_wrap_refuses_settings_that_cannot_be(engine: Engine) -> None:
         for wrong, kind in cases:
             with pytest.raises(kind):
                 ndd.wrap(client, **wrong)
+        with pytest.raises(TypeError, match=r"did you mean time_budget\?\): the options are .*window, .*cache"):
+            ndd.wrap(client, time_bugdet=1)  # type: ignore[call-arg]
         assert type(client).__name__ == CLASSES[engine.family]
         assert type(client).__module__.startswith(MODULES[engine.family])
 
