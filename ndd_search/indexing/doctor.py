@@ -156,7 +156,8 @@ class Doctor:
             what = f"there are sketches of other recipes ({', '.join(others)}): a client compares only one"
             yield Finding("note", "coverage", what, f"pass the stored recipe to the client, recipe=..., or {run}")
         if figures.wrong:
-            what = f"{figures.wrong:.1%} of {figures.sampled} sampled sketches are not of the text in {self.fields}"
+            fields = ", ".join(self.fields)
+            what = f"{figures.wrong:.1%} of {figures.sampled} sampled sketches are not of the text in {fields}"
             remedy = f"{run} --recheck, and let updates go through ndd.with_sketches; or give the right --fields"
             yield Finding("warning", "sample", what, remedy)
         if figures.unread:

@@ -31,7 +31,7 @@ def options(enabled: bool | None = None, **changes: Unpack[SearchChanges]) -> It
     enabled: False leaves searches alone as if clients were not wrapped, True collapses them again, None keeps what an
              outer block has set.
     changes: CollapseOptions by name, `cache=False` to neither read nor fill the cache, `explain=IDS` to learn where
-             these documents are (see docs/paging.md), `seen`, a list of what the caller was shown before (see
+             these documents are (see docs/whole-groups.md), `seen`, a list of what the caller was shown before (see
              docs/seen.md), and `experiment` (see docs/experiments.md). They are added to those of outer blocks.
     Raises TypeError for an unknown option, ValueError for an invalid value.
     """
