@@ -289,3 +289,10 @@ def test_without_labels_the_report_shows_a_histogram_and_pairs_near_the_bar(fold
 def test_an_unknown_method_is_named_with_those_that_are_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(folder), "--methods", "auto,minhash"]) == 2
     assert "unknown methods minhash: choose from auto, auto-128" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("others", [["--methods", "auto"], ["--sensitivity"]])
+def test_what_is_compared_is_named_once(folder: Path, others: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(folder), "--presets", *others])
+    assert "not allowed with argument" in capsys.readouterr().err

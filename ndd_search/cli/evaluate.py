@@ -22,17 +22,18 @@ from ndd_search.cli.output import warn
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folder of a collection")
-    parser.add_argument("--methods", metavar="NAMES", help="names of methods, joined by commas (all)")
-    parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="write tables, curves and sample pairs to this HTML file"
-    )
-    parser.add_argument("--fields", default="title,text,body,fields", help="the fields that hold the text, in order")
-    parser.add_argument("--presets", action="store_true", help="compare the presets instead, with their guards")
-    parser.add_argument(
+    compared = parser.add_mutually_exclusive_group()
+    compared.add_argument("--methods", metavar="NAMES", help="names of methods, joined by commas (all)")
+    compared.add_argument("--presets", action="store_true", help="compare the presets instead, with their guards")
+    compared.add_argument(
         "--sensitivity",
         action="store_true",
         help="compare the default with variants whose constants are halved and doubled",
     )
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="write tables, curves and sample pairs to this HTML file"
+    )
+    parser.add_argument("--fields", default="title,text,body,fields", help="the fields that hold the text, in order")
     parser.add_argument("--no-speed", action="store_true", help="print no times, which differ from run to run")
     parser.add_argument("--quiet", action="store_true", help="print no progress")
 
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     methods = [known[name] for name in names]
     if arguments.presets:
         methods = by_presets()
-    if arguments.sensitivity:
+    elif arguments.sensitivity:
         methods = [known["auto"], *halved_and_doubled(Recipe())]
     fields = tuple(arguments.fields.split(","))
     collections = [read_collection(folder, fields) for folder in arguments.folders]
