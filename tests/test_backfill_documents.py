@@ -24,7 +24,13 @@ from tests.engines.find import Engine
 from tests.indexed import RECIPE, stored
 
 OTHER = "The home side scored twice in the last ten minutes to reach the final for the first time in forty years."
-CHANGED = ["3.14159265358979323846", "1e400", "1e-400", "123456789012345678.5", '{"a": [[0.10000000000000000001]]}']
+CHANGED = [
+    "3.14159265358979323846",
+    "1e400",
+    "1e-9999999999999999999",
+    "123456789012345678.5",
+    '{"a": [[0.10000000000000000001]]}',
+]
 KEPT = [
     "0.1",
     "1.50",

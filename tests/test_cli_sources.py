@@ -190,6 +190,9 @@ def test_a_number_of_more_digits_than_are_stored_is_told_once(run: Command) -> N
     line = '{"id": %d, "body": "one", "x": {"y": [1, 3.14159265358979323846]}}\n'
     _, _, err = run("index", run.write("a.jsonl", line % 1 + line % 2), "idx")
     assert err.count("line 1 has a number of more digits than are stored") == err.count("more digits") == 1
+    line = '{"id": 1, "body": "one", "x": 1e-9999999999999999999}\n'
+    code, _, err = run("index", run.write("b.jsonl", line), "b.idx")
+    assert (code, err.count("more digits")) == (0, 1)
 
 
 def test_all_lines_that_an_open_quote_takes_are_named(run: Command) -> None:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Mapping
-from decimal import Decimal
-from math import isfinite
 from typing import Any
 
 from ndd_search.clients.wrap import unwrap
+from ndd_search.exact_numbers import exact_float
 
 INEXACT = "ndd_search: an update would change its numbers"  # a key of such hits, beside "_source"
-_SURE = 16  # characters: a decimal this short has at most 15 digits, which a double always keeps
 
 
 class _Changed(float):
@@ -71,11 +69,10 @@ def _marked(data: bytes | str) -> Any:
 
     def decimal(written: str) -> float:
         nonlocal some_changed
-        number = float(written)
-        if _is_kept(written, number):
+        if (number := exact_float(written)) is not None:
             return number
         some_changed = True
-        return _Changed(number)
+        return _Changed(written)
 
     answer = json.loads(data, parse_float=decimal)
     if some_changed:
@@ -83,13 +80,6 @@ def _marked(data: bytes | str) -> Any:
             if _holds_changed(hit.get("_source")):
                 hit[INEXACT] = True
     return answer
-
-
-def _is_kept(written: str, number: float) -> bool:
-    """Whether a decimal stays the same number when it is parsed as a double and written again."""
-    if len(written) <= _SURE and "e" not in written and "E" not in written:
-        return True
-    return repr(number) == written or (isfinite(number) and Decimal(repr(number)) == Decimal(written))
 
 
 def _holds_changed(value: Any) -> bool:

@@ -6,17 +6,15 @@ import json
 import re
 import secrets
 from dataclasses import dataclass
-from decimal import Decimal
-from math import isfinite
 from numbers import Number
 from typing import Any
 
 from ndd_search.errors import importing
+from ndd_search.exact_numbers import exact_float
 
 with importing("orjson", "the proxy or the search page", "orjson", "proxy"):
     import orjson
 
-_SURELY_EXACT = 16  # characters of a number with at most 15 digits
 _MARK = secrets.token_hex(8)  # so that no text of a document is taken for a number
 _MARKED = re.compile(f'"{_MARK}([^"]*)"')
 
@@ -66,10 +64,8 @@ def encoded(text: str) -> bytes:
 
 
 def _number(text: str) -> float | ExactNumber:
-    value = float(text)
-    if len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text:
-        return value
-    return value if isfinite(value) and Decimal(repr(value)) == Decimal(text) else ExactNumber(text)
+    number = exact_float(text)
+    return ExactNumber(text) if number is None else number
 
 
 def _fragment(value: Any) -> orjson.Fragment:

@@ -12,13 +12,12 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from itertools import chain
-from math import isfinite
 from pathlib import Path
 from typing import IO, Any, cast
 
 from ndd_search.errors import InvalidDocument
+from ndd_search.exact_numbers import exact_float
 
 Report = Callable[[str], None]  # takes a sentence for the user
 Document = dict[str, Any]
@@ -27,7 +26,6 @@ Rows = Iterator[tuple[int, Document]]
 STDIN = Path("-")
 LONGEST = 64 * 2**20  # bytes of one line, or characters of one element of a JSON array
 _CHUNK = 2**20  # characters of a JSON array read at a time
-_SURELY_EXACT = 16  # characters of a number with at most 15 digits
 _KINDS = ("jsonl", "ndjson", "csv", "tsv", "json")
 
 
@@ -39,12 +37,9 @@ class WrittenNumber(float):
     @classmethod
     def of(cls, text: str) -> float:
         """Return a plain float if it has the value of the text."""
-        number = float(text)
-        if (len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text) or repr(number) == text:
+        if (number := exact_float(text)) is not None:
             return number
-        if isfinite(number) and Decimal(repr(number)) == Decimal(text):
-            return number
-        written = cls(number)
+        written = cls(text)
         written.text = text
         return written
 

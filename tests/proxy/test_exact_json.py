@@ -6,6 +6,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,4 +41,9 @@ def test_values_are_the_same_after_reading_and_writing(text: str) -> None:
 
 def test_deep_nesting_is_written() -> None:
     text = b"[" * 400 + b"]" * 400
+    assert dumps(loads(text)) == text
+
+
+@pytest.mark.parametrize("text", [b"1e-9999999999999999999", b"[0.0E9999999999999999999,1e9999999999999999999]"])
+def test_a_number_whose_exponent_no_decimal_holds_keeps_its_text(text: bytes) -> None:
     assert dumps(loads(text)) == text
