@@ -12,11 +12,12 @@
  *
  * The parts are headers, so that they are compiled as one file, which gives the fastest code. page.h, weights.h,
  * rule.h, index.h and search.h find near-duplicates on a page; frequencies.h counts its values; corpus.h, with
- * corpus_documents.h, corpus_lists.h and corpus_meetings.h, finds them in whole collections, with the threads of team.h;
- * containers.h finds texts that may stand in longer ones; columns.h reads the fields of records, meetings.h and
- * super_tokens.h find those that share tokens, names.h, values.h and records.h compare them, and contraction.h groups
- * them; clean.h and sketch.h sketch texts; stored_calls.h reads hits and their sketches; answer_calls.h cuts the sketches
- * out of a response, whose text json_text.h walks through. Each includes the ones before.
+ * corpus_documents.h, corpus_filters.h, corpus_lists.h and corpus_meetings.h, finds them in whole collections, with
+ * the threads of team.h; containers.h finds texts that may stand in longer ones; columns.h reads the fields of
+ * records, meetings.h and super_tokens.h find those that share tokens, names.h, values.h and records.h compare them,
+ * and contraction.h groups them; clean.h and sketch.h sketch texts; stored_calls.h reads hits and their sketches;
+ * answer_calls.h cuts the sketches out of a response, whose text json_text.h walks through. Each includes the ones
+ * before.
  */
 #include "page_calls.h"
 #include "frequencies.h"
