@@ -86,25 +86,23 @@ class Proxy:
 
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
+        exchange = Exchange(scope, receive, send, self.settings.idle_seconds)
         self._in_flight += 1
-        exchange: Exchange | None = None
         try:
-            exchange = Exchange(scope, receive, send, self.settings.idle_seconds)
             await self._answer(exchange, scope)
         except Gone:
-            if exchange is not None:
-                exchange.kind = "gone"
+            exchange.kind = "gone"
         except (Refused, Unreachable) as error:
-            await self._fail(exchange or _unread(scope, receive, send), error)
+            await self._fail(exchange, error)
         except Exception as error:
             log.exception("a request failed by a fault of the proxy")
             failed = Refused(
                 HTTPStatus.INTERNAL_SERVER_ERROR, f"a fault of the proxy ({type(error).__name__}): see its log"
             )
-            await self._fail(exchange or _unread(scope, receive, send), failed)
+            await self._fail(exchange, failed)
         finally:
             self._in_flight -= 1
-            if exchange is not None and self.settings.access_log:
+            if self.settings.access_log:
                 _log(exchange, scope, time.perf_counter() - began)
 
     async def _fail(self, exchange: Exchange, error: Refused | Unreachable) -> None:
@@ -168,6 +166,8 @@ def _check(exchange: Exchange, has_prefix: bool) -> None:
     coding = [value.strip().lower() for name, value in exchange.received if name == b"transfer-encoding"]
     if exchange.method in ("CONNECT", "TRACE"):
         raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{exchange.method} is not passed on")
+    if not exchange.target.isascii():
+        raise Refused(HTTPStatus.BAD_REQUEST, "the URL is not ASCII: percent-encode it")
     if not exchange.path.startswith("/"):
         raise Refused(HTTPStatus.BAD_REQUEST, "the path of the URL must begin with a slash")
     if names.count(b"content-length") > 1 or len(coding) > 1 or (coding and b"content-length" in names):
@@ -186,11 +186,6 @@ def _check(exchange: Exchange, has_prefix: bool) -> None:
             name.decode("ascii"), value.decode("utf-8")
         except UnicodeDecodeError:
             raise Refused(HTTPStatus.BAD_REQUEST, f"the header {name!r} is not UTF-8") from None
-
-
-def _unread(scope: Message, receive: Receive, send: Send) -> Exchange:
-    """Return an exchange for a request whose URL cannot be read."""
-    return Exchange({**scope, "raw_path": b"/", "query_string": b""}, receive, send, 10.0)
 
 
 def _log(exchange: Exchange, scope: Message, seconds: float) -> None:

@@ -45,7 +45,8 @@ def end_to_end(headers: Iterable[Header]) -> list[Header]:
 class Exchange:
     """One request and its answer.
 
-    path, query: as they came, with their percent-encodings. headers: without those of the connection.
+    path, query: as they came, with their percent-encodings; a byte that is not ASCII is a character of Latin-1.
+    headers:     without those of the connection.
     version:     of HTTP, as in "1.1".
     has_body:    whether the request has a body, which may be empty.
     status:      of the answer, 0 before it is sent. sent: bytes of its body.
@@ -55,8 +56,8 @@ class Exchange:
     def __init__(self, scope: Message, receive: Receive, send: Send, idle_seconds: float) -> None:
         self._receive, self._send, self._idle = receive, send, idle_seconds
         raw = scope.get("raw_path") or quote(scope["path"]).encode()
-        self.path: str = _text(raw.removeprefix(quote(scope.get("root_path", "")).encode()), "path")
-        self.query: str = _text(scope["query_string"], "query")
+        self.path: str = raw.removeprefix(quote(scope.get("root_path", "")).encode()).decode("latin-1")
+        self.query: str = scope["query_string"].decode("latin-1")
         self.method: str = scope["method"]
         self.version: str = scope.get("http_version", "1.1")
         self.received: list[Header] = list(scope["headers"])
@@ -207,13 +208,6 @@ class Exchange:
         if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
             headers.append((b"retry-after", b"1"))
         await self.answer(status, headers, text.encode())
-
-
-def _text(raw: bytes, what: str) -> str:
-    try:
-        return raw.decode("ascii")
-    except UnicodeDecodeError:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"the {what} of the URL is not ASCII: percent-encode it") from None
 
 
 def _quoted(text: str) -> str:

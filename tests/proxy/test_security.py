@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import http.client
 import json
@@ -9,9 +10,11 @@ import logging
 import socket
 import threading
 from contextlib import closing
+from typing import Any
 
 import pytest
 
+from ndd_search.proxy import app
 from ndd_search.proxy.settings import Node
 from tests.proxy.serving import Engine, Served, ask, response, say, serving, wait_until
 
@@ -175,6 +178,30 @@ def test_credentials_reach_the_engine_and_no_log(
     for text in (caplog.text, *capfd.readouterr()):
         assert secret not in text
         assert "very-secret" not in text
+
+
+def test_a_url_that_is_not_ascii_is_refused_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """The server of `ndd-search serve` refuses it before; other ASGI servers may pass it on."""
+    sent: list[Any] = []
+    head = {"type": "http", "method": "GET", "path": "/news", "raw_path": b"/news", "query_string": b"q=caf\xe9"}
+
+    async def receive() -> Any:
+        raise AssertionError("the request has no body")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def serve() -> None:
+        proxy = app("http://127.0.0.1:1", access_log=True)
+        await proxy({**head, "headers": [(b"host", b"x")]}, receive, send)
+        await proxy.upstream.close()
+
+    with caplog.at_level("INFO", "ndd_search.access"):
+        asyncio.run(serve())
+    assert sent[0]["status"] == 400
+    assert b"percent-encode" in sent[1]["body"]
+    (logged,) = [json.loads(record.message) for record in caplog.records]
+    assert (logged["path"], logged["status"]) == ("/news", 400)
 
 
 def test_an_upstream_with_credentials_is_refused_without_showing_them() -> None:
