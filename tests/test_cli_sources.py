@@ -148,6 +148,30 @@ def test_a_json_array_is_read_an_element_at_a_time_and_what_is_wrong_with_it_is_
 
 
 @pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        ('\n[{"id": 2, "body": "y"}]', "what follows the array was skipped: write one array"),
+        (" " * 2**20 + '{"id": 2, "body": "y"}', "what follows the array was skipped"),
+        (" " * 2**20, ""),
+    ],
+    ids=["array", "far", "space"],
+)
+def test_what_follows_an_array_is_told(run: Command, after: str, told: str) -> None:
+    code, _, err = run("index", run.write("a.json", '[{"id": 1, "body": "x"}]' + after), "idx")
+    assert code == (3 if told else 0)
+    assert told in err
+    assert sorted(run.stored()) == ["1"]
+
+
+def test_an_integer_that_is_too_long_to_be_read_is_told(run: Command) -> None:
+    given = f'[{{"id": 1, "body": "x"}}, {{"id": 2, "body": "y", "n": {"9" * 5000}}}]'
+    code, _, err = run("index", run.write("a.json", given), "idx")
+    assert code == 3
+    assert "element 2 and all after it were skipped, it has an integer of more than 4,300 digits" in err
+    assert sorted(run.stored()) == ["1"]
+
+
+@pytest.mark.parametrize(
     ("table", "sentence"),
     [
         ("id,body,body\n1,a,b\n", "two of its columns are named 'body'; rename one of them"),

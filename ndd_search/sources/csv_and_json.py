@@ -242,11 +242,17 @@ def _array(file: io.BufferedReader, report: Report, note: Report, exact: bool) -
             return
         except json.JSONDecodeError as error:
             if buffer[place : place + 1] == "]":
+                if buffer[place + 1 :].strip() or any(part.strip() for part in iter(lambda: text.read(_CHUNK), "")):
+                    report("what follows the array was skipped: write one array, or JSON lines")
                 return
             complete = False
             if ended or len(buffer) - place > LONGEST:
                 report(f"element {number + 1} and all after it were skipped, they are not JSON: {error.msg}")
                 return
+        except ValueError:  # Python reads no longer ones
+            what = f"it has an integer of more than {sys.get_int_max_str_digits():,} digits"
+            report(f"element {number + 1} and all after it were skipped, {what}: write it as a text")
+            return
         if not complete and not ended:
             more = text.read(max(_CHUNK, len(buffer) - place))
             buffer, place, ended = buffer[place:] + _legible(more, number, note), 0, not more
