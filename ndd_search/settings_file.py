@@ -31,6 +31,7 @@ from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import InvalidSettings
 from ndd_search.index_rules import IndexRules
 from ndd_search.recipe import Recipe
+from ndd_search.replacing import replace_file
 
 VERSION = 1
 
@@ -121,13 +122,6 @@ def check_replaceable(file: Path) -> None:
     except InvalidSettings as error:
         problem = f"it exists and holds no settings that this version reads ({error.args[1]})"
         raise InvalidSettings(file, problem, "name another file, or remove this one") from None
-
-
-def replace_file(file: Path, text: str) -> None:
-    """Write a text file atomically. Raises OSError."""
-    temporary = file.with_name(file.name + ".new")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(file)
 
 
 def parse_file(file: Path) -> dict[str, Any]:

@@ -218,9 +218,10 @@ def test_a_reader_who_may_not_write_sees_what_others_commit(index: ndd.Index) ->
     assert index.get("mine") is None
 
 
-def test_a_folder_whose_making_was_interrupted_is_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", ["ndd.json.ndd-7.new", "ndd.json.new"])
+def test_a_folder_whose_making_was_interrupted_is_made_again(tmp_path: Path, left: str) -> None:
     (tmp_path / "news").mkdir()
-    (tmp_path / "news" / "ndd.json.new").write_text('{"form')
+    (tmp_path / "news" / left).write_text('{"form')
     with ndd.Index.open(tmp_path / "news", text="body") as index:
         assert index.add([{"id": 1, "body": "volcano"}]) == 1
         assert ids(index.search("volcano")) == ["1"]

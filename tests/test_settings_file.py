@@ -52,6 +52,17 @@ def test_a_file_written_by_hand_needs_little(tmp_path: Path) -> None:
     assert read_settings(path) == StoredSettings(ndd.CollapseOptions(must_match=("price",)))
 
 
+def test_writing_settings_follows_a_link_and_changes_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml.new").write_text("my notes")
+    (tmp_path / "link.toml").symlink_to("mine.toml")
+    write_settings(tmp_path / "link.toml", StoredSettings(ndd.CollapseOptions(window=7)))
+    assert (tmp_path / "link.toml").is_symlink()
+    assert read_settings(tmp_path / "mine.toml").options.window == 7
+    assert (tmp_path / "mine.toml.new").read_text() == "my notes"
+    write_settings(tmp_path / "mine.toml", StoredSettings())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.toml", "mine.toml", "mine.toml.new"]
+
+
 def test_a_callable_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="keep holds a callable"):
         write_settings(tmp_path / "settings.toml", StoredSettings(ndd.CollapseOptions(keep=(len,))))

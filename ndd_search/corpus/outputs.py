@@ -18,8 +18,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from ndd_search.corpus.replacing import replacing
 from ndd_search.errors import InvalidDocument, importing
+from ndd_search.replacing import replacing
 from ndd_search.sources.csv_and_json import WrittenNumber, holds_written
 
 _MARK = secrets.token_hex(8)  # so that no text of a document is taken for a number
@@ -36,7 +36,7 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
     InvalidDocument for a row that does not fit the columns.
     """
     kind = check_kind(path)
-    path = Path(path).resolve()  # a symbolic link goes on to name the same file
+    path = Path(path)
     try:
         with replacing(path) as partial:
             return {"parquet": _parquet, "jsonl": _lines, "csv": _csv}[kind](partial, path.suffix == ".gz", iter(rows))

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndd_search.corpus.replacing import replacing
 from ndd_search.errors import IndexUnusable, InvalidDocument, importing
 from ndd_search.recipe import Recipe
+from ndd_search.replacing import replacing
 from ndd_search.sketching.sketches import Sketches
 
 if TYPE_CHECKING:

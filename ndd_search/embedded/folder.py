@@ -19,12 +19,13 @@ from typing import Any
 from ndd_search.errors import IndexUnusable, NDDError
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.recipe import Recipe
+from ndd_search.replacing import replace_file
 
 FORMAT = 2
 
 State = tuple[int, int]
 
-_FRESH = "ndd.json.new"  # left over if the creation of an index was interrupted
+_UNFINISHED = "ndd.json.*new"  # left over if the creation of an index was interrupted
 _PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # the files of a segment
 _FOOTER = struct.Struct("<II")  # length of the footer before it, and its magic number
 _FOOTER_MAGIC = 1337
@@ -46,7 +47,7 @@ def read_meta(folder: Path) -> Meta | None:
     Raises IndexUnusable if the folder holds something else, another format or a damaged index, or cannot be read.
     """
     try:
-        if not folder.exists() or {path.name for path in folder.iterdir()} <= {_FRESH}:
+        if not folder.exists() or all(path.match(_UNFINISHED) for path in folder.iterdir()):
             return None
         stored = json.loads((folder / "ndd.json").read_text("utf-8"))
         if isinstance(stored["format"], int) and stored["format"] < FORMAT:
@@ -78,7 +79,7 @@ def write_meta(folder: Path, meta: Meta) -> None:
     """Create the folder if needed, and write its ndd.json."""
     with engine_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        replace_json(folder / "ndd.json", asdict(meta))
+        replace_file(folder / "ndd.json", json.dumps(asdict(meta)))
 
 
 def check_meta(folder: Path, meta: Meta) -> None:
@@ -90,13 +91,6 @@ def check_meta(folder: Path, meta: Meta) -> None:
         )
     if stored != meta:
         raise IndexUnusable(folder, "it holds another index than when it was opened", "open it again with Index.open")
-
-
-def replace_json(path: Path, value: Any) -> None:
-    """Replace a file atomically: a reader, or a restart after a crash, finds the old or the new content."""
-    fresh = path.with_name(path.name + ".new")
-    fresh.write_text(json.dumps(value), "utf-8")
-    fresh.replace(path)
 
 
 def damages(folder: Path) -> dict[str, str]:
@@ -205,7 +199,7 @@ class CommonFile:
             return 0
 
     def write(self, table: FrequencyTable, documents: int) -> None:
-        replace_json(self._path, {**table.to_dict(), "of": documents})
+        replace_file(self._path, json.dumps({**table.to_dict(), "of": documents}))
 
     def _read(self) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(self._path.read_text("utf-8"))

@@ -42,7 +42,8 @@ from ndd_search.matching.pairs import Pairs
 from ndd_search.paging.collapse import collapse
 from ndd_search.paging.page import Page
 from ndd_search.paging.records import Near
-from ndd_search.settings_file import parse_file, replace_file, to_toml
+from ndd_search.replacing import replace_file
+from ndd_search.settings_file import parse_file, to_toml
 
 if TYPE_CHECKING:
     from ndd_search.items.groups import ItemGroups, Method

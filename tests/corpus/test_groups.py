@@ -152,7 +152,11 @@ def test_bytes_are_base64_where_a_file_has_no_bytes(tmp_path: Path) -> None:
     for name in ("link.jsonl", "a.csv", "a.parquet"):
         groups.unique(tmp_path / name)
     assert '"x": "AP8=", "y": ["eg=="]' in (tmp_path / "there.jsonl").read_text()
+    (tmp_path / "link.parquet").symlink_to("there.parquet")
+    groups.write(tmp_path / "link.parquet")
     assert (tmp_path / "link.jsonl").is_symlink()
+    assert (tmp_path / "link.parquet").is_symlink()
+    assert parquet.read_table(tmp_path / "there.parquet").num_rows == 1
     assert (tmp_path / "a.csv").read_text().endswith(',AP8=,"[""eg==""]"\n')
     assert parquet.read_table(tmp_path / "a.parquet").to_pylist()[0]["x"] == b"\x00\xff"
 

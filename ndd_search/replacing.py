@@ -12,9 +12,12 @@ from pathlib import Path
 def replacing(path: Path) -> Iterator[Path]:
     """Yield the name of a new file, which takes the place of `path` at the end of the block.
 
-    After an error the new file is deleted. A process that is killed leaves it, and other processes do not delete it: it
-    may belong to one that is still writing, on another machine with the same file system.
+    A reader, or a restart after a crash, finds the old or the new content. If `path` is a symbolic link, the file
+    that it names is replaced. After an error the new file is deleted. A process that is killed leaves it, and other
+    processes do not delete it: it may belong to one that is still writing, on another machine with the same file
+    system.
     """
+    path = path.resolve()
     partial = path.with_name(f"{path.name}.ndd-{os.getpid()}.new")
     try:
         yield partial
@@ -23,3 +26,9 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Replace a text file, in UTF-8. Raises OSError."""
+    with replacing(path) as partial:
+        partial.write_text(text, "utf-8")
