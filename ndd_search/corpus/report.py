@@ -14,6 +14,7 @@ from ndd_search.corpus.frames import find_frames
 from ndd_search.corpus.guards import NUMBERS
 from ndd_search.corpus.sources import id_of
 from ndd_search.documents import text_of
+from ndd_search.reports.html import document
 
 if TYPE_CHECKING:
     from ndd_search.corpus.groups import Groups
@@ -35,7 +36,6 @@ def report_of(groups: Groups) -> str:
     """The report. The texts of the largest groups are in it when the sources can be read again."""
     corpus = groups.corpus
     parts = [
-        f"<h1>Near-duplicates among {len(corpus):,} documents</h1>",
         _summary(groups),
         "<h2>Sizes of groups</h2>",
         _bars([(label, count) for label, count in _sizes(groups) if count], "groups"),
@@ -49,8 +49,7 @@ def report_of(groups: Groups) -> str:
     parts += ["<h2>Largest groups</h2>", _largest(groups)]
     if corpus.recipe.measure == "kmv" and (frames := _frames(groups)):
         parts += ["<h2>Passages that many documents share</h2>", frames]
-    head = f"<!doctype html><html lang=en><meta charset=utf-8><title>Near-duplicates</title><style>{_STYLE}</style>"
-    return head + "\n".join(parts) + "</html>\n"
+    return document(f"Near-duplicates among {len(corpus):,} documents", "\n".join(parts), _STYLE)
 
 
 def _summary(groups: Groups) -> str:
@@ -145,11 +144,11 @@ def _texts(groups: Groups, places: Iterable[int]) -> dict[int, str]:
         return {}
     wanted, found, number = {corpus.ids[place]: place for place in places}, {}, 0
     for _, batch in corpus.pieces.read(lambda _: None, [*corpus.text, *([corpus.id_field] if corpus.id_field else [])]):
-        for document in batch:
-            name = id_of(document, corpus.id_field, number)
+        for one in batch:
+            name = id_of(one, corpus.id_field, number)
             number += 1
             if name is not None and (place := wanted.pop(name, None)) is not None:
-                found[place] = text_of(document, corpus.text) or ""
+                found[place] = text_of(one, corpus.text) or ""
         if not wanted:
             break
     return found

@@ -14,12 +14,12 @@ td+td,th+th{text-align:right;font-variant-numeric:tabular-nums}svg{font:11px sys
 """
 
 
-def document(title: str, body: str) -> str:
-    """Return a page that loads no other file and runs no script. title: plain text; body: HTML."""
+def document(title: str, body: str, style: str = _STYLE) -> str:
+    """Return a page that loads no other file and runs no script. title: plain text; body: HTML; style: CSS."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     meta = '<meta charset=utf-8><meta name=viewport content="width=device-width">'
     meta += f'<meta http-equiv=Content-Security-Policy content="{policy}">'
-    head = f"{meta}<title>{escape(title)}</title><style>{_STYLE}</style>"
+    head = f"{meta}<title>{escape(title)}</title><style>{style}</style>"
     return f"<!doctype html><html lang=en><head>{head}</head><body><h1>{escape(title)}</h1>{body}</body></html>\n"
 
 

@@ -19,6 +19,7 @@ def test_the_report_shows_the_largest_groups_and_no_markup_of_the_texts(tmp_path
     assert "&lt;b&gt;bold&lt;/b&gt;" in page
     assert "<b>bold" not in page
     assert "<i>" not in page
+    assert "default-src 'none'" in page  # nothing is loaded, and no script runs, whatever the texts hold
 
 
 def test_the_report_shows_the_frames_of_a_collection_as_text(tmp_path: Path) -> None:
