@@ -37,9 +37,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("place", metavar="FOLDER|URL", help="an index folder, or http[s]://[USER:PASSWORD@]HOST[:PORT]")
     parser.add_argument("index", nargs="?", help="with a URL: an index, several (a,b), or a pattern (news*)")
-    parser.add_argument(
-        "--listen", default="127.0.0.1:8000", metavar="HOST:PORT", help="where the page is served (127.0.0.1:8000)"
-    )
+    parser.add_argument("--listen", default=_LISTEN, metavar="HOST:PORT", help=f"where the page is served ({_LISTEN})")
     parser.add_argument("--ca-certs", default="", metavar="FILE", help="file of certificates to trust (the system's)")
     parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
     parser.add_argument("--recipe", metavar="ID", help="with a URL: recipe of the sketches")

@@ -31,19 +31,17 @@ from ndd_search.proxy.server import ServeSettings
 
 PREFIX = "NDD_SERVE_"
 
-_TEXT, _WHOLE, _NUMBER, _YES, _LIST, _RULES, _TABLE, _CACHE = (
-    "a text",
-    "a whole number",
-    "a number",
-    "true or false",
-    *(
-        "a text, or several in a list",
-        "patterns of index names with text fields, as in news*:title,body",
-        "options by name",
-        "true, false, or the address of a Redis server, as in redis://HOST:6379/0",
-    ),
-)
-SETTINGS = {
+# Kinds of values, as errors name them.
+_TEXT = "a text"
+_WHOLE = "a whole number"
+_NUMBER = "a number"
+_YES = "true or false"
+_LIST = "a text, or several in a list"
+_RULES = "patterns of index names with text fields, as in news*:title,body"
+_TABLE = "options by name"
+_CACHE = "true, false, or the address of a Redis server, as in redis://HOST:6379/0"
+
+SETTINGS = {  # the kind of each setting, by name
     **dict.fromkeys(("listen", "manage", "certificate", "key", "ca_certs", "client_cert", "client_key"), _TEXT),
     **dict.fromkeys(("recipe", "field", "settings", "search_page", "items"), _TEXT),
     **dict.fromkeys(("cursor_key", "cursor_keep_alive"), _TEXT),
