@@ -208,12 +208,15 @@ def _judged(schema: Items, comparison: Comparison, candidates: Candidates) -> tu
 def read_records(
     sources: Sequence[Any], id: str | None = None, report: Report = log.warning
 ) -> tuple[list[Document], list[str]]:
-    """Return the records of the sources with an id of their own, and the ids. report: told what is left out."""
+    """Return the records of the sources with an id of their own, and the ids. report: told what is left out.
+
+    Numbers keep all their digits, as merged records are written from them.
+    """
     records: list[Document] = []
     seen: dict[str, None] = {}
     place = 0
     told = Sayings(report, "the collection")
-    for _, batch in Pieces.of(sources).read(report):
+    for _, batch in Pieces.of(sources).read(report, exact=True):
         for document in batch:
             name = id_of(document, id, place)
             place += 1

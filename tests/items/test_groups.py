@@ -163,3 +163,12 @@ def test_the_commands_learn_group_merge_and_compare(
     labels.write_text(json.dumps({"a": records[0]["id"], "b": "nobody", "label": 1}))
     assert main(["items", "learn", str(source), "--out", schema, "--labels", str(labels)]) == 2
     assert "line 1 names the record 'nobody'" in capsys.readouterr().err
+
+
+def test_merged_records_keep_all_digits_of_numbers(tmp_path: Path) -> None:
+    source, schema, out = tmp_path / "places.jsonl", str(tmp_path / "places.toml"), tmp_path / "merged.jsonl"
+    source.write_text('{"id": 1, "name": "St. Finbarr", "height": 3.14159265358979323846, "more": {"x": [1e400]}}\n')
+    ndd.Items(name=ndd.Name(), height=ndd.Number()).write(schema)
+    assert main(["items", "merge", str(source), "--schema", schema, "--out", str(out)]) == 0
+    assert '"height": 3.14159265358979323846' in out.read_text()
+    assert '"x": [1e400]' in out.read_text()
