@@ -182,3 +182,16 @@ def test_values_are_counted_over_all_documents_found(shop: ndd.Index) -> None:
     assert shop.aggregate("*", {"x": {"terms": {"field": "nope"}}})["x"]["buckets"] == []
     with pytest.raises(ValueError, match="the aggregations cannot be computed"):
         shop.aggregate("*", {"x": {"nope": {"field": "place"}}})
+
+
+@pytest.mark.parametrize("others", [["unknown", "in spring"], [1.5]])
+def test_days_are_counted_where_later_documents_have_no_dates(tmp_path: Path, others: list[Any]) -> None:
+    """The documents of two calls of `add` are in two segments, of which one has no dates in the field."""
+    dated = [{"id": day, "body": "steel", "day": day} for day in ("1969-07-20", "2024-01-31")]
+    wanted = {"days": {"date_histogram": {"field": "day", "fixed_interval": "1d", "min_doc_count": 1}}}
+    with ndd.Index.open(tmp_path / "news.idx", text="body") as index:
+        index.add(dated)
+        expected = index.aggregate("steel", wanted)
+        assert [one["key_as_string"][:10] for one in expected["days"]["buckets"]] == ["1969-07-20", "2024-01-31"]
+        index.add([{"id": number, "body": "steel", "day": other} for number, other in enumerate(others)])
+        assert index.aggregate("steel", wanted) == expected

@@ -57,7 +57,7 @@ with importing("tantivy", "the embedded index", "tantivy", "embedded"):
     import tantivy
 
 from ndd_search.embedded.order import Sort
-from ndd_search.embedded.query import QueryReader, filterable
+from ndd_search.embedded.query import QueryReader, filterable, with_dates
 from ndd_search.embedded.streams import CachedStreams
 from ndd_search.embedded.view import View, sketch_of
 
@@ -306,7 +306,7 @@ class Index:
         }
         view, _ = self._view(lambda searcher: self._query(query, searcher, [], where))
         try:
-            return dict(view.searcher.aggregate(view.query, wanted))
+            return with_dates(view.searcher.aggregate(view.query, wanted), wanted)
         except ValueError as error:
             raise ValueError(f"the aggregations cannot be computed: {error}") from None
 

@@ -271,6 +271,24 @@ def _moment(value: Any) -> datetime | None:
     return found if _YEARS[0] <= found.year <= _YEARS[1] else None
 
 
+def with_dates(found: Mapping[str, Any], wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return aggregations whose date histograms have a date in each bucket. wanted: their kinds, by name.
+
+    If some segment of the index has no dates in the field, tantivy gives keys in nanoseconds instead, without dates.
+    """
+    dated = dict(found)
+    for name in found.keys() & {name for name, kinds in wanted.items() if "date_histogram" in kinds}:
+        dated[name] = {**found[name], "buckets": [_dated(bucket) for bucket in found[name]["buckets"]]}
+    return dated
+
+
+def _dated(bucket: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "key_as_string" in bucket:
+        return bucket
+    moment = datetime(1970, 1, 1) + timedelta(microseconds=bucket["key"] / 1000)
+    return {**bucket, "key": bucket["key"] / 1e6, "key_as_string": _written(moment)}
+
+
 def _written(moment: datetime) -> str:
     """Format a date and time for tantivy, to the second."""
     return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
