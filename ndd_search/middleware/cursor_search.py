@@ -53,29 +53,46 @@ def cursor_search(request: Request, settings: Settings, changes: Mapping[str, An
         return None
     if given is not True and not isinstance(given, str):
         raise TypeError(f'"cursor" must be true or the token of the page before, got {given!r}')
+    search, options, settings = read_continued(request, "cursor", settings, changes)
+    if unusable := {"seen", "experiment"} & search.changes.keys():
+        raise CursorUnusable(request.path, f'"{min(unusable)}" cannot be combined with a cursor', "use from and size")
+    if reason := "a comparison by items" if settings.items is not None else obstacle(search, options):
+        raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
+    own = hash_of(search, options, settings)
+    cursor = None if given is True else checked_cursor(given, own, request.path, options, settings)
+    return CursorSearch(search, options, settings, cursor)
+
+
+def read_continued(
+    request: Request, name: str, settings: Settings, changes: Mapping[str, Any]
+) -> tuple[Search, CollapseOptions, Settings]:
+    """Return a search whose pages continue one another, its options, and the settings of its indexes.
+
+    name: in "ndd", of the option that asks for this. changes: options of the surrounding `ndd_search.options`.
+    Raises CursorUnusable if the search is left alone, TypeError or ValueError for invalid options.
+    """
     search = read_search(request)
     if search is None:
         raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
     settings = settings.of_target(request.path, asked=True) or settings
     search = replace(search, changes={**changes, **search.changes})
-    if unusable := {"seen", "experiment"} & search.changes.keys():
-        raise CursorUnusable(request.path, f'"{min(unusable)}" cannot be combined with a cursor', "use from and size")
-    named = {name: value for name, value in search.changes.items() if name not in (*NOT_OPTIONS, "cursor")}
-    options = collapse_options(settings.options, **named)
-    if reason := "a comparison by items" if settings.items is not None else obstacle(search, options):
-        raise CursorUnusable(request.path, f"{reason} cannot be continued by a cursor", "use from and size")
-    cursor = None if given is True else cursor_of(given, settings.cursor_key)
-    if cursor is not None and cursor.search != hash_of(search, options, settings):
-        problem = "the cursor belongs to another search"
-        raise CursorUnusable(request.path, problem, "send the same query, sort and options with every page")
-    signed = settings.cursor_key is not None
-    if (
-        cursor is not None
-        and not signed
-        and not cursor.leaders.fit(settings.recipe.k, options.max_per_group, reads_keys(options))
-    ):
-        raise CursorUnusable(request.path, "the cursor is not one that a page gave", "begin again with a new cursor")
-    return CursorSearch(search, options, settings, cursor)
+    named = {one: value for one, value in search.changes.items() if one not in (*NOT_OPTIONS, name)}
+    return search, collapse_options(settings.options, **named), settings
+
+
+def checked_cursor(token: str, search: str, path: str, options: CollapseOptions, settings: Settings) -> Cursor:
+    """Return the cursor of a token. search: hash of the search that it is sent with. path: of that request.
+
+    Raises CursorUnusable for a token that is damaged, or that no page of this search gave.
+    """
+    cursor = cursor_of(token, settings.cursor_key)
+    if cursor.search != search:
+        problem = "the token belongs to another search"
+        raise CursorUnusable(path, problem, "send the same query, sort and options with every page")
+    is_signed = settings.cursor_key is not None
+    if not is_signed and not cursor.leaders.fit(settings.recipe.k, options.max_per_group, reads_keys(options)):
+        raise CursorUnusable(path, "the token is not one that a page gave", "begin again with a new one")
+    return cursor
 
 
 class CursorSearch(Uncached):

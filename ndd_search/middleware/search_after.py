@@ -13,25 +13,23 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ndd_search.collapse_options import CollapseOptions, collapse_options
+from ndd_search.collapse_options import CollapseOptions
 from ndd_search.errors import CursorUnusable
-from ndd_search.matching.keys import reads_keys
 from ndd_search.middleware.cursor_pages import CursorPage, begin
-from ndd_search.middleware.cursor_search import CursorSearch, hash_of, obstacle
+from ndd_search.middleware.cursor_search import CursorSearch, checked_cursor, hash_of, obstacle, read_continued
 from ndd_search.middleware.page_answer import filter_body
 from ndd_search.middleware.plan import Plan, Replan, plan_of
-from ndd_search.middleware.scope import NOT_OPTIONS
 from ndd_search.middleware.sending import Flow, RoundTrips
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.cache import cache_key
-from ndd_search.paging.cursor import Cursor, cursor_of
+from ndd_search.paging.cursor import Cursor
 from ndd_search.paging.page import Page
 from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.point_in_time import continued, sorts
-from ndd_search.rest.request import Request, Search, is_search, option_in, read_search
+from ndd_search.rest.request import Request, Search, is_search, option_in
 
 _THEIRS = ("search_after", "pit")
 _REMEDY = "see docs/paging.md, search_after"
@@ -48,85 +46,21 @@ def search_after(request: Request, settings: Settings, changes: Mapping[str, Any
         return None
     if given is not True and not isinstance(given, str):
         raise TypeError(f'"search_after" in "ndd" must be true or the token of the page before, got {given!r}')
-    body = request.body
-    theirs = {name: body[name] for name in _THEIRS if name in body}
-    search = read_search(replace(request, body={name: value for name, value in body.items() if name not in theirs}))
-    if search is None:
-        raise CursorUnusable(request.path, "this search is left alone", "see docs/wrapping.md, what is left alone")
-    settings = settings.of_target(request.path, asked=True) or settings
-    search = replace(search, changes={**changes, **search.changes})
-    named = {name: value for name, value in search.changes.items() if name not in (*NOT_OPTIONS, "search_after")}
-    options = collapse_options(settings.options, **named)
-    own = {
+    theirs = {name: request.body[name] for name in _THEIRS if name in request.body}
+    rest = {name: value for name, value in request.body.items() if name not in theirs}
+    search, options, settings = read_continued(replace(request, body=rest), "search_after", settings, changes)
+    obstacles = {
         "a search without a sort": not sorts(search),
         'members="all"': options.members == "all",
         '"seen"': "seen" in search.changes,
         '"experiment"': "experiment" in search.changes,
         "a comparison by items": settings.items is not None,
     }
-    if reason := next((name for name, present in own.items() if present), "") or obstacle(search, options):
+    if reason := next((name for name, present in obstacles.items() if present), "") or obstacle(search, options):
         raise CursorUnusable(request.path, f"{reason} cannot be collapsed across search_after", _REMEDY)
-    cursor = begin(_hash(search, options, settings), "") if given is True else cursor_of(given, settings.cursor_key)
-    signed = settings.cursor_key is not None
-    if cursor.search != _hash(search, options, settings) or not (
-        signed or cursor.leaders.fit(settings.recipe.k, options.max_per_group, reads_keys(options))
-    ):
-        problem = "the token belongs to another search"
-        raise CursorUnusable(request.path, problem, "send the same query, sort and options with every page")
+    own = cache_key("search_after", hash_of(search, options, settings)).hex()
+    cursor = begin(own, "") if given is True else checked_cursor(given, own, request.path, options, settings)
     return SearchAfter(search, options, settings, cursor, theirs)
-
-
-class SearchAfter(CursorSearch):
-    """The requests for one page. theirs: the caller's own "search_after" and "pit", those that were given."""
-
-    def __init__(
-        self, search: Search, options: CollapseOptions, settings: Settings, cursor: Cursor, theirs: Mapping[str, Any]
-    ) -> None:
-        super().__init__(search, options, settings, cursor)
-        self._cursor, self._theirs = cursor, theirs
-        self._pages = SearchAfterPage
-        self._tied = False
-
-    def flow(self) -> Flow:
-        """Make the page, and return the answer with the token of the next one."""
-        plan = plan_of(self.search, self.options, self.settings, may_split=False)
-        after, cursor = self._theirs.get("search_after"), self._cursor
-        if after is not None and after != cursor.last:  # another place than the pages so far have reached
-            cursor = replace(cursor, after=list(after), ahead=0, last=after)
-        while True:
-            try:
-                return (yield from self._page(plan, cursor))
-            except Replan as other:
-                plan = other.plan
-
-    def _request(self, plan: Plan, pit: str, after: list[Any], size: int, first: bool) -> Request:
-        (request,) = plan.requests(Fetch(0, size), first)
-        if self._tied:
-            raise _tied(self.path)
-        if after and not first:  # the first request counts hits as the caller wants
-            request = continued(request, after, self.settings.family)
-        pit_given = {name: self._theirs[name] for name in ("pit",) if name in self._theirs}
-        params = {**request.params, "allow_partial_search_results": "false"}  # hits of a missing shard would be lost
-        if pit_given and "preference" not in self.search.request.params:
-            del params["preference"]  # a point in time has its own copies of shards
-        body = {**request.body, **pit_given, **({"search_after": after} if after else {})}
-        return replace(request, body=body, params=params)
-
-    def _continued(self, answer: Answer, pit: str, after: list[Any]) -> tuple[str, list[Any]]:
-        """Return the sort values with which the next request continues: hits that share the last ones come again."""
-        values: list[Any] = [hit.get("sort") for hit in answer.hits]
-        if not all(isinstance(one, list) for one in values):
-            raise CursorUnusable(self.path, "the hits have no sort values", "name a sort")
-        start = _first_like(values, len(values) - 1) if values else 0
-        self._tied = bool(values) and not start
-        return pit, values[start - 1] if start else after
-
-    def _counts(self, plan: Plan) -> bool:
-        return "pit" not in self._theirs and super()._counts(plan)  # its path names no index to sample
-
-    def _close(self, pit: str) -> Generator[Request, Answer, None]:
-        """Leave the point in time open: it is the caller's."""
-        yield from ()
 
 
 class SearchAfterPage(CursorPage):
@@ -169,6 +103,60 @@ class SearchAfterPage(CursorPage):
         """Leave the sort values as they are: the caller continues with them."""
 
 
+class SearchAfter(CursorSearch):
+    """The requests for one page. theirs: the caller's own "search_after" and "pit", those that were given."""
+
+    _pages = SearchAfterPage
+
+    def __init__(
+        self, search: Search, options: CollapseOptions, settings: Settings, cursor: Cursor, theirs: Mapping[str, Any]
+    ) -> None:
+        super().__init__(search, options, settings, cursor)
+        self._cursor, self._theirs = cursor, theirs
+        self._tied = False  # whether no further request can continue after the last answer
+
+    def flow(self) -> Flow:
+        """Make the page, and return the answer with the token of the next one."""
+        plan = plan_of(self.search, self.options, self.settings, may_split=False)
+        after, cursor = self._theirs.get("search_after"), self._cursor
+        if after is not None and after != cursor.last:  # another place than the pages so far have reached
+            cursor = replace(cursor, after=list(after), ahead=0, last=after)
+        while True:
+            try:
+                return (yield from self._page(plan, cursor))
+            except Replan as other:
+                plan = other.plan
+
+    def _request(self, plan: Plan, pit: str, after: list[Any], size: int, first: bool) -> Request:
+        if self._tied:
+            raise _tied(self.path)
+        (request,) = plan.requests(Fetch(0, size), first)
+        if after and not first:  # the first request counts hits as the caller wants
+            request = continued(request, after, self.settings.family)
+        pit_given = {name: self._theirs[name] for name in ("pit",) if name in self._theirs}
+        params = {**request.params, "allow_partial_search_results": "false"}  # hits of a missing shard would be lost
+        if pit_given and "preference" not in self.search.request.params:
+            del params["preference"]  # a point in time has its own copies of shards
+        body = {**request.body, **pit_given, **({"search_after": after} if after else {})}
+        return replace(request, body=body, params=params)
+
+    def _continued(self, answer: Answer, pit: str, after: list[Any]) -> tuple[str, list[Any]]:
+        """Return the sort values with which the next request continues: hits that share the last ones come again."""
+        values: list[Any] = [hit.get("sort") for hit in answer.hits]
+        if not all(isinstance(one, list) for one in values):
+            raise CursorUnusable(self.path, "the hits have no sort values", "name a sort")
+        start = _first_like(values, len(values) - 1) if values else 0
+        self._tied = bool(values) and not start
+        return pit, values[start - 1] if start else after
+
+    def _counts(self, plan: Plan) -> bool:
+        return "pit" not in self._theirs and super()._counts(plan)  # its path names no index to sample
+
+    def _close(self, pit: str) -> Generator[Request, Answer, None]:
+        """Leave the point in time open: it is the caller's."""
+        yield from ()
+
+
 def _first_like(values: Sequence[Any], at: int) -> int:
     """Return the index of the first of the adjacent sort values that equal those at an index."""
     while at and values[at - 1] == values[at]:
@@ -179,7 +167,3 @@ def _first_like(values: Sequence[Any], at: int) -> int:
 def _tied(path: str) -> CursorUnusable:
     problem = "all hits of a page have the same sort values, so search_after cannot continue after them"
     return CursorUnusable(path, problem, "end the sort with a field that differs between documents")
-
-
-def _hash(search: Search, options: CollapseOptions, settings: Settings) -> str:
-    return cache_key("search_after", hash_of(search, options, settings)).hex()
