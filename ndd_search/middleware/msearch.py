@@ -65,30 +65,30 @@ class MultiConversation:
             for talk, search in zip(self.conversations, self.searches, strict=True)
         ]
         done: dict[int, Line] = {}
-        results: dict[int, Answer | Exception | None] = dict.fromkeys(range(len(flows)))
-        took, raw = 0, None
+        results: Mapping[int, Answer | Exception | None] = dict.fromkeys(range(len(flows)))
+        first: Answer | None = None
+        took = 0
         while requests := _advance(flows, results, done):
             lines, positions = self._lines(requests)
             try:
                 answer = yield self._round_trip(lines, requests)
             except Exception as error:
-                if raw is None and getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST:
+                if first is not None:
+                    results = dict.fromkeys(requests, error)
+                    continue
+                if getattr(error, "status_code", None) == HTTPStatus.BAD_REQUEST:
                     return (yield from self._send_own_request())
-                if raw is None:
-                    raise
-                results = dict.fromkeys(requests, error)
+                raise
+            responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
+            if _are_responses(responses, len(lines) // 2):
+                took += answer.took or 0
+                results = _answers_of(requests, responses, positions, answer.cut)
+            elif first is not None:
+                results = dict.fromkeys(requests, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
             else:
-                responses = answer.body.get("responses") if answer.ok and isinstance(answer.body, dict) else None
-                if _are_responses(responses, len(lines) // 2):
-                    took += answer.took or 0
-                    results.clear()
-                    results.update(_answers_of(requests, responses, positions, answer.cut))
-                elif raw is None:
-                    return (yield from self._send_own_request()) if answer.status == HTTPStatus.BAD_REQUEST else answer
-                else:
-                    results = dict.fromkeys(requests, Answer(answer.body, HTTPStatus.SERVICE_UNAVAILABLE))
-                raw = raw or answer.raw or answer
-        return Answer(self._response(took, done), raw=None if isinstance(raw, Answer) else raw)
+                return (yield from self._send_own_request()) if answer.status == HTTPStatus.BAD_REQUEST else answer
+            first = first or answer
+        return Answer(self._response(took, done), raw=None if first is None else first.raw)
 
     def _send_own_request(self) -> Flow:
         """Return the engine's answer to the user's own request, without the sketches."""
