@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from ndd_search.middleware.fetch_strategies import DoesNotFit, documents_of
 from ndd_search.middleware.plan import Plan
-from ndd_search.middleware.sampling import LISTED
 from ndd_search.middleware.settings import Settings
-from ndd_search.middleware.state import State
+from ndd_search.middleware.state import LISTED, State
 from ndd_search.middleware.tables import counted_in_list
 from ndd_search.paging.records import presence
 from ndd_search.paging.stream import Stream

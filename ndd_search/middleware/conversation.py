@@ -27,11 +27,10 @@ from ndd_search.middleware.fetch_strategies import DoesNotFit, Timings, goes_tog
 from ndd_search.middleware.page_answer import filter_body, unfiltered_body
 from ndd_search.middleware.page_memory import Moment
 from ndd_search.middleware.plan import Plan, Replan, narrowed, plan_of
-from ndd_search.middleware.sampling import LISTED
 from ndd_search.middleware.scope import NOT_OPTIONS
 from ndd_search.middleware.sending import Flow, RoundTrips, Waiting
 from ndd_search.middleware.settings import Settings
-from ndd_search.middleware.state import State
+from ndd_search.middleware.state import LISTED, State
 from ndd_search.middleware.tables import with_table_of_stream
 from ndd_search.middleware.unsketched import peeked
 from ndd_search.middleware.whole_groups import WholeGroups

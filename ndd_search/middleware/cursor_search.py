@@ -19,10 +19,10 @@ from ndd_search.collapse_options import CollapseOptions, collapse_options
 from ndd_search.errors import CursorExpired, CursorUnusable
 from ndd_search.matching.keys import reads_keys
 from ndd_search.middleware.add_answers import with_more_hits
+from ndd_search.middleware.counted_table import learn_frequency_table
 from ndd_search.middleware.cursor_pages import CursorPage, begin, state_of
 from ndd_search.middleware.fetch_strategies import has_random_scores
 from ndd_search.middleware.plan import Plan, Replan, plan_of, replan_if_learned
-from ndd_search.middleware.sampling import sample_frequency_table
 from ndd_search.middleware.scope import NOT_OPTIONS
 from ndd_search.middleware.sending import Flow, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
@@ -143,7 +143,7 @@ class CursorSearch(Uncached):
         plan.hide_sketches([answer])
         sketched = answer.has_sketches(plan.field)
         if sketched and self._counts(plan):
-            yield from sample_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
+            yield from learn_frequency_table(self.search, self.settings, plan.sketch_reading, self._round_trips)
         state = state_of(cursor, plan, self.settings)
         state = with_more_hits(state, plan, self.settings, [answer], Fetch(state.stream.fetched, size))
         if sketched and not self.settings.known.about(self.search.target).sketched:

@@ -16,7 +16,7 @@ from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.sending import RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
-from ndd_search.middleware.whole_groups import comparing
+from ndd_search.middleware.tables import with_counted_table
 from ndd_search.paging.explain import explain
 from ndd_search.paging.layout import Group
 from ndd_search.paging.page import Page, slice_page
@@ -54,7 +54,7 @@ def with_explanations(
 
     The hits of the stream must have their ids, so it is fetched in one phase.
     """
-    state, stream = comparing(state, plan, settings), state.stream
+    state, stream = with_counted_table(state, plan, settings), state.stream
     examined = {hit.get("_id") for hit in stream.hits}
     absent = [id for id in ids if id not in examined]
     answers: list[Answer] = []

@@ -10,11 +10,11 @@ from http import HTTPStatus
 
 from ndd_search.immutable import dataclass
 from ndd_search.middleware.add_answers import check_distinct, with_documents, with_more_hits
+from ndd_search.middleware.counted_table import learn_frequency_table
 from ndd_search.middleware.fallbacks import after_partial_refusal, after_refusal, without_sketches
 from ndd_search.middleware.fetch_strategies import DoesNotFit, ranges_of
 from ndd_search.middleware.group_count import sample_requests, with_group_count
 from ndd_search.middleware.plan import Plan, Replan, replan_if_learned
-from ndd_search.middleware.sampling import sample_frequency_table
 from ndd_search.middleware.sending import RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
@@ -80,7 +80,7 @@ class HitFetcher:
         plan.hide_sketches(answers[:1] if plan.is_split else answers)  # the last one of a split trip has no documents
         sketched = answers[-1].has_sketches(plan.field)
         if sketched and weighs(plan, settings) and settings.counts_document_frequency:
-            yield from sample_frequency_table(search, settings, plan.sketch_reading, self.round_trips)
+            yield from learn_frequency_table(search, settings, plan.sketch_reading, self.round_trips)
         state = with_more_hits(new_state(plan, settings), plan, settings, answers, fetch)
         if settings.items is not None:
             return state

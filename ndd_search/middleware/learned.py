@@ -2,7 +2,7 @@
 
 Facts from the engine or from a mapping are shared by every caller of the client. Facts from documents are kept per
 caller, because they may reveal documents that other callers cannot read. A frequency table is shared between callers
-only if a probe showed that both see about the same documents (see `sampling`).
+only if a probe showed that both see about the same documents (see `counted_table`).
 """
 
 from __future__ import annotations
@@ -193,8 +193,8 @@ class Learned:
                 self._tables[target, digest] = counted
         return digest
 
-    def may_probe(self, target: bytes, now: float, again: float) -> bool:
-        """Return whether a caller may ask now if a target holds any sketch. If so, no other may until `again`."""
+    def claim_probe(self, target: bytes, now: float, again: float) -> bool:
+        """Let one caller ask for any sketch in a target. Returns whether this one may; then no other until `again`."""
         with self._lock:
             known = self._targets.get(target, _NO_TARGET)
             if now < known.probe_again:
@@ -202,8 +202,8 @@ class Learned:
             self._targets[target] = replace(known, probe_again=again)
             return True
 
-    def may_count(self, target: bytes, target_of_caller: bytes, now: float) -> bool:
-        """Return whether a caller may send a request for a frequency table now. If so, it must call `has_counted`.
+    def claim_count(self, target: bytes, target_of_caller: bytes, now: float) -> bool:
+        """Let one caller request a frequency table. Returns whether this one may now; if so, it must call `end_count`.
 
         One such request at a time goes to a target. A new caller may send one only while few new callers before have
         not returned: if every request has another identity (a fresh token), no caller would ever use its table.
@@ -227,7 +227,7 @@ class Learned:
                 if (known := self._targets.get(target)) is not None:
                     self._targets[target] = replace(known, strangers=max(0, known.strangers - 1))
 
-    def has_counted(self, target: bytes) -> None:
+    def end_count(self, target: bytes) -> None:
         """End a count, so that others may count."""
         self.learn(target, counting_until=0.0)
 

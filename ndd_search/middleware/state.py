@@ -11,6 +11,7 @@ from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.paging.stream import NO_HITS, Stream
 from ndd_search.rest.answers import Hit
 
+LISTED = "list"  # `State.table` of a table that is counted in the stream itself
 NOT_STORED = ("stream", "documents", "raw", "frequency_table")  # fields that a cache stores in another way, or not
 
 
@@ -22,8 +23,8 @@ class State:
     stopped: why no more hits are fetched, "" if they may be.
     degraded: another reason for a degraded page, "" for none. partial: whether the first answer is partial.
     lasting: whether the state may be cached: nothing timed out, failed or was cut short.
-    table: digest of the frequency table for all hits of the stream; "list" for one counted in the stream's first
-           window, "" for none. frequency_table: that table; for "list" it is counted when hits are added.
+    table: digest of the frequency table for all hits of the stream; LISTED for one counted in the stream's first
+           window, "" for none. frequency_table: that table; for LISTED it is counted when hits are added.
     groups: the number of groups of the whole result (see `group_count`), None if it is not asked for. facets: the
             buckets of facets counted over groups (see `facet_count`), by facet; None before they are counted.
     """

@@ -2,7 +2,7 @@
 
 The companion index (TABLES by default) holds one document for each searched name, sketch field and recipe. Clients read
 it with one request. They use its table only if they see about the same documents as the one who counted it (see
-`sampling`), so whoever may read the companion index learns which sketch values are common, and no document or id.
+`counted_table`), so whoever may read the companion index learns which sketch values are common, and no document or id.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ndd_search.matching.document_frequency import count_in_list
 from ndd_search.matching.frequency_table import FrequencyTable
+from ndd_search.middleware.counted_table import table_of
 from ndd_search.middleware.plan import Plan
-from ndd_search.middleware.sampling import LISTED, table_of
 from ndd_search.middleware.settings import Settings
-from ndd_search.middleware.state import State
+from ndd_search.middleware.state import LISTED, State
 from ndd_search.paging.stream import NO_HITS, Stream
 from ndd_search.paging.windows import next_fetch
 from ndd_search.sketching.sketches import Lack, Sketch
@@ -53,6 +53,13 @@ def weighs(plan: Plan, settings: Settings) -> bool:
     """Return whether the search compares hits by how rare their sketch values are."""
     of_sketches = settings.items is None and settings.recipe.measure == "kmv"
     return of_sketches and plan.options.min_similarity == "auto"
+
+
+def with_counted_table(state: State, plan: Plan, settings: Settings) -> State:
+    """Return the state with its frequency table, which a cached state counts only when hits are added."""
+    if state.table != LISTED or state.frequency_table is not None:
+        return state
+    return state.comparing_with(counted_in_list(state.stream, (), plan, settings))
 
 
 def counted_in_list(stream: Stream, found: Sequence[Sketch | Lack], plan: Plan, settings: Settings) -> FrequencyTable:

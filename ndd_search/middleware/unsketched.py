@@ -37,7 +37,7 @@ def saw_a_sketch(search: Search, settings: Settings) -> None:
 def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrips) -> Generator[Request, Answer, None]:
     """Ask whether the caller sees any sketch in the target, unless a caller has asked recently."""
     now = settings.clock()
-    if not settings.known.may_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
+    if not settings.known.claim_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
         return
     (found,) = yield from round_trips.later([any_sketch(search, settings.sketch_field)])
     if not found.whole:

@@ -18,11 +18,10 @@ from ndd_search.matching.decision import Decision
 from ndd_search.middleware.add_answers import reader_of, sketches_in
 from ndd_search.middleware.fetch_strategies import can_be_limited
 from ndd_search.middleware.plan import Plan
-from ndd_search.middleware.sampling import LISTED
 from ndd_search.middleware.sending import RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
-from ndd_search.middleware.tables import counted_in_list
+from ndd_search.middleware.tables import with_counted_table
 from ndd_search.paging.layout import Group
 from ndd_search.paging.members import groups_of_members, members_of
 from ndd_search.paging.page import Page
@@ -74,7 +73,7 @@ class WholeGroups:
         `info.members` of the page says how many were found beyond them, and which groups may have more.
         """
         plan, settings = self.plan, self.settings
-        state, stream = comparing(state, plan, settings), _examined(state, examined)
+        state, stream = with_counted_table(state, plan, settings), _examined(state, examined)
         leaders: list[int] = []
         answers: list[Answer] | str = []
         if not page.info.exhausted:
@@ -159,13 +158,6 @@ def _examined(state: State, count: int) -> Stream:
     first = state.stream.only(range(count))
     hits = zip(first.ranks.tolist(), first.hits, strict=True)
     return replace(first, hits=tuple([state.documents.get(rank, hit) for rank, hit in hits]))
-
-
-def comparing(state: State, plan: Plan, settings: Settings) -> State:
-    """Return the state with its frequency table, which a cached state counts only when hits are added."""
-    if state.table != LISTED or state.frequency_table is not None:
-        return state
-    return state.comparing_with(counted_in_list(state.stream, (), plan, settings))
 
 
 def _read(answers: Sequence[Answer], stream: Stream, leaders: Sequence[int], plan: Plan) -> _Found:

@@ -47,16 +47,16 @@ def test_a_search_counts_no_sample_that_another_has_counted_just_before(
     if caller.asynchronous:
         pytest.skip("the searches of one event loop cannot come between the two")
     known, pending = settings_of(caller).known, [1]
-    may_count = known.may_count
+    claim_count = known.claim_count
 
     def late(*about: Any) -> bool:
         if pending:
             pending.clear()
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(caller.search, index=forms, body={**SEARCH, "size": 4}).result()
-        return may_count(*about)
+        return claim_count(*about)
 
-    monkeypatch.setattr(known, "may_count", late)
+    monkeypatch.setattr(known, "claim_count", late)
     caller.search(index=forms, body=SEARCH)
     assert (len(counts(proxy)), len(probes(proxy))) == (1, 0)
 

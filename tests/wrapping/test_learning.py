@@ -182,6 +182,6 @@ def test_what_is_known_of_many_targets_stays_within_bounds() -> None:
 def test_a_count_that_never_ends_is_not_waited_for_for_ever() -> None:
     """As in the copy of a process that was made while another thread counted."""
     knowledge, target, caller = Learned(), cache_key("index"), cache_key("caller")
-    assert knowledge.may_count(target, caller, now=0.0)
-    assert not knowledge.may_count(target, caller, now=30.0)
-    assert knowledge.may_count(target, caller, now=90.0)
+    assert knowledge.claim_count(target, caller, now=0.0)
+    assert not knowledge.claim_count(target, caller, now=30.0)
+    assert knowledge.claim_count(target, caller, now=90.0)

@@ -3,7 +3,7 @@
 A frequency table reveals contents of documents, so callers share one only if they may read about the same documents. A
 caller without a table first sends a probe for the ids of the sample's first documents. If they agree with those of
 another caller, that caller's table is used, else the caller's own sample is counted. One such request at a time goes to
-a target. Other searches continue with their former table, or with one counted in their own hits (`LISTED`).
+a target. Other searches continue with their former table, or with one counted in their own hits (`state.LISTED`).
 
 The table that is stored beside the index comes first (see `stored_table`): it is read with one request, and used
 after the same probe, so every process decides alike. Where it is missing, unreadable or of other documents, each
@@ -40,7 +40,6 @@ from ndd_search.rest.wider_requests import SAMPLE, Reading, sample, sample_head
 
 log = logging.getLogger("ndd_search")
 
-LISTED = "list"  # the name of a table that is counted in the hits of the search
 _OLD = 24 * 3600.0  # seconds after which a client with `write_tables` counts a stored table again
 _EXISTS = {HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT}  # of an index that another client has created meanwhile
 _AGAIN = 3600.0  # seconds until a table is counted again
@@ -55,28 +54,28 @@ def table_of(search: Search, settings: Settings) -> FrequencyTable | None:
     return None if counted is None else counted.frequency_table
 
 
-def sample_frequency_table(search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips) -> Asked:
-    """Get a frequency table for the caller, unless there is one, another caller is counting, or no time is left.
+def learn_frequency_table(search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips) -> Asked:
+    """Learn a frequency table for the caller, unless there is one, another caller is counting, or no time is left.
 
     A failure is retried after a minute; until then the caller's former table is used, if there is one.
     """
     known = settings.known
-    if _needs_no_count(search, settings) or not known.may_count(
+    if not _needs_count(search, settings) or not known.claim_count(
         search.target, search.target_of_caller, settings.clock()
     ):
         return
     try:
-        if not _needs_no_count(search, settings):  # another search may have counted it between the two lines above
+        if _needs_count(search, settings):  # another search may have counted it between the two lines above
             yield from _Count(search, settings, reading, round_trips).take_over_or_count()
     finally:
-        known.has_counted(search.target)
+        known.end_count(search.target)
 
 
-def _needs_no_count(search: Search, settings: Settings) -> bool:
-    """Return whether the caller needs no count now: its table is fresh, or its last count failed recently."""
+def _needs_count(search: Search, settings: Settings) -> bool:
+    """Return whether the caller needs a count now: it has no fresh table, and its last count did not fail recently."""
     now, caller = settings.clock(), settings.known.of_caller(search.target_of_caller)
     table = settings.known.table(search.target, caller.table)
-    return (table is not None and now < table.until) or now < caller.count_again
+    return (table is None or now >= table.until) and now >= caller.count_again
 
 
 class _Count:
