@@ -14,6 +14,7 @@ from typing import Any
 from ndd_search.middleware.conversation import conversation
 from ndd_search.middleware.cursor_search import cursor_search
 from ndd_search.middleware.pipelines import pipeline_search
+from ndd_search.middleware.search_after import search_after
 from ndd_search.middleware.sending import Flow
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.uncached import Uncached, is_asked_for
@@ -62,7 +63,7 @@ class TemplateSearch(Uncached):
             options = {"ndd": body["ndd"]} if "ndd" in body else {}
             path = self.request.path.removesuffix("/template")
             search = replace(self.request, method="POST", path=path, body={**rendered, **options})
-            for kind in (cursor_search, pipeline_search, conversation):
+            for kind in (cursor_search, search_after, pipeline_search, conversation):
                 if (talk := kind(search, settings, changes)) is not None:
                     return talk.remembered() or (yield from talk.flow())
         return (yield without_options(self.request))

@@ -126,6 +126,13 @@ def test_a_template_is_rendered_and_its_search_collapsed(library: Library, conne
         assert caller.ask("POST", path, template)["hits"] == expected["hits"]
     ruled = connect(cache=False, window=40, indexes={library.news: {"collapse_templates": True}})
     assert ruled.ask("POST", path, template)["hits"] == expected["hits"]
+    ordered = {**SEARCH, "size": 10, "sort": ["_score", "_id"]}
+    first = caller.ask("POST", path, {"source": json.dumps(ordered), "ndd": {"search_after": True}})
+    following = {**ordered, "search_after": first["hits"]["hits"][-1]["sort"]}
+    asked = {"source": json.dumps(following), "ndd": {"search_after": first["ndd"]["search_after"]}}
+    second = caller.ask("POST", path, asked)
+    assert (second["ndd"]["page"], len(second["hits"]["hits"])) == (2, 10)
+    assert not {hit["_id"] for hit in first["hits"]["hits"]} & {hit["_id"] for hit in second["hits"]["hits"]}
     refused = {"source": '{"query": {"nonsense": {}}}', "ndd": True}
     with pytest.raises(Exception, match="nonsense"):
         caller.ask("POST", path, refused)
