@@ -50,35 +50,32 @@ def conversation(
     pipeline: "safe" for one that may be collapsed after its search pipeline, "reorders" if that reorders each answer.
     Raises TypeError or ValueError for invalid options.
     """
-    search = None if changes is None else read_search(request, pipeline)
-    if search is None or changes is None:
+    if changes is None or (search := read_search(request, pipeline)) is None:
         return None
-    own = settings.of_target(request.path, asked=bool(search.changes))
-    if own is None:
+    if (own_settings := settings.of_target(request.path, asked=bool(search.changes))) is None:
         return None
-    settings = own
-    combined = {**changes, **search.changes}
-    given = {name: combined.pop(name) for name in NOT_OPTIONS if name in combined}
-    continued = [combined.pop(name, None) for name in ("cursor", "search_after")]
-    if any(given is not None and given is not False for given in continued):
-        raise CursorUnusable(request.path, "a search in an _msearch cannot have a cursor", "send it on its own")
-    options = collapse_options(settings.options, **combined)
-    if explained_ids(given.get("explain")):  # the hits need their ids
+    changes = {**changes, **search.changes}
+    extras = {name: changes.pop(name) for name in NOT_OPTIONS if name in changes}
+    for name in ("cursor", "search_after"):  # a search of its own with one of them is no conversation
+        if (given := changes.pop(name, None)) is not None and given is not False:
+            raise CursorUnusable(request.path, f'a search in an _msearch cannot have "{name}"', "send it on its own")
+    options = collapse_options(own_settings.options, **changes)
+    if explained_ids(extras.get("explain")):  # the hits need their ids
         options = replace(options, strategy="one_phase")
     if search.limits.apart and not goes_together(search.request):
         search = search.as_found
     if not search.is_collapsed(options):
         return None
-    learned, of_caller = settings.known.facts(search.target, search.target_of_caller)
+    learned, of_caller = own_settings.known.facts(search.target, search.target_of_caller)
     wanted, limit = search.start + search.size, learned.window_limit
-    if wanted > limit or settings.clock() < of_caller.bypass_until:
+    if wanted > limit or own_settings.clock() < of_caller.bypass_until:
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
     most = min(options.max_window, limit, max(search.limit or limit, wanted))
     if search.one_window:
         doublings = max(0, (wanted - 1) // options.window).bit_length()
         most = min(most, options.window << doublings)
         options = replace(options, window=most, max_window=most)
-    return Conversation(search, narrowed(options, most), settings, Extras.of(given, settings))
+    return Conversation(search, narrowed(options, most), own_settings, Extras.of(extras, own_settings))
 
 
 class Conversation:
