@@ -197,34 +197,49 @@ class Stream:
         for index, item in self._same_documents(fresh, reader).items():
             found.seen[index] = item, 1.0
             seen[index], hits[index], sketches[index] = True, UNKNOWN, _NONE
-        before = len(self.shown)
         start, size = len(self.hits), _BATCH
         while start < len(hits):
             end = len(hits) if by_core else min(start + size, len(hits))
             old = np.flatnonzero((found.leader[:start] == np.arange(start)) & ~seen[:start])
             where = np.concatenate((old, np.arange(start, end)))
-            members = where.tolist()
+            # A page holds what was shown before, the leaders so far, and a batch of the new hits, in this order.
+            members, leading = where.tolist(), len(self.shown) + len(old)
             page = [*(one.sketch for one in self.shown), *(sketches[i] for i in members)]
-            leading = before + len(old)
-            assigned = leaders_of(page, k, decision, leading, options.min_shingles) if by_core else None
-            if assigned is None and by_core:
+            if not by_core:
+                among = [*(one.hit for one in self.shown), *(hits[i] for i in members)]
+                leader, similarity, shares, pairs = self._leaders_by_numpy(
+                    among, page, leading, decision, reader, options
+                )
+                found.shares.update((members[place - len(self.shown)], name) for place, name in shares.items())
+                size = 2 * size if pairs < _FEW_PAIRS else size
+            elif (assigned := leaders_of(page, k, decision, leading, options.min_shingles)) is not None:
+                leader, similarity = assigned
+            else:
                 by_core = False
                 continue
-            if assigned is None:
-                among = [*(one.hit for one in self.shown), *(hits[i] for i in members)]
-                pairs = _allowed_pairs(among, page, leading, decision, reader, options)
-                if reads_keys(options):
-                    by_keys = LeadersByKeys(among, page, reader.recipe, reader.value, options)
-                    leader, similarity, shares = by_keys.choose(pairs, leading, before)
-                    assigned = leader, similarity
-                    found.shares.update((members[place - before], name) for place, name in shares.items())
-                else:
-                    assigned = choose_leaders(len(page), pairs)
-                size = 2 * size if len(pairs) < _FEW_PAIRS else size
-            self._add(found, start, where, assigned[0][leading:], assigned[1][leading:])
+            self._add(found, start, where, leader[leading:], similarity[leading:])
             seen[[index for index in found.seen if index < end]] = True
             start = end
         return found
+
+    def _leaders_by_numpy(
+        self,
+        hits: Sequence[Any],
+        sketches: Sequence[Sketch],
+        leading: int,
+        decision: Decision,
+        reader: Reader,
+        options: CollapseOptions,
+    ) -> tuple[Ranks, npt.NDArray[np.float64], dict[int, str], int]:
+        """Return the leaders of a page, the similarities, the shares by place, and the number of similar pairs.
+
+        hits: of the page; those in `shown` come first. leading: so many hits are leaders already.
+        """
+        pairs = _allowed_pairs(hits, sketches, leading, decision, reader, options)
+        if not reads_keys(options):
+            return *choose_leaders(len(hits), pairs), {}, len(pairs)
+        by_keys = LeadersByKeys(hits, sketches, reader.recipe, reader.value, options)
+        return *by_keys.choose(pairs, leading, len(self.shown)), len(pairs)
 
     def _old_leaders(self, fresh: int) -> _Leaders:
         """Return the leaders so far, and each of some new hits as a leader of its own."""
