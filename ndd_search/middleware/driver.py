@@ -104,7 +104,7 @@ class Driver:
     def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> Flow:
         """Yield the requests to send and the computations to wait for; return the answer."""
         flow, observers = self._unobserved(talk, flights, timeout), self.settings.observers
-        return observed(flow, talk.path, talk.windows, observers) if observers else flow
+        return observed(flow, talk.path, talk.first_windows, observers) if observers else flow
 
     def _unobserved(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> Flow:
         if (cached := talk.remembered()) is not None:

@@ -48,9 +48,9 @@ class MultiConversation:
         return self.request.path
 
     @property
-    def windows(self) -> list[int]:
+    def first_windows(self) -> list[int]:
         """The first window of each search, 0 for one that is left alone."""
-        return [talk.options.window if talk else 0 for talk in self.conversations]
+        return [talk.options.initial_window if talk else 0 for talk in self.conversations]
 
     def remembered(self) -> Answer | None:
         """Return all the finished pages if every one is in the cache."""

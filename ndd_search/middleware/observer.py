@@ -70,8 +70,8 @@ class Observer(Protocol):
         """Use an observation."""
 
 
-def observed(flow: Flow, path: str, windows: Sequence[int], observers: Sequence[Observer]) -> Flow:
-    """Run a flow, and give its facts to observers when it ends. windows: the first window of each search."""
+def observed(flow: Flow, path: str, first_windows: Sequence[int], observers: Sequence[Observer]) -> Flow:
+    """Run a flow, and give its facts to observers when it ends. first_windows: of each search."""
     began, waited, trips = perf_counter(), 0.0, 0
     answer: Answer | None = None
     failed = ""
@@ -98,7 +98,7 @@ def observed(flow: Flow, path: str, windows: Sequence[int], observers: Sequence[
         flow.close()
         seen = Observation(
             path=path,
-            pages=_pages(answer, windows),
+            pages=_pages(answer, first_windows),
             trips=trips,
             own_seconds=perf_counter() - began - waited,
             upstream_seconds=waited,
@@ -116,15 +116,15 @@ def _give(observer: Observer, seen: Observation) -> None:
         log.exception("an observer failed; the search is not affected")
 
 
-def _pages(answer: Answer | None, windows: Sequence[int]) -> tuple[PageFacts, ...]:
+def _pages(answer: Answer | None, first_windows: Sequence[int]) -> tuple[PageFacts, ...]:
     body = None if answer is None else answer.body
     if not isinstance(body, dict):
         return ()
     responses = body.get("responses")
     bodies = responses if isinstance(responses, list) else [body]
-    if len(bodies) != len(windows):
+    if len(bodies) != len(first_windows):
         return ()
-    return tuple(_page(one, window) for one, window in zip(bodies, windows, strict=True) if window)
+    return tuple(_page(one, window) for one, window in zip(bodies, first_windows, strict=True) if window)
 
 
 def facts_of(body: Any) -> list[PageFacts]:

@@ -25,9 +25,9 @@ class Uncached:
         return self.request.path
 
     @property
-    def windows(self) -> list[int]:
-        """The first window."""
-        return [self.options.window]
+    def first_windows(self) -> list[int]:
+        """How many hits are examined at first, in a list of one search (see `MultiConversation`)."""
+        return [self.options.initial_window]
 
     def remembered(self) -> Answer | None:
         """Return None: there is no finished page."""

@@ -59,6 +59,9 @@ def test_an_observer_is_given_the_facts_of_each_search(library: Library, connect
     assert (miss.trips, hit.trips, hit.upstream_seconds) == (passed, 0, 0.0)
     assert miss.own_seconds > 0
     assert miss.upstream_seconds > 0
+    caller.search(index=library.news, body={**SEARCH, "ndd": {"window": 20, "total": "groups"}})
+    (whole,) = seen.pop().pages
+    assert (whole.examined > 100, whole.windows) == (True, 1)  # the whole result is one window
     caller.search(index=library.bare, body=SEARCH)
     assert seen.pop().pages == (PageFacts(collapsed=False),)
     caller.msearch(body=[{"index": library.news}, SEARCH, {"index": library.news}, {**SEARCH, "ndd": False}])
