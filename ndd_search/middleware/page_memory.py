@@ -74,7 +74,8 @@ class Memory:
     def serve(self, transport: Any) -> None:
         """Use the identity of the client that has this transport."""
         if transport is not self._transport:
-            self._transport, self._origin = transport, origin_of(transport)
+            self._origin = origin_of(transport)
+            self._transport = transport  # last: from then on other threads rely on the origin
 
     @property
     def caller(self) -> str:
