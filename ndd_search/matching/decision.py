@@ -33,7 +33,6 @@ constant.
 
 from __future__ import annotations
 
-from functools import cached_property
 from math import cos, pi
 from typing import Self
 
@@ -41,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search.errors import RecipeMismatch
-from ndd_search.immutable import dataclass
+from ndd_search.immutable import cached_property, dataclass
 from ndd_search.matching.frequency_table import HANDFUL, FrequencyTable, Shares
 from ndd_search.native import Rule
 from ndd_search.recipe import Kind, Measure, Recipe

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import blake2b
 from math import isfinite, log
 from typing import Any, Self
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndd_search import native
+from ndd_search.immutable import cached_property
 from ndd_search.sketching.sketches import VALUES
 
 Shares = npt.NDArray[np.float64]

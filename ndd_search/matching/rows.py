@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from ndd_search import native
 from ndd_search.errors import InvalidSketch
+from ndd_search.immutable import cached_property
 from ndd_search.sketching.estimates import check_sketch
 from ndd_search.sketching.sketches import VALUES, Sketch, Sketches
 

@@ -9,13 +9,13 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
 from ndd_search.collapse_options import CollapseOptions, Listing
-from ndd_search.immutable import dataclass
+from ndd_search.immutable import cached_property, dataclass
 from ndd_search.paging.explain import Explanation, explain
 from ndd_search.paging.layout import NO_OTHERS, Duplicate, Group, Layout
 from ndd_search.paging.stream import Reader, Stream

@@ -22,7 +22,7 @@ import struct
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ import numpy as np
 
 from ndd_search import native
 from ndd_search.checks import check_one_of
+from ndd_search.immutable import cached_property
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.sketches import VALUES, Lack, Sketch, Sketches
 
