@@ -22,7 +22,7 @@ from ndd_search.paging.stream import UNKNOWN, Shown, Stream
 from ndd_search.paging.windows import Fetch, Fetched, fetch_until_full, run
 from ndd_search.recipe import Recipe
 from ndd_search.sketching.estimates import checked_sketch
-from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
+from ndd_search.sketching.sketches import Lack, Sketch, or_empty, sketch_many
 from ndd_search.text.numbers import number_signature
 
 Text = str | Sequence[str] | Callable[[Any], str | None]
@@ -138,10 +138,10 @@ class _ListReader:
         if self.items is not None:
             return presence(hits, self, self.items)
         if self.given is not None:
-            return [_or_empty(np.asarray(self.given[rank])) for rank in ranks]
+            return [or_empty(np.asarray(self.given[rank])) for rank in ranks]
         texts = [self._text(hit) for hit in hits]
         found = iter(sketch_many((text for text in texts if text is not None), self.recipe))
-        return [Lack.MISSING if text is None else _or_empty(next(found)) for text in texts]
+        return [Lack.MISSING if text is None else or_empty(next(found)) for text in texts]
 
     def identities(self, hits: Sequence[Any], ranks: Sequence[int]) -> Sequence[int]:
         return ranks  # equal values at two places of the list are two hits
@@ -183,7 +183,3 @@ def _check(sketches: Sequence[npt.ArrayLike], k: int) -> None:
             checked_sketch(sketch, k)
         except InvalidSketch as error:
             raise InvalidSketch(f"hit {rank}: {error.args[0]}") from None
-
-
-def _or_empty(sketch: Sketch) -> Sketch | Lack:
-    return sketch if sketch.size else Lack.EMPTY

@@ -80,11 +80,11 @@ def _limits_of_lone(body: Body, k: int | None, start: int, size: int) -> Limits:
     grows = _REDUCING.isdisjoint(body)
     if "query" not in body:
         found = None if grows else k
-        return Limits(size, True, grows, apart=grows and _aggregates(body), found=found, shown=k, total=k)
+        return Limits(size, bounded=True, grows=grows, apart=grows and _aggregates(body), found=found, shown=k, total=k)
     # Here each shard gives k hits, so an unknown number of hits may follow the first k.
     if not grows or start + size > k:
         return Limits(size, bounded=True)
-    return Limits(size, True, grows, apart=_aggregates(body), shown=k, total=k)
+    return Limits(size, bounded=True, grows=grows, apart=_aggregates(body), shown=k, total=k)
 
 
 def raised(body: Body, most: int, limits: Limits) -> tuple[dict[str, Any], dict[str, int]]:

@@ -32,7 +32,7 @@ from ndd_search.rest.fusion import fused_by_group, reciprocal
 from ndd_search.rest.response import DUPLICATE_OF, INNER, SHARES, SIMILARITY, block_of, hits_of, total_of
 from ndd_search.rest.uncomparable import Uncomparable
 from ndd_search.sketching.field import SketchField
-from ndd_search.sketching.sketches import Lack, Sketch, sketch_many
+from ndd_search.sketching.sketches import Lack, Sketch, or_empty, sketch_many
 from ndd_search.text.numbers import number_signature
 
 By = Literal["score", "reciprocal_rank", "round_robin"]
@@ -180,7 +180,7 @@ class _Reader:
         missing = [isinstance(one, Lack) and one == Lack.MISSING for one in found]
         texts = [self._text(hit) if lacks else None for hit, lacks in zip(hits, missing, strict=True)]
         computed = iter(sketch_many((text for text in texts if text is not None), self.recipe))
-        return [one if text is None else _or_empty(next(computed)) for one, text in zip(found, texts, strict=True)]
+        return [one if text is None else or_empty(next(computed)) for one, text in zip(found, texts, strict=True)]
 
     def compares(self, hit: Hit) -> bool:
         """Return whether a hit has what is compared."""
@@ -211,10 +211,6 @@ class _Reader:
             return self.text(hit)
         paths = [self.text] if isinstance(self.text, str) else self.text or ()
         return text_of(hit.get("_source") or {}, paths)
-
-
-def _or_empty(sketch: Sketch) -> Sketch | Lack:
-    return sketch if len(sketch) else Lack.EMPTY
 
 
 class _Place(NamedTuple):

@@ -84,7 +84,7 @@ class SketchFilter:
     @cached_property
     def _hits_show(self) -> bool:
         """Whether the caller requests the sketch in the `_source` of hits."""
-        wanted = [*names_of(self.params.get("_source")), *names_of(self.params.get("_source_includes"))]
+        wanted = names_of(self.params.get("_source")) + names_of(self.params.get("_source_includes"))
         return _is_named_by(self.body.get("_source"), self.field) or any(is_named(one, self.field) for one in wanted)
 
     @cached_property
@@ -97,7 +97,7 @@ def names_of(given: Any) -> list[str]:
     """Return the names or patterns in a user's list of fields."""
     if given is None:
         return []
-    return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in listed(given)]
+    return [str(one.get("field")) if isinstance(one, Mapping) else str(one) for one in _listed(given)]
 
 
 def is_named(pattern: str, field: SketchField) -> bool:
@@ -105,7 +105,7 @@ def is_named(pattern: str, field: SketchField) -> bool:
     return pattern in (field.name, f"{field.name}*", field.keys) or pattern.startswith(f"{field.name}.")
 
 
-def listed(given: Any) -> list[Any]:
+def _listed(given: Any) -> list[Any]:
     """Return a single value, a list, or names separated by commas as a list."""
     if given is None:
         return []
@@ -115,7 +115,7 @@ def listed(given: Any) -> list[Any]:
 def _exclude(body: dict[str, Any], params: dict[str, str], field: SketchField) -> None:
     """Exclude the values from `_source`: in the URL if the caller filters `_source` there, else in the body."""
     if not _IN_URL.isdisjoint(params):
-        wanted = listed(params.get("_source")) + listed(params.get("_source_includes"))
+        wanted = names_of(params.get("_source")) + names_of(params.get("_source_includes"))
         if params.get("_source") != "false" and not any(is_named(one, field) for one in wanted):
             excludes = [params["_source_excludes"]] if params.get("_source_excludes") else []
             params["_source_excludes"] = ",".join([*excludes, *field.values])

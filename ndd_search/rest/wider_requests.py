@@ -13,7 +13,7 @@ from typing import Any
 from ndd_search.immutable import dataclass
 from ndd_search.recipe import Recipe
 from ndd_search.rest.request import WHICH_INDEXES, Request, Search
-from ndd_search.rest.source_filter import exclude_sketch, is_named, listed, names_of
+from ndd_search.rest.source_filter import exclude_sketch, is_named, names_of
 from ndd_search.sketching.field import SketchField, StoredSketches
 
 _FIRST_ROUND_ONLY = ("aggs", "aggregations", "suggest", "profile")
@@ -59,7 +59,7 @@ def widened(
         name: value for name, value in search.request.params.items() if name not in ("size", "from", "filter_path")
     }
     body["from"], body["size"] = start, size
-    in_url = listed(params.get("docvalue_fields"))
+    in_url = names_of(params.get("docvalue_fields"))
     body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
     if reading.fields:
         body["fields"] = _completed(body.get("fields", []), reading.fields)
@@ -81,7 +81,7 @@ def peek(search: Search, reading: Reading) -> Request:
     """Return the caller's own request, with the sketches of its hits."""
     params = {name: value for name, value in search.request.params.items() if name != "filter_path"}
     body = dict(search.body)
-    in_url = listed(params.get("docvalue_fields"))
+    in_url = names_of(params.get("docvalue_fields"))
     body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
     if reading.fields:
         body["fields"] = _completed(body.get("fields", []), reading.fields)

@@ -39,6 +39,11 @@ class Lack(StrEnum):
     MALFORMED = "malformed"  # what is stored is no sketch: not ascending distinct integers in range, or too many
 
 
+def or_empty(found: Sketch) -> Sketch | Lack:
+    """Return the sketch of a hit, or that its text has no shingles."""
+    return found if found.size else Lack.EMPTY
+
+
 class Sketches(Sequence[Sketch]):
     """Many sketches in two arrays; a sequence of `Sketch` views.
 
