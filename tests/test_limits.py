@@ -222,10 +222,10 @@ def test_queries_that_are_objects_are_read_and_objects_that_cannot_be_read_leave
     )
     assert found is not None
     assert found.body["query"]["bool"]["must"][0]["match"]["body"]["query"] == "emissions"
-    assert found.ranks
+    assert found.ranks_hits
     everything = read_search(Request("POST", "/news/_search", {}, {}, {"query": Clause({"match_all": {}})}))
     assert everything is not None
-    assert not everything.ranks
+    assert not everything.ranks_hits
     left_alone = Clause({"ids": {"values": ["7"]}}), {"bool": {"must": [Opaque(), match]}}, Opaque(), Unreadable()
     for query in left_alone:
         assert read_search(Request("POST", "/news/_search", {}, {}, {"query": query})) is None

@@ -66,8 +66,8 @@ def count_in_list(sketches: Sequence[npt.ArrayLike], recipe: Recipe) -> Frequenc
     fills a form.
     """
     if found := _counted(sketches, recipe):
-        documents, values, counts = found[0], np.frombuffer(found[1], np.int32), np.frombuffer(found[2])
-        return FrequencyTable(documents, values, counts, recipe.id)
+        documents, values, counts, *_ = found
+        return FrequencyTable(documents, np.frombuffer(values, np.int32), np.frombuffer(counts), recipe.id)
     table = _count_list(_different(rows_of(sketches, recipe.k)), recipe)
     return replace(table, documents=table.documents + UNSEEN) if table.telling else table
 
@@ -79,8 +79,10 @@ def leaders_of_list(
 
     min_shingles: as in CollapseOptions. None if only numpy can decide.
     """
-    found = _counted(sketches, recipe, min_shingles, brief=True)
-    return (np.frombuffer(found[3], np.int64), np.frombuffer(found[4])) if found else None
+    if (found := _counted(sketches, recipe, min_shingles, brief=True)) is None:
+        return None
+    *_, leaders, similarities = found
+    return np.frombuffer(leaders, np.int64), np.frombuffer(similarities)
 
 
 def _count_list(rows: Rows, recipe: Recipe) -> FrequencyTable:

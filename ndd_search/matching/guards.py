@@ -18,7 +18,7 @@ from ndd_search.sketching.estimates import estimated_shingles
 Value = Callable[[Any, str], Any]
 
 
-class Reader(Protocol):
+class FieldReader(Protocol):
     """Reads the fields of hits for the guards."""
 
     def value(self, hit: Any, field: str) -> Any:
@@ -35,7 +35,7 @@ def reads_hits(options: CollapseOptions) -> bool:
 
 
 def allowed(
-    pairs: Pairs, rows: Rows, hits: Sequence[Any], reader: Reader, options: CollapseOptions
+    pairs: Pairs, rows: Rows, hits: Sequence[Any], reader: FieldReader, options: CollapseOptions
 ) -> dict[str, npt.NDArray[np.bool_]]:
     """Return for each active guard, by name, which pairs it accepts; bool, shape (len(pairs),)."""
     first, second = pairs.first, pairs.second
@@ -48,7 +48,7 @@ def allowed(
 
 
 def allowed_by_fields(
-    pairs: Pairs, hits: Sequence[Any], reader: Reader, options: CollapseOptions
+    pairs: Pairs, hits: Sequence[Any], reader: FieldReader, options: CollapseOptions
 ) -> dict[str, npt.NDArray[np.bool_]]:
     """Return the same for the guards that read hits, and not their sketches."""
     verdicts: dict[str, npt.NDArray[np.bool_]] = {}
@@ -77,7 +77,7 @@ def comparable(value: Any) -> str:
     return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-def _same_numbers(pairs: Pairs, hits: Sequence[Any], reader: Reader) -> npt.NDArray[np.bool_]:
+def _same_numbers(pairs: Pairs, hits: Sequence[Any], reader: FieldReader) -> npt.NDArray[np.bool_]:
     """Return which pairs have equal number signatures. Unknown signatures equal none."""
     of = np.full(len(hits), -1, np.int64)
     for place in np.unique((pairs.first, pairs.second)).tolist():  # only hits of pairs, as reading a text is slow

@@ -165,29 +165,29 @@ class Conversation:
         found = yield from fetcher.fetch_until_full(state)
         if isinstance(found, Answer):
             return found
-        state, is_new = found, found is not cached
+        state, has_fetched_hits = found, found is not cached
         state = yield from with_facets(state, plan, settings, self._round_trips)
         search, reader = plan.search, reader_of(state, settings)
         page = slice_page(state.stream, search.start, search.size, reader, plan.options, state.documents)
         on_page = page.ranks
         needed = on_page | (experiment.ranks(plan, state) if experiment else set())
-        remembered = state
+        to_cache = state
         if missing := needed - state.documents.keys():
             ids_only = page.listing == "ids" and not experiment and missing.isdisjoint(page.shown_ranks)
             state = yield from fetcher.fetch_documents(state, needed, ids_only)
-            remembered = remembered if ids_only else state  # other pages may show whole documents
-        lacks = bool(needed - on_page - state.documents.keys())  # the engine's own page would lose a hit
+            to_cache = to_cache if ids_only else state  # other pages may show whole documents
+        own_page_lacks_hits = bool(needed - on_page - state.documents.keys())
         own_page = None
         if experiment and experiment.reaches_beyond(plan, state):
             own_page = yield from self._own_page(plan)
-            lacks = lacks or own_page is None
-        if (lacks and self._is_control) or (page.groups and page.groups[0].rank not in state.documents):
+            own_page_lacks_hits = own_page_lacks_hits or own_page is None
+        if (own_page_lacks_hits and self._is_control) or (page.groups and page.groups[0].rank not in state.documents):
             return (yield from own_request(plan, settings, NO_DOCUMENTS))
-        if remembered is not cached and state.lasting:
-            self._store(remembered)
-        if is_new and cached is None and plan.is_measured:
+        if to_cache is not cached and state.lasting:
+            self._store(to_cache)
+        if has_fetched_hits and cached is None and plan.is_measured:
             self._learn_from(plan, max(on_page, default=0) + 1)
-        cache = "off" if self.stream_key is None else "hit" if remembered is cached else "miss"
+        cache = "off" if self.stream_key is None else "hit" if to_cache is cached else "miss"
         return (yield from self._answered(plan, state, page, cache, own_page))
 
     def _answered(self, plan: Plan, state: State, page: Page, cache: str, own_page: list[Hit] | None) -> Flow:

@@ -68,7 +68,7 @@ class LearnedOfTarget:
     """Facts about a target that are shared by all callers of a client. Times are of the client's clock.
 
     whole_until:    the target is searched in one phase until then, because a split search failed.
-    sketched:       whether the target is known to hold sketches of ours.
+    sketched:       whether requests exclude the values of sketches from `_source`, as the target held some.
     text_until:     until then, recipes are read from the documents: they are mapped as text, without doc values.
     window_limit:   the target's max_result_window.
     sketched_until: until then, the target counts as having sketches: a caller saw one.

@@ -69,7 +69,7 @@ class MultiConversation:
         first: Answer | None = None
         took = 0
         while requests := _advance(flows, results, done):
-            lines, positions = self._lines(requests)
+            lines, positions = self._lines_to_send(requests)
             try:
                 answer = yield self._round_trip(lines, requests)
             except Exception as error:
@@ -119,7 +119,7 @@ class MultiConversation:
         paths = self.request.params.get("filter_path")
         return filtered(body, paths, "responses.ndd") if paths else body
 
-    def _lines(self, requests: Mapping[int, Request]) -> tuple[list[Line | str], dict[int, list[int]]]:
+    def _lines_to_send(self, requests: Mapping[int, Request]) -> tuple[list[Line | str], dict[int, list[int]]]:
         """Return the header and body of each search to send, and the positions of the responses that each place gets.
 
         Equal searches are sent once.
@@ -157,7 +157,7 @@ def multi_conversation(
 ) -> MultiConversation | None:
     """Return how to answer a request, None if it is no `_msearch` or none of its searches is collapsed."""
     path = _PATH.fullmatch(request.path)
-    lines = _lines(request.body) if path else None
+    lines = _parsed_lines(request.body) if path else None
     if path is None or not lines or len(lines) % 2:
         return None
     headers, bodies = lines[::2], lines[1::2]
@@ -208,7 +208,7 @@ def _texts(body: Any) -> list[Text | None] | None:
     return list(zip(lines[::2], lines[1::2], strict=True))
 
 
-def _lines(body: Any) -> list[Line] | None:
+def _parsed_lines(body: Any) -> list[Line] | None:
     """Return the JSON objects of an NDJSON body, None if it holds anything else."""
     try:
         text = body.decode() if isinstance(body, bytes) else body

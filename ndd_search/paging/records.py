@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ndd_search.collapse_options import CollapseOptions, Longest
-from ndd_search.matching.guards import Reader as FieldReader
+from ndd_search.matching.guards import FieldReader
 from ndd_search.matching.pairs import Pairs
 from ndd_search.sketching.sketches import Lack, Sketch
 

@@ -16,8 +16,7 @@ from ndd_search.immutable import dataclass
 from ndd_search.matching.decision import Decision
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.matching.groups import choose_leaders
-from ndd_search.matching.guards import Reader as FieldReader
-from ndd_search.matching.guards import allowed, allowed_by_fields, reads_hits
+from ndd_search.matching.guards import FieldReader, allowed, allowed_by_fields, reads_hits
 from ndd_search.matching.keys import LeadersByKeys, reads_keys
 from ndd_search.matching.measures import similar_pairs
 from ndd_search.matching.pairs import Pairs, leaders_of

@@ -93,7 +93,7 @@ def asks_for_ids(body: Body, params: Mapping[str, str], names: Set[str]) -> bool
     )
 
 
-def ranks(body: Body, params: Mapping[str, str]) -> bool:
+def ranks_hits(body: Body, params: Mapping[str, str]) -> bool:
     """Return whether a search ranks its hits.
 
     It does with a `sort` by anything but `_doc`, or, without a sort, if a clause scores. An export, a `match_all` or a
@@ -108,7 +108,7 @@ def ranks(body: Body, params: Mapping[str, str]) -> bool:
     retriever = body.get("retriever")
     if retriever is not None and isinstance(retriever, Mapping):
         standard = retriever.get("standard")
-        return ranks(standard, {}) if isinstance(standard, Mapping) else True
+        return ranks_hits(standard, {}) if isinstance(standard, Mapping) else True
     return _scores(body.get("query"))
 
 

@@ -17,7 +17,7 @@ from ndd_search.collapse_options import CollapseOptions
 from ndd_search.immutable import cached_property, dataclass
 from ndd_search.paging.cache import cache_key
 from ndd_search.rest.candidate_limits import LIMITED, SIZE, Limits, default_size, limits_of, raised
-from ndd_search.rest.intent import OBJECTS, asks_for_ids, named_inner_hits, names_in, ranks, resolved
+from ndd_search.rest.intent import OBJECTS, asks_for_ids, named_inner_hits, names_in, ranks_hits, resolved
 from ndd_search.rest.response import INNER
 from ndd_search.rest.source_filter import names_of
 from ndd_search.sketching.field import StoredSketches
@@ -79,7 +79,7 @@ class Search:
     start, size: the requested page.
     changes:    options by name, from the request's own "ndd".
     limits:     the candidate limits of the search.
-    ranks:      whether the search ranks its hits (see `intent`).
+    ranks_hits: whether the search ranks its hits (see `intent`).
     names:      every name in the body, at any depth.
     """
 
@@ -88,7 +88,7 @@ class Search:
     size: int
     changes: Mapping[str, Any]
     limits: Limits
-    ranks: bool
+    ranks_hits: bool
     names: Set[str]
 
     @property
@@ -112,7 +112,7 @@ class Search:
 
     def is_collapsed(self, options: CollapseOptions) -> bool:
         """Return whether the hits are collapsed: always if the search ranks them, else if an option says so."""
-        return self.ranks or options.collapse_unranked
+        return self.ranks_hits or options.collapse_unranked
 
     @property
     def indexes(self) -> str:
@@ -201,7 +201,7 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
         limits = replace(limits, bounded=limits.bounded or pipeline == "reorders")
         limits = replace(limits, grows=limits.grows and not limits.apart, apart=False)
     plain = request.asking(own if body else request.body, request.params)
-    return Search(plain, start, size, changes, limits, ranks(own, request.params), names)
+    return Search(plain, start, size, changes, limits, ranks_hits(own, request.params), names)
 
 
 def _requested(name: str, body: Mapping[str, Any], params: Mapping[str, str], default: int) -> int | None:

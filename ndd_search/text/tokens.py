@@ -47,7 +47,7 @@ from ndd_search.text.unicode_tables import (
 Points = npt.NDArray[np.uint8] | Numbers
 
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
-_changes = re.compile(f"[{chr(DOT_ABOVE)}{chr(IOTA_BELOW)}]")  # NFC keeps these marks, `fold` may change them
+_FOLDED_MARKS = re.compile(f"[{chr(DOT_ABOVE)}{chr(IOTA_BELOW)}]")  # NFC keeps these marks, `fold` may change them
 _MOST_SWAPS = 3  # passes of swapping neighbouring marks; a letter whose marks need more is rare
 
 
@@ -151,10 +151,8 @@ def clean(texts: Sequence[str], apart: bool) -> Clean:
     """
     joined = "\0".join(["", *texts, ""])
     if joined.isascii():
-        ascii_points = np.frombuffer(
-            bytearray(joined, "ascii").translate(ASCII), np.uint8
-        )  # faster than bytes.translate
-        return Clean(ascii_points, _offsets(texts), 0)
+        folded_bytes = bytearray(joined, "ascii").translate(ASCII)  # faster than bytes.translate
+        return Clean(np.frombuffer(folded_bytes, np.uint8), _offsets(texts), 0)
     points, offsets = _look_up(texts, joined)
     if np.bitwise_or.reduce(points) & (ORDERED | COMPOSES):
         unsure = _order_marks(points, offsets)
@@ -228,7 +226,7 @@ def _spelling(char: str) -> str:
 
 def _compose_short(looked_up: str, text: str) -> str:
     """Return the folded text with marks ordered and composed. looked_up: its folded code points."""
-    if _changes.search(looked_up) or has_many_marks(looked_up):
+    if _FOLDED_MARKS.search(looked_up) or has_many_marks(looked_up):
         return f" {fold(text)} "
     return normalize("NFC", looked_up)
 
