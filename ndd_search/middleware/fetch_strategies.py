@@ -2,7 +2,7 @@
 
 To read a document, or only its id, an engine decompresses a block of stored documents. A sketch is read from doc
 values. For a window of 100 hits of which 10 to 20 are shown, an engine needs half the time for the sketches of all hits
-and the documents of the shown ones (figures in docs/wrapping.md). So a search that can be split is fetched that way:
+and the documents of the shown ones (figures in docs/fetching.md). So a search that can be split is fetched that way:
 
 one_phase: one request for the window with its documents.
 one_trip:  both in one `_msearch`: the user's own request, a little wider than the page, and the sketches of the
@@ -50,7 +50,7 @@ _WHOLE_ONLY = {
 _MAYBE_WHOLE = {*_WHOLE_ONLY, "random_score"}  # names of all parts that may prevent a split
 
 _WIDER = 1.75  # width of the first request of one_trip before pages say what they need: enough for 70 % of them
-_TRIP = 50  # documents that an engine and a client process in the time of a further trip (docs/wrapping.md)
+_TRIP = 50  # documents that an engine and a client process in the time of a further trip (docs/fetching.md)
 _SPARED = 0.4  # least share of the window whose documents must not be fetched for splitting to pay off
 _MOST_RANGES = 4  # most requests for documents in one trip
 _GAP = 10  # so many unneeded hits between two ranges cost less than another request
