@@ -45,6 +45,7 @@ def sketch_over_own_field() -> None:
         add_without_id,
         sketch_over_own_field,
         lambda: ndd.wrap(object()),
+        lambda: ndd.CollapseOptions(keep="newest:day"),  # type: ignore[arg-type]
     ],
 )
 def test_a_message_that_troubleshooting_explains_is_the_one_that_is_raised(
