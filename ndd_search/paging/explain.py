@@ -85,9 +85,9 @@ def explain(
     if compared < estimated.value - 0.005:
         figures += f", {compared:.2f} without what many documents of the index have in common"
     if leader != index:
-        rule = f"{figures}, at least {bar:.2f}"
+        rule = f"{figures}, which reaches the bar of {bar:.2f}"
     elif compared < bar:
-        rule = f"the nearest leader, {name(other)}, is {figures}, below {bar:.2f}"
+        rule = f"the nearest leader, {name(other)}, is {figures}, below the bar of {bar:.2f}"
     else:
         rule = f"{name(other)} is {figures}, but {', '.join(guards)} keeps them apart"
     return Explanation(
