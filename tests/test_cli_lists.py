@@ -1,5 +1,6 @@
 """The commands that compare, sketch and deduplicate texts."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -63,7 +64,7 @@ def test_sketches_are_printed() -> None:
     assert [len(row[2].split()) for row in rows] == [2, 4]
 
 
-def test_a_ranked_list_is_deduplicated_line_by_line() -> None:
+def test_a_ranked_list_is_deduplicated_line_by_line(tmp_path: Path) -> None:
     assert ndd("dedupe", stdin="\n".join(NEWS)).stdout.splitlines() == NEWS[:2]
     lines = [json.dumps({"body": one, "score": 1}) for one in NEWS]
     assert ndd("dedupe", "--text", "body", stdin="\n".join(lines)).stdout.splitlines() == lines[:2]
@@ -73,6 +74,9 @@ def test_a_ranked_list_is_deduplicated_line_by_line() -> None:
         [],
     ]
     assert ndd("dedupe", stdin="", code=1).stdout == ""
+    (tmp_path / "news.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert ndd("dedupe", f"{tmp_path}/news.jsonl.gz", "--text", "body").stdout.splitlines() == lines[:2]
+    assert "news.txt" in ndd("dedupe", f"{tmp_path}/news.txt", code=2).stderr
     assert "no line has text in body" in ndd("dedupe", "--text", "body", stdin='{"a": 1}\n', code=2).stderr
     assert ndd("dedupe", "--text", "body", stdin='{"body": "x y z"}\nbroken\n', code=3).stdout == '{"body": "x y z"}\n'
 

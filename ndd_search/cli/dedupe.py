@@ -1,17 +1,20 @@
-"""Read a ranked list from standard input, best first, and print a page of it without near-duplicates.
+"""Read a ranked list from a file or standard input, best first, and print a page of it without near-duplicates.
 
 Each line is a text, or with --text a JSON object with its text in these fields. Lines are printed unchanged. Shingles
 that many of the lines share, as those of a template, count less.
 
 examples:
   ndd-search dedupe < titles.txt
-  ndd-search dedupe --text title,body --size 20 < hits.jsonl
+  ndd-search dedupe hits.jsonl --text title,body --size 20
   ndd-search dedupe --text body --json < hits.jsonl
+
+For all unique documents of a collection, with ids and in any order, use ndd-search corpus unique.
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from ndd_search.cli import DONE, NO, PARTLY
@@ -37,6 +40,7 @@ from ndd_search.sources.csv_and_json import input_lines, json_lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help='the list; "-" or nothing: standard input')
     parser.add_argument(
         "--text", type=comma_list, help="lines are JSON objects with their text in these fields, joined by commas"
     )
@@ -47,13 +51,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     left_out: list[str] = []
-    lines, fields = input_lines(), arguments.text
+    lines, fields = input_lines(Path(arguments.file)), arguments.text
     hits: dict[int, Any] = dict(json_lines(lines, left_out.append) if fields else enumerate(lines, 1))
     texts = [text_of(hit, fields) for hit in hits.values()] if fields else lines
     for sentence in left_out:
         warn(sentence)
     if texts and all(text is None for text in texts):
-        raise InvalidDocument("standard input", f"no line has text in {', '.join(fields)}", "check the names in --text")
+        source = "standard input" if arguments.file == "-" else arguments.file
+        raise InvalidDocument(source, f"no line has text in {', '.join(fields)}", "check the names in --text")
     numbers = list(hits)
     options, recipe = stored_options(arguments)
     sketches = sketch_many((text or "" for text in texts), recipe)

@@ -119,14 +119,19 @@ def open_text(source: Path) -> Iterator[IO[str]]:
         yield text
 
 
-def input_lines() -> list[str]:
-    """Return the lines of standard input, in UTF-8, without the line feeds that end them.
+def input_lines(source: Path = STDIN) -> list[str]:
+    """Return the lines of a file, also with .gz, or of standard input, in UTF-8, without the line feeds that end them.
 
     A byte that is not UTF-8 becomes a lone surrogate, so that cli.output.print_line can write the byte back.
     """
-    if sys.stdin is None:  # the caller has closed it
+    if source != STDIN:
+        with _opened(source) as file:
+            raw = file.read()
+    elif sys.stdin is None:  # the caller has closed it
         return []
-    lines = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").split("\n")
+    else:
+        raw = sys.stdin.buffer.read()
+    lines = raw.decode("utf-8", "surrogateescape").split("\n")
     return lines if lines[-1] else lines[:-1]
 
 

@@ -246,7 +246,8 @@ def test_an_explanation_says_where_a_document_is_and_why(articles: Articles, con
     assert apart["status"] == "beyond_window"
     (copy,) = explained("3-1", ndd={"window": 300})
     assert (copy["status"], copy["duplicate_of"], copy["page"], copy["place"]) == ("hidden", "3-0", 1, 4)
-    assert copy["description"] == "hidden: listed under '3-0' on this page, at place 4; 1.00 alike, which reaches the bar of 0.60"
+    figures = "1.00 alike, which reaches the bar of 0.60"
+    assert copy["description"] == f"hidden: listed under '3-0' on this page, at place 4; {figures}"
     newest, *rest = articles.groups["5"]
     for one in explained(newest, *rest, ndd=KEEP):
         assert (one["status"], one["place"]) == ("shown" if one["_id"] == newest else "hidden", 6)
@@ -273,7 +274,8 @@ def test_the_command_explains_a_search(
     assert main(command) == DONE
     here, copy, nowhere = capsys.readouterr().out.splitlines()
     assert here.startswith("45-0: shown on this page, at place 46; ")
-    assert copy.startswith("45-1: hidden: listed under '45-0' on this page, at place 46; 1.00 alike, which reaches the bar of 0.")
+    figures = "1.00 alike, which reaches the bar of 0."
+    assert copy.startswith(f"45-1: hidden: listed under '45-0' on this page, at place 46; {figures}")
     assert nowhere == "45-9: there is no document with this id, or the caller may not read it"
     assert main(["explain", engine.url, articles.index, "45-9", "--query", "market", "--json"]) == NO
     assert json.loads(capsys.readouterr().out)["status"] == "not_found"
