@@ -171,10 +171,11 @@ class CollapseOptions:
             check_seconds("max_seconds_apart", self.max_seconds_apart)
 
     def _check_min_similarity(self) -> None:
-        if isinstance(self.min_similarity, str):
-            check_one_of("min_similarity", self.min_similarity, ("auto", "identical", "high", "moderate"))
-        else:
+        if not isinstance(self.min_similarity, str):
             check_share("min_similarity", self.min_similarity)
+        elif self.min_similarity not in ("auto", "identical", "high", "moderate"):
+            known = "auto, identical, high, moderate, or a number above 0 and at most 1"
+            raise ValueError(f"min_similarity must be {known}, got {self.min_similarity!r}")
         if self.min_similarity == 0:
             raise ValueError("min_similarity must be above 0: at 0 every hit would be a near-duplicate of the first")
 
