@@ -63,8 +63,9 @@ Preference = ByScore | ByTime | Longest | Preferred | Callable[[Any], Any]
 class CollapseOptions:
     """How the hits of a request are collapsed.
 
-    min_similarity:   the similarity, by the recipe's measure, from which two hits are near-duplicates, 0 < x <= 1; or
-                      "identical" (1.0), "high" (0.8), "moderate" (0.5), or "auto" (see `decision`).
+    min_similarity:   the similarity from which two hits are near-duplicates: a number, 0 < x <= 1; "identical" (1.0),
+                      "high" (0.8), "moderate" (0.5); or "auto", which also considers how rare the shared part is (see
+                      docs/how-it-works.md).
     mode:             "group" shows leaders with their duplicates, "drop" shows leaders alone, "demote" puts duplicates
                       after everything else, "annotate" moves nothing and names the leader of each duplicate.
     window:           how many of the engine's hits are examined at first, at least 1; doubled while the page is short.
@@ -89,8 +90,8 @@ class CollapseOptions:
     max_per:          fields with the most groups that one value leads on all pages together, {"source": 2}. Further
                       hits with that value are listed under the first of these groups. Not together with `keep` or
                       max_per_group.
-    numbers_must_match: whether near-duplicates must hold the same numbers (see `text.numbers`), as for products and
-                      releases. An index must store the numbers beside the sketch (numbers=True); a hit without them
+    numbers_must_match: whether near-duplicates must hold the same numbers, as for products and releases. An index must
+                      store the numbers beside the sketch (numbers=True); a hit without them
                       stands alone.
     time_field, max_seconds_apart: near-duplicates are at most this far apart in that field (a datetime, an ISO 8601
                       text, or a number of seconds or milliseconds since 1970). A hit without a readable time stands

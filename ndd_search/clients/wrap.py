@@ -22,8 +22,9 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
 
     client:      Elasticsearch, AsyncElasticsearch, OpenSearch or AsyncOpenSearch. Wrapping it again changes settings.
     recipe:      of the sketches that are compared (Recipe()). field: the object that holds them ("ndd").
-    cache:       True: 64 MB in this process, for ten seconds; False; or a cache.Cache, which other clients may share. A
-                 write through this client invalidates earlier entries.
+    cache:       True: 64 MB in this process, for ten seconds; False: none; or a cache that other clients may share,
+                 such as RedisCache(URL) or ndd_search.paging.cache.MemoryCache(seconds=60). A write through this
+                 client invalidates earlier entries.
     time_budget: seconds after which a search fetches no more hits, None for no limit.
     bypass_seconds: seconds during which searches of an index without sketches are left alone (60).
     frequency_table: for min_similarity="auto". True counts the document frequency of sketch values in a sample of 5,000
@@ -32,7 +33,7 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     write_tables: whether this client stores the tables that it counts there (False). `ndd-search count` does so, too.
     observers:   each is given the facts of every search: PrometheusMetrics(), OpenTelemetrySpans(), or an
                  middleware.observer.Observer of your own.
-    settings:    a file of CollapseOptions, as `ndd-search tune` writes it (see settings_file).
+    settings:    a file of CollapseOptions, as `ndd-search tune` writes it (see docs/tuning.md).
     sketch:      text fields by pattern of index names, {"news*": ["title", "body"]}, or with settings of with_sketches,
                  {"news*": {"fields": ["title", "body"], "keys": 8, "numbers": True}}. Documents written to such
                  indexes through the client (index, create, update, bulk) get a sketch.

@@ -52,8 +52,8 @@ class PassageOptions:
     max_tokens:   most tokens of all shown passages together. A passage that does not fit is passed over for later ones
                   that do. None is no limit.
     count_tokens: text -> number of tokens; by default words, and characters of scripts without spaces.
-    contained:    show a passage that stands word for word in a longer one as a part of that one; among near-duplicates
-                  only where `keep` is not set, for it says which of them is shown.
+    contained:    whether a passage that stands word for word in a longer one is listed under that one. Which of two
+                  near-duplicates is shown follows `keep`, if it is set.
     merge:        make overlapping passages of one document one passage.
     recipe:       how texts are sketched, and of which stored sketches are used; or its id.
     frequency_table: as in `ndd_search.collapse`: True, False or a FrequencyTable.

@@ -37,7 +37,9 @@ def passages(
     """Choose different passages out of a ranked list, and say what each of them stands for.
 
     ranked:  best first: texts, mappings, objects, or pairs (any of these, score) as rerankers give them.
-    text, id, source, document, start, stored: where these are in a passage, see Fields.
+    text, id, source, document, start, stored: where these are in a passage: a field, or a callable(passage). `document`
+             names the document that the passage was cut from, `start` the position there, `stored` a stored sketch.
+             text=None looks for text, content and page_content.
     options, changes: PassageOptions, or single options of it or of CollapseOptions by name (size=5, max_tokens=2000,
              min_similarity=0.8, keep=["newest:date"], merge=True).
     The passages given are not changed. A passage without text is shown on its own.

@@ -50,7 +50,8 @@ def collapse(  # noqa: PLR0913 - all settings of a page in one call
     text:     a field, several fields, or a callable(hit); not needed for texts. A hit without text stands alone.
     sketches: one for each hit, if they exist already; `text` is then read for numbers_must_match only.
     recipe:   the recipe, or its id, by which texts are sketched or `sketches` were made.
-    frequency_table: for min_similarity="auto": a table of the whole collection (see document_frequency); True counts
+    frequency_table: for min_similarity="auto": a table of the whole collection, made by
+              ndd_search.matching.document_frequency.count_document_frequency; True counts
               one in at most `window` hits, evenly spaced in the list; False uses no table.
     seen:     what was shown before: hits in the form of `hits`, texts, or sketches. Hits that resemble one of them are
               listed in `info.seen` (see seen_mode). An item without text is not compared.

@@ -60,9 +60,9 @@ def merge(  # noqa: PLR0913 - all settings of a page in one call
 ) -> dict[str, Any]:
     """Merge the hits of several responses, collapse their near-duplicates and return one page of the result.
 
-    responses: of searches in Elasticsearch or OpenSearch, with sketches among the doc values of hits (see above): a
-               list, or a mapping from the name of each cluster to its response or to a list of its responses. Hits of
-               one cluster with the same `_index`, `_id` and `_routing` are one document.
+    responses: of searches in Elasticsearch or OpenSearch that asked for sketches ("docvalue_fields": ["ndd.sketch",
+               "ndd.packed", "ndd.recipe"]): a list, or a mapping from the name of each cluster to its response or to a
+               list of its responses. Hits of one cluster with the same `_index`, `_id` and `_routing` are one document.
                Each response of a list has an origin of its own, so equal ids there are different documents.
                A hit without a sketch stands alone. A leader that a wrapped client returned with its duplicates is
                merged as if all of them had been separate hits. Duplicates listed without sketches (duplicates="ids")
