@@ -1,11 +1,11 @@
-"""Shows the arguments that a docstring describes as "name: text" as a list, and `][` as it is."""
+"""Shows the arguments that a docstring describes as "name: text" as a list, and `][` and `*` as they are."""
 
 import re
 
 import griffe
 
 ENTRY = re.compile(r"^(?P<names>\w+(?:, \w+)*): +(?P<text>\S.*(?:\n +.*)*)", re.MULTILINE)
-CODE_OR_LINK = re.compile(r"`[^`]*`|\]\[")  # a["b"]["c"] is no link
+CODE_OR_MARK = re.compile(r"`[^`]*`|\]\[|\*")  # a["b"]["c"] is no link, and "news*" begins no emphasis
 
 
 class Lists(griffe.Extension):
@@ -13,8 +13,11 @@ class Lists(griffe.Extension):
 
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
         if obj.docstring and not obj.is_module:
-            text = CODE_OR_LINK.sub(lambda found: r"]\[" if found[0] == "][" else found[0], obj.docstring.value)
-            obj.docstring.value = ENTRY.sub(_item, text)
+            obj.docstring.value = ENTRY.sub(_item, CODE_OR_MARK.sub(_literal, obj.docstring.value))
+
+
+def _literal(found: re.Match[str]) -> str:
+    return {"][": r"]\[", "*": r"\*"}.get(found[0], found[0])
 
 
 def _item(entry: re.Match[str]) -> str:

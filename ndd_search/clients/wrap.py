@@ -32,7 +32,7 @@ def wrap(client: Client, **settings: Unpack[WrapSettings]) -> Client:
     tables:      name of the index with the frequency tables that all clients share ("ndd-tables"), "" to read none.
     write_tables: whether this client stores the tables that it counts there (False). `ndd-search count` does so, too.
     observers:   each is given the facts of every search: PrometheusMetrics(), OpenTelemetrySpans(), or an
-                 middleware.observer.Observer of your own.
+                 ndd_search.middleware.observer.Observer of your own.
     settings:    a file of CollapseOptions, as `ndd-search tune` writes it (see docs/tuning.md).
     sketch:      text fields by pattern of index names, {"news*": ["title", "body"]}, or with settings of with_sketches,
                  {"news*": {"fields": ["title", "body"], "keys": 8, "numbers": True}}. Documents written to such
