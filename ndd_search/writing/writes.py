@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -86,16 +86,17 @@ class SketchedWrites:
         return self._rule(index) is not None
 
     def _bulk(self, body: Any, lines: BulkLines) -> Any:
-        """Return the body of a bulk request, as text or as a list of lines like the original."""
+        """Return the body of a bulk request, as text or as a list like the original, whose texts may hold lines."""
         if isinstance(body, str | bytes):
             end: Any = "\n" if isinstance(body, str) else b"\n"
             given = body.split(end)
             after = [lines(line) for line in given]
             return body if all(map(_same, after, given)) else end.join(after)
-        if not isinstance(body, list | tuple):
+        if isinstance(body, Mapping | Iterator) or not isinstance(body, Iterable):
             return body
-        after = [lines(line) for line in body]
-        return body if all(map(_same, after, body)) else after
+        given = list(body)
+        after = [self._bulk(line, lines) if isinstance(line, str | bytes) else lines(line) for line in given]
+        return body if all(map(_same, after, given)) else after
 
     def _rule(self, index: str) -> Sketcher | None:
         found = next(((pattern, sketcher) for pattern, sketcher in self.rules if fnmatchcase(index, pattern)), None)
@@ -115,9 +116,11 @@ class SketchedWrites:
         after = action.content["_source"]
         if after == parsed:
             return document
-        if isinstance(document, str):
-            return _rewritten(document, parsed, after)
-        return _rewritten(document.decode(), parsed, after).encode() if isinstance(document, bytes) else after
+        if isinstance(document, bytes):
+            encoding = json.detect_encoding(document)  # by which json.loads has read it
+            text = document.decode(encoding, "surrogatepass")
+            return _rewritten(text, parsed, after).encode(encoding, "surrogatepass")
+        return _rewritten(document, parsed, after) if isinstance(document, str) else after
 
 
 class BulkLines:
@@ -133,6 +136,8 @@ class BulkLines:
         A document follows every header line except `delete`. Raises what Sketcher.add raises; the next line is then
         read as usual.
         """
+        if isinstance(line, str | bytes) and (not line or line.isspace()):
+            return line
         if self._header is not None:
             (kind, index, id), self._header = self._header, None
             return line if index is None else self._writes.sketched(line, kind, index, id)
@@ -141,7 +146,9 @@ class BulkLines:
             kind, about = next(iter(action.items()))
             about = about if isinstance(about, Mapping) else {}
             if kind != "delete":
-                self._header = kind, about.get("_index", self._index), about.get("_id")
+                index = about.get("_index")  # null is no name, and a number is the name that it is written as
+                named = str(index) if isinstance(index, str | int) else self._index if index is None else None
+                self._header = kind, named, about.get("_id")
         return line
 
     def skip(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from collections import deque
 from typing import Any
 
 import pytest
@@ -107,6 +108,48 @@ def test_json_that_came_as_text_keeps_its_bytes(as_bytes: bool) -> None:
     assert f'"pi" : {number},' in document
     assert '"big": 1e400' in document
     assert json.loads(document)["ndd"] == sketch(TEXT)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32-be"])
+def test_bytes_keep_the_encoding_that_they_came_with(encoding: str) -> None:
+    """Engines read JSON in each of them."""
+    document = f'{{"pi": 1.50, "body": "{TEXT}"}}'.encode(encoding)
+    made = WRITES(request("/news/_doc/1", document)).body
+    assert made.decode(encoding).startswith('{"pi": 1.50,')
+    assert json.loads(made) == {"pi": 1.5, "body": TEXT, "ndd": sketch(TEXT)}
+
+
+def test_a_surrogate_in_bytes_does_not_stop_a_write() -> None:
+    """Elasticsearch stores it."""
+    made = WRITES(request("/news/_doc/1", b'{"name": "\xed\xa0\x80", "body": "%s"}' % TEXT.encode())).body
+    assert made.startswith(b'{"name": "\xed\xa0\x80",')
+    assert json.loads(made)["ndd"] == sketch(TEXT)
+
+
+HEADER = {"index": {"_id": "1"}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        deque([HEADER, {"body": TEXT}]),
+        [f'{json.dumps(HEADER)}\n{{"body": "{TEXT}"}}'],
+        [f"{json.dumps(HEADER)}\n", b'{"body": "%s"}\n' % TEXT.encode()],
+        [{"index": {"_index": None}}, {"body": TEXT}],
+        [{"index": {"_index": 2024}}, {"body": TEXT}],
+    ],
+)
+def test_a_bulk_request_is_read_in_every_form_that_clients_send(body: Any) -> None:
+    writes = SketchedWrites.of({"news*": "body", "2024": "body"}, "ndd", ndd.Recipe())
+    made = writes(request("/news/_bulk", body, "POST")).body
+    last = made[-1].decode() if isinstance(made[-1], bytes) else made[-1]
+    document = json.loads(last.rstrip().split("\n")[-1]) if isinstance(last, str) else last
+    assert document == {"body": TEXT, "ndd": sketch(TEXT)}
+
+
+def test_a_header_line_that_the_engine_refuses_is_left_to_the_engine() -> None:
+    body = [{"index": {"_index": ["news"]}}, {"body": TEXT}]
+    assert WRITES(request("/_bulk", body, "POST")).body is body
 
 
 values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
