@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -119,6 +120,8 @@ def run(arguments: argparse.Namespace) -> int:
         return code
     files = Pieces.of(name for name in arguments.sources if not name.startswith(_ADDRESSES))
     files.check_outputs(arguments.out, arguments.save, getattr(arguments, "report", None))
+    if arguments.action == "new":
+        Pieces((Path(arguments.against),)).check_outputs(arguments.out)  # --save may replace it
     against = Corpus.load(arguments.against) if arguments.action == "new" else None
     left_out: list[str] = []
 

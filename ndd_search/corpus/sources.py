@@ -82,13 +82,20 @@ class Pieces:
         return [_stamp(piece) for piece in self.pieces]
 
     def check_outputs(self, *outputs: str | None) -> None:
-        """Raise ValueError for a file to write that is one of these sources, or is in a folder that does not exist."""
+        """Raise ValueError for a file to write that is one of these sources, a folder or in none, or is named twice."""
         read = {piece.resolve() for piece in self.pieces if isinstance(piece, Path)}
+        written: set[Path] = set()
         for name in filter(None, outputs):
-            if Path(name).resolve() in read:
+            path = Path(name).resolve()
+            if path in read:
                 raise ValueError(f"{name} is one of the sources, and would be overwritten: write to another file")
+            if path in written:
+                raise ValueError(f"{name} is named for two outputs, and one would be overwritten: name another file")
+            if path.is_dir():
+                raise ValueError(f"{name} cannot be written: it is a folder; name a file")
             if not Path(name).parent.is_dir():
                 raise ValueError(f"{name} cannot be written: there is no folder {Path(name).parent}")
+            written.add(path)
 
     def read(
         self,
@@ -249,11 +256,9 @@ def _parquet(path: Path, report: Report, columns: Sequence[str] | None) -> Itera
     try:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(BATCH, columns=_there(columns, file.schema_arrow.names)):
-                yield batch.to_pylist()
+                yield _rows(batch, str(path))
     except (pa.ArrowException, OSError) as error:
         report(f"{path} is left out from here on: {str(error).splitlines()[0]}")
-    except ValueError as error:  # nanoseconds, which only pandas can hold
-        raise InvalidDocument(str(path), f"a value cannot be read: {error}", "convert the column") from None
 
 
 def _arrow(table: object, columns: Sequence[str] | None) -> Iterator[list[Document]]:
@@ -261,7 +266,22 @@ def _arrow(table: object, columns: Sequence[str] | None) -> Iterator[list[Docume
         import pyarrow as pa
     whole = pa.table(table)
     for batch in whole.select(_there(columns, whole.column_names) or whole.column_names).to_batches(BATCH):
-        yield batch.to_pylist()
+        yield _rows(batch, "the table")
+
+
+def _rows(batch: Any, name: str) -> list[Document]:
+    """The rows of a batch of pyarrow. name: of its source. Raises InvalidDocument for a value that cannot be read."""
+    columns = {}
+    for column, values in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            columns[column] = values.to_pylist()
+        except ValueError as error:  # nanoseconds, which only pandas can hold
+            what = f"a value of its column {column!r} cannot be read: {str(error).partition('. ')[0]}"
+            raise InvalidDocument(name, what, "convert the column; nanoseconds can be read with pandas") from None
+    if len(columns) < len(batch.columns):
+        twice = max(columns, key=batch.schema.names.count)
+        raise InvalidDocument(name, f"two of its columns are named {twice!r}", "rename one of them")
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _there(columns: Sequence[str] | None, names: Sequence[str]) -> list[str] | None:

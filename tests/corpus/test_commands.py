@@ -88,6 +88,37 @@ def test_no_source_is_overwritten(option: str, source: Path, capsys: pytest.Capt
     assert source.read_bytes() == before
 
 
+def test_no_output_is_overwritten_by_another_one(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twice = tmp_path / "twice.parquet"
+    for other in ("--save", "--report"):
+        assert run("groups", source, "--text", "body", "--out", twice, other, twice) == 2
+        assert f"{twice} is named for two outputs" in capsys.readouterr().err
+    assert run("groups", source, "--text", "body", "--save", twice) == 0
+    before = twice.read_bytes()
+    assert run("new", source, "--text", "body", "--against", twice, "--out", twice) == 2
+    assert twice.read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--out", "--save", "--report"])
+def test_a_folder_is_no_output(option: str, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.csv").mkdir()
+    assert run("groups", source, "--text", "body", option, tmp_path / "a.csv") == 2
+    assert capsys.readouterr() == ("", f"ndd-search: {tmp_path}/a.csv cannot be written: it is a folder; name a file\n")
+
+
+def test_a_column_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bodies, moments = [one["body"] for one in DOCUMENTS], pa.array(range(len(DOCUMENTS)), pa.timestamp("ns"))
+    for table, sentence in (
+        (pa.table({"body": bodies, "moment": moments}), "a value of its column 'moment' cannot be read"),
+        (pa.table([bodies, bodies], ["body", "body"]), "two of its columns are named 'body'"),
+    ):
+        parquet.write_table(table, tmp_path / "in.parquet")
+        assert run("unique", tmp_path / "in.parquet", "--text", "body", "--out", tmp_path / "out.jsonl") == 2
+        assert f"{tmp_path}/in.parquet: {sentence}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
