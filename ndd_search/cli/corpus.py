@@ -115,13 +115,14 @@ def run(arguments: argparse.Namespace) -> int:
         return _mark(arguments)
     if arguments.out:
         check_kind(arguments.out)
-    if getattr(arguments, "spark", None):
+    files = Pieces.of(name for name in arguments.sources if not name.startswith(_ADDRESSES))
+    report_to = getattr(arguments, "report", None)
+    files.check_outputs(arguments.out, arguments.save, report_to, folders=bool(arguments.spark))
+    if arguments.action == "new":  # --save may replace the file of --against
+        Pieces((Path(arguments.against),)).check_outputs(arguments.out, folders=bool(arguments.spark))
+    if arguments.spark:
         code: int = import_module("ndd_search.cli.corpus_spark").run(arguments)
         return code
-    files = Pieces.of(name for name in arguments.sources if not name.startswith(_ADDRESSES))
-    files.check_outputs(arguments.out, arguments.save, getattr(arguments, "report", None))
-    if arguments.action == "new":
-        Pieces((Path(arguments.against),)).check_outputs(arguments.out)  # --save may replace it
     against = Corpus.load(arguments.against) if arguments.action == "new" else None
     left_out: list[str] = []
 

@@ -71,7 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "compare":
         return _compare(arguments)
-    Pieces.of(arguments.sources).check_outputs(arguments.out, arguments.report)
+    labels = getattr(arguments, "labels", None)
+    Pieces.of([*arguments.sources, *([labels] if labels else [])]).check_outputs(arguments.out, arguments.report)
     if arguments.action == "learn":
         return _learn(arguments)
     if arguments.out:

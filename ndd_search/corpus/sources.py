@@ -81,19 +81,24 @@ class Pieces:
             raise ValueError(f"{what}: give a list, a table or files, or no store")
         return [_stamp(piece) for piece in self.pieces]
 
-    def check_outputs(self, *outputs: str | None) -> None:
-        """Raise ValueError for a file to write that is one of these sources, a folder or in none, or is named twice."""
+    def check_outputs(self, *outputs: str | None, folders: bool = False) -> None:
+        """Raise ValueError for a file to write that is one of these sources, a folder or in none, or is named twice.
+
+        folders: whether outputs are folders, which are replaced with all that they hold.
+        """
         read = {piece.resolve() for piece in self.pieces if isinstance(piece, Path)}
+        read |= {folder for path in read for folder in path.parents} if folders else set()
         written: set[Path] = set()
         for name in filter(None, outputs):
             path = Path(name).resolve()
             if path in read:
-                raise ValueError(f"{name} is one of the sources, and would be overwritten: write to another file")
+                what = "holds" if folders else "is"
+                raise ValueError(f"{name} {what} one of the sources, and would be overwritten: write to another file")
             if path in written:
                 raise ValueError(f"{name} is named for two outputs, and one would be overwritten: name another file")
-            if path.is_dir():
+            if path.is_dir() and not folders:
                 raise ValueError(f"{name} cannot be written: it is a folder; name a file")
-            if not Path(name).parent.is_dir():
+            if not Path(name).parent.is_dir() and not folders:
                 raise ValueError(f"{name} cannot be written: there is no folder {Path(name).parent}")
             written.add(path)
 

@@ -85,7 +85,21 @@ def test_no_source_is_overwritten(option: str, source: Path, capsys: pytest.Capt
     assert run("groups", f"{source.parent}/*.jsonl", "--text", "body", option, source) == 2
     assert f"{source} is one of the sources, and would be overwritten" in capsys.readouterr().err
     assert main(["items", "learn", str(source), "--out", str(source)]) == 2
+    labels = write_lines(source.parent / "labels.json", [{"a": "a", "b": "b", "label": 1}])
+    assert main(["items", "learn", str(source), "--labels", str(labels), "--out", str(labels)]) == 2
+    assert f"{labels} is one of the sources" in capsys.readouterr().err
     assert source.read_bytes() == before
+
+
+@pytest.mark.parametrize("out", ["all.parquet", "all.parquet/in.parquet"])
+def test_no_source_is_overwritten_on_spark(out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Spark replaces a folder with all that it holds."""
+    source = tmp_path / "all.parquet" / "in.parquet"
+    source.mkdir(parents=True)
+    parquet.write_table(pa.Table.from_pylist(DOCUMENTS), source / "0.parquet")
+    words = ("--text", "body", "--spark", "local[2]", "--work", tmp_path / "work", "--out", tmp_path / out)
+    assert run("groups", source, *words) == 2
+    assert f"{tmp_path / out} holds one of the sources, and would be overwritten" in capsys.readouterr().err
 
 
 def test_no_output_is_overwritten_by_another_one(
