@@ -22,7 +22,7 @@ from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Hit
 from ndd_search.rest.request import Request, Search
-from ndd_search.rest.wider_requests import Reading
+from ndd_search.rest.wider_requests import Reading, asked_otherwise
 from ndd_search.sketching.field import SketchField
 from ndd_search.sketching.sketches import Lack, Sketch, Sketches
 
@@ -130,9 +130,11 @@ class Timings:
 
 def strategies_of(search: Search, options: CollapseOptions, reading: Reading, width: float) -> tuple[Strategy, ...]:
     """Return the strategies among which "auto" chooses; one if the options or the search leave no choice."""
-    if options.strategy == "one_phase" or not can_be_split(search, options):
+    # Fields for guards and `keep` are then requested apart from documents, because ours would replace the caller's.
+    apart = reading.fields and ("top_hits" in search.names or asked_otherwise(search, reading.fields))
+    if (options.strategy == "one_phase" and not apart) or not can_be_split(search, options):
         return ("one_phase",)
-    if options.strategy == "one_trip":
+    if options.strategy == "one_trip" or apart:
         return ("one_trip",)
     window = options.initial_window
     fewer = window - own_part(search, window, width).size

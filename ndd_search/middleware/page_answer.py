@@ -43,6 +43,7 @@ def unfiltered_body(
     block = block_of(page, plain)
     block.update(took_ms=round(seconds * 1000, 3), cache=cache, degraded=degraded or None)
     block.update(changed=changed, strategy=plan.strategy, table=state.table[:8] or None)
+    block["warnings"] += plan.warnings
     if state.groups is not None:
         block["unique"] = dict(state.groups)
     if plan.options.facets:

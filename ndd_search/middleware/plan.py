@@ -17,7 +17,7 @@ from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer, window_limit
 from ndd_search.rest.request import Request, Search
 from ndd_search.rest.source_filter import SketchFilter
-from ndd_search.rest.wider_requests import Reading, asked_for, sketch_reading, widened
+from ndd_search.rest.wider_requests import Reading, asked_for, asked_otherwise, sketch_reading, widened
 from ndd_search.sketching.field import SketchField
 
 _MAPPED = 3600.0  # seconds until we check again whether recipes are mapped as text
@@ -71,6 +71,16 @@ class Plan:
         """The same plan with the caller's own candidate limits."""
         return replace(self, search=self.search.as_found)
 
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about fields that options name and that could only be read as the caller requests them."""
+        as_asked = not self.is_split or self.options.members == "all"
+        return [
+            f"the field {name!r}, which an option names, is compared as the search requests it: request it in "
+            "`_source` or, without a format, in `fields`"
+            for name in (asked_otherwise(self.search, self.reading.fields) if as_asked else [])
+        ]
+
     def requests(self, fetch: Fetch, first: bool) -> list[Request]:
         """Return the requests of one trip. The sketches are in the answer to the last one."""
         if first and self.search.limits.apart:
@@ -97,7 +107,7 @@ class Plan:
         added = (*self.sketch_fields, *self.added_fields)
         unasked = [name for name in self.reading.fields if name in added]
         for answer in answers:
-            self._filter.clean(answer.body, unasked)
+            self._filter.clean(answer.body, unasked, added)
 
     def hide_sketches_in(self, body: Any) -> None:
         """Remove the sketches from the answer to the caller's own request, in place, unless the caller names them."""

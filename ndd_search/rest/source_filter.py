@@ -8,6 +8,7 @@ with the same name is returned as it is stored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ndd_search.immutable import cached_property, dataclass
@@ -17,6 +18,7 @@ from ndd_search.sketching.field import SketchField
 
 _IN_URL = {"_source", "_source_includes", "_source_excludes", "_source_exclude_vectors"}
 _RELATED = ("has_child", "has_parent")
+_VALUES = ("fields", "docvalue_fields")
 
 
 def exclude_sketch(body: dict[str, Any], params: dict[str, str], field: SketchField, names: Set[str]) -> None:
@@ -42,29 +44,42 @@ class SketchFilter:
     params: Mapping[str, str]
     field: SketchField
 
-    def clean(self, answer: Any, fields: Sequence[str] = ()) -> None:
+    def clean(self, answer: Any, fields: Sequence[str] = (), values: Sequence[str] = ()) -> None:
         """Remove the sketches from an answer, in place.
 
         fields: requested by us only; Elasticsearch adds the `fields` of the whole search to `top_hits`.
+        values: likewise, with the doc values; engines add both to the documents of completion suggesters.
         """
         if not isinstance(answer, dict):
             return
         self._clean_hits(answer, self._hits_show)
-        elsewhere = not {"aggs", "aggregations", "suggest"}.isdisjoint(self.body)
-        left = [answer.get("aggregations"), answer.get("suggest")] if elsewhere else []
+        if "suggest" in self.body:
+            self._clean_suggestions(answer.get("suggest"), values)
+        left = [] if {"aggs", "aggregations"}.isdisjoint(self.body) else [answer.get("aggregations")]
         while left:
             node = left.pop()
             if isinstance(node, list):
                 left.extend(node)
             elif isinstance(node, dict):
-                if isinstance(source := node.get("_source"), dict) and not self._hits_show:
-                    self.field.remove_from(source)  # a document of a completion suggester
                 for name, inner in node.items():
-                    if isinstance(inner, dict) and isinstance(inner.get("hits"), dict):
+                    if _are_hits(inner):
                         plain_name = name.rpartition("#")[2]  # it is "top_hits#name" with `typed_keys`
-                        self._clean_hits(inner, plain_name in self._showing, fields)
+                        unasked = [one for one in fields if not self._is_asked_for(one, plain_name)]
+                        self._clean_hits(inner, plain_name in self._showing, unasked)
                     elif isinstance(inner, dict | list):
                         left.append(inner)
+
+    def _clean_suggestions(self, node: Any, values: Sequence[str]) -> None:
+        """Clean the documents of completion suggesters: options with a `_source`, `fields`, or both."""
+        left = [node]
+        while left:
+            one = left.pop()
+            if isinstance(one, dict):
+                if isinstance(source := one.get("_source"), dict) and not self._hits_show:
+                    self.field.remove_from(source)
+                if values and isinstance(one.get("fields"), dict):
+                    drop_fields(one, values)
+            left.extend(inside(one))
 
     def _clean_hits(self, node: dict[str, Any], show: bool, fields: Sequence[str] = ()) -> None:
         found = node.get("hits")
@@ -84,13 +99,38 @@ class SketchFilter:
     @cached_property
     def _hits_show(self) -> bool:
         """Whether the caller requests the sketch in the `_source` of hits."""
+        if _IN_URL.isdisjoint(self.params):
+            return _is_named_by(self.body.get("_source"), self.field)
         wanted = names_of(self.params.get("_source")) + names_of(self.params.get("_source_includes"))
-        return _is_named_by(self.body.get("_source"), self.field) or any(is_named(one, self.field) for one in wanted)
+        return any(is_named(one, self.field) for one in wanted)
 
     @cached_property
     def _showing(self) -> set[str]:
         """The names of `top_hits` and inner hits for which the caller requests the sketch."""
-        return set(_showing([self.body.get(key) for key in ("query", "collapse", "aggs", "aggregations")], self.field))
+        inner = [one for part in ("query", "collapse") for one in named_inner_hits(self.body.get(part))]
+        return {name for name, one in [*inner, *self._top_hits] if _is_named_by(one.get("_source"), self.field)}
+
+    def _is_asked_for(self, path: str, top_hits: str) -> bool:
+        """Return whether `top_hits` of this name request a field."""
+        asked = [one.get(part) for name, one in self._top_hits if name == top_hits for part in _VALUES]
+        return any(fnmatchcase(path, pattern) for given in asked for pattern in names_of(given))
+
+    @cached_property
+    def _top_hits(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The name of each `top_hits`, and its definition."""
+        found, left = [], [self.body.get("aggs"), self.body.get("aggregations")]
+        while left:
+            one = left.pop()
+            left.extend(inside(one))
+            if isinstance(one, Mapping):
+                tops = [(name, inner.get("top_hits")) for name, inner in one.items() if isinstance(inner, Mapping)]
+                found += [(name, top) for name, top in tops if isinstance(top, Mapping)]
+        return found
+
+
+def _are_hits(node: Any) -> bool:
+    """Return whether a part of an answer is that of `top_hits`, rather than of aggregations of which one is "hits"."""
+    return isinstance(node, dict) and isinstance(node.get("hits"), dict) and isinstance(node["hits"].get("hits"), list)
 
 
 def names_of(given: Any) -> list[str]:
@@ -196,21 +236,6 @@ def _aggregation(node: Any, field: SketchField) -> Any:
         if name in copied:
             copied[name] = _aggregations(copied[name], field)
     return copied
-
-
-def _showing(node: Any, field: SketchField) -> list[str]:
-    """Return the names of `top_hits` and inner hits, in a part of a search, whose `_source` requests the sketch."""
-    names = [name for name, inner in named_inner_hits(node) if _is_named_by(inner.get("_source"), field)]
-    left = [node]
-    while left:
-        one = left.pop()
-        left.extend(inside(one))
-        if isinstance(one, Mapping):
-            for name, inner in one.items():
-                top = inner.get("top_hits") if isinstance(inner, Mapping) else None
-                if isinstance(top, Mapping) and _is_named_by(top.get("_source"), field):
-                    names.append(name)
-    return names
 
 
 def _is_named_by(source: Any, field: SketchField) -> bool:

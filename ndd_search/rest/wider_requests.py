@@ -61,8 +61,9 @@ def widened(
     body["from"], body["size"] = start, size
     in_url = names_of(params.get("docvalue_fields"))
     body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
-    if reading.fields:
-        body["fields"] = _completed(body.get("fields", []), reading.fields)
+    otherwise = asked_otherwise(search, reading.fields)
+    if wanted := [name for name in reading.fields if name not in otherwise]:
+        body["fields"] = _completed(body.get("fields", []), wanted)
     if reading.sketched:
         exclude_sketch(body, params, field, search.names)
     body.update(search.raised(start + size)[0])
@@ -144,6 +145,21 @@ def asked_for(search: Search, field: SketchField, path: str) -> bool:
     return any(
         fnmatchcase(path, pattern) and (not ours or is_named(pattern, field)) for pattern in search.wanted_fields
     )
+
+
+def asked_otherwise(search: Search, names: Sequence[str]) -> list[str]:
+    """Return those of these fields that the caller requests as doc values, or in a format, such as the year of a date.
+
+    An engine returns a field once in `fields`, so such a request excludes ours for the value in the document.
+    """
+    fields, params = search.body.get("fields"), search.request.params
+    formats = [one for one in fields if _has_format(one)] if isinstance(fields, list | tuple) else []
+    asked = names_of(search.body.get("docvalue_fields")) + names_of(params.get("docvalue_fields")) + names_of(formats)
+    return [name for name in names if any(fnmatchcase(name, one) for one in asked)]
+
+
+def _has_format(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and entry.get("format") is not None
 
 
 def _completed(given: Any, wanted: Sequence[str], elsewhere: Sequence[str] = ()) -> Any:

@@ -19,6 +19,8 @@ from tests.wrapping.test_searches import MATCH
 
 pytestmark = pytest.mark.one_kind_of_client
 
+YEAR = {"field": "published", "format": "yyyy"}
+RESCORE = {"window_size": 1, "query": {"rescore_query": MATCH, "rescore_query_weight": 0}}  # not fetched in parts
 INNER: dict[str, Any] = {"name": "more", "size": 3, "sort": ["price"]}
 
 
@@ -59,6 +61,8 @@ def test_top_hits_come_without_sketches_and_as_the_user_asked(
         "best": {"top_hits": {"size": 2}},
         "titles": {"top_hits": {"size": 2, "_source": ["title"]}},
         "bare": {"top_hits": {"size": 2, "_source": False}},
+        "valued": {"top_hits": {"size": 2, "_source": False, "docvalue_fields": [YEAR]}},
+        "hits": {"top_hits": {"size": 2}},
         "whole": {"top_hits": {"size": 2, "_source": ["ndd.recipe", "price"]}},
     }
     aggregations = {"top_hits": {"terms": {"field": "language"}, "aggs": tops}}  # whatever it is called
@@ -67,6 +71,12 @@ def test_top_hits_come_without_sketches_and_as_the_user_asked(
     of_engine = plain.search(index=library.news, body=body)["aggregations"]
     found = wrapped.search(index=library.news, body={**body, "ndd": {"strategy": strategy}})["aggregations"]
     assert body == sent
+    keep = {"keep": ["newest:published"], "strategy": strategy}  # which reads that field of all hits
+    kept = wrapped.search(index=library.news, body={**body, "ndd": keep})["aggregations"]
+    beside = wrapped.search(index=library.news, body={**body, "rescore": RESCORE, "ndd": keep})["aggregations"]
+    english = {"english": {"filter": {"term": {"language": "en"}}, "aggs": {"hits": {"top_hits": {"size": 2}}}}}
+    inside = wrapped.search(index=library.news, body={**body, "aggs": english})["aggregations"]["english"]["hits"]
+    assert not [hit for hit in inside["hits"]["hits"] if "ndd" in hit["_source"]]
     body["fields"] = ["site"]  # which top_hits take over from the search
     named = wrapped.search(index=library.news, body={**body, "_source": False, "ndd": {"strategy": strategy}})
     whole = plain.search(index=library.news, body={**body, "_source": False})
@@ -75,9 +85,36 @@ def test_top_hits_come_without_sketches_and_as_the_user_asked(
     assert len(found["top_hits"]["buckets"]) == 2
     for bucket, other in zip(found["top_hits"]["buckets"], of_engine["top_hits"]["buckets"], strict=True):
         assert bucket["whole"]["hits"]["hits"][0]["_source"]["ndd"] == {"recipe": "w3-k64-v1"}
-        assert other["best"]["hits"]["hits"][0]["_source"].pop("ndd")
-        assert other["best"]["hits"]["hits"][1]["_source"].pop("ndd")
+        for name in ("best", "hits"):
+            assert all(hit["_source"].pop("ndd") for hit in other[name]["hits"]["hits"])
         assert bucket == other
+    assert found == kept
+    for bucket, other in zip(found["top_hits"]["buckets"], beside["top_hits"]["buckets"], strict=True):
+        assert [set(hit["fields"]) for hit in other["valued"]["hits"]["hits"]] == [{"published"}] * 2
+        assert bucket["best"] == other["best"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_documents_that_a_suggester_lists_come_as_the_user_asked(
+    strategy: str, engine: Engine, index: str, connect: Connect
+) -> None:
+    """Engines read of them what the search reads of hits, so also what was added to it."""
+    made = mapping(engine)
+    made["mappings"]["properties"]["title"] = {"type": "text", "fields": {"begun": {"type": "completion"}}}
+    with engine.client() as client:
+        client.indices.create(index=index, body=made)
+        bulk(engine, client, actions(index, engine))
+    wanted = {"begun": {"prefix": "report", "completion": {"field": "title.begun", "size": 3}}}
+    caller, plain = connect(cache=False, strategy=strategy), connect(wrapped=False)
+    for asked in ({}, {"docvalue_fields": ["site"]}, {"_source": False}):
+        body = {"query": MATCH, "suggest": wanted, **asked}
+        of_engine = plain.search(index=index, body=body)["suggest"]
+        for option in of_engine["begun"][0]["options"]:
+            option.get("_source", {}).pop("ndd", None)
+        for _ in range(2):
+            answer = caller.search(index=index, body={**body, "ndd": {"keep": ["newest:published"]}})
+            assert len(answer["suggest"]["begun"][0]["options"]) == 3
+            assert answer["suggest"] == of_engine
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -244,7 +281,10 @@ def test_a_name_with_a_comma_in_a_body_is_one_name(source: Any, library: Library
     ids=str,
 )
 def test_what_the_url_says_of_the_source_holds(params: dict[str, str], library: Library, connect: Connect) -> None:
-    """A URL that names the sketch gets it; any other URL gets what it names, without the sketch."""
+    """A URL that names the sketch gets it; any other URL gets what it names, without the sketch.
+
+    The engine does not read the `_source` of the body beside one in the URL.
+    """
     if "_source_exclude_vectors" in params and library.engine.name != "elasticsearch9":
         pytest.skip("Elasticsearch 9 knows this parameter")
     path, named = (
@@ -255,7 +295,7 @@ def test_what_the_url_says_of_the_source_holds(params: dict[str, str], library: 
     of_engine = {hit["_id"]: hit["_source"] for hit in whole["hits"]["hits"]}
     wrapped = connect(cache=False)
     for _ in range(2):
-        answer = wrapped.ask("POST", path, {"query": MATCH}, params)
+        answer = wrapped.ask("POST", path, {"query": MATCH, "_source": ["ndd.recipe"]}, params)
         assert answer["ndd"]["degraded"] is None
         for hit in answer["hits"]["hits"]:
             expected = dict(of_engine[hit["_id"]])

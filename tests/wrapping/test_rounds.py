@@ -76,6 +76,27 @@ def bodies(one: Passed) -> list[dict[str, Any]]:
     return lines[1::2] if "_msearch" in one.target else lines
 
 
+@pytest.mark.parametrize("name", ["docvalue_fields", "fields"])
+@pytest.mark.parametrize("strategy", ["one_phase", "one_trip"])
+def test_a_field_in_a_format_is_shown_in_it_and_compared_by_its_value(
+    strategy: str, name: str, library: Library, connect: Connect
+) -> None:
+    """All are of one year, so by the values in that format every copy would be as new as its group."""
+    caller = connect(cache=False, keep=["newest:published"], strategy=strategy)
+    body = {"query": MATCH, "size": 20, "_source": ["published"]}
+    by_value = caller.search(index=library.news, body=body)["hits"]["hits"]
+    body[name] = [{"field": "published", "format": "yyyy"}]
+    answer = caller.search(index=library.news, body=body)
+    assert answer["ndd"]["warnings"] == []
+    assert [hit["_source"] for hit in answer["hits"]["hits"]] == [hit["_source"] for hit in by_value]
+    assert {tuple(hit["fields"]["published"]) for hit in answer["hits"]["hits"]} == {("2024",)}
+    body["rescore"] = {"window_size": 10, "query": {"rescore_query": MATCH}}  # which is not fetched in parts
+    answer = caller.search(index=library.news, body=body)
+    assert {tuple(hit["fields"]["published"]) for hit in answer["hits"]["hits"]} == {("2024",)}
+    (warning,) = answer["ndd"]["warnings"]
+    assert "'published'" in warning
+
+
 def test_what_is_sent(library: Library, connect: Connect, proxy: Proxy) -> None:
     """Two trips at most, sketches of the window once, aggregations once, few documents."""
     asked = {**PAGE, "aggs": {"mean": {"avg": {"field": "price"}}}, "highlight": {"fields": {"body": {}}}}
