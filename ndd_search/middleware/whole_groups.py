@@ -133,13 +133,11 @@ class WholeGroups:
         request = widened(plan.search, 0, MOST_CANDIDATES, plan.field, plan.reading, first=False)
         decision = Decision.of(plan.options.min_similarity, recipe, state.frequency_table)
         sharing = shares_keys(_telling(leader[:KEYS], state), KEYS, decision, plan.field, recipe)
-        body, asked = dict(request.body), plan.search.body.get("query")
-        if asked:
-            sharing["filter"] = [*sharing["filter"], asked]
-        body["query"] = {"bool": sharing}
+        body, asked = dict(request.body), plan.search.body.get("query") or {"match_all": {}}
+        body["query"] = {"bool": {**sharing, "filter": [*sharing["filter"], asked]}}
         if body.get("sort"):
             body["sort"] = [{"_score": "desc"}, *_as_list(body["sort"])]
-        elif asked:  # the candidates that share most keys, with the scores of the caller's own query
+        else:  # the candidates that share most keys, with the scores of the caller's own query
             weights = {"query_weight": 0, "rescore_query_weight": 1}
             body["rescore"] = {"window_size": MOST_CANDIDATES, "query": {"rescore_query": asked, **weights}}
         return self.changed(replace(request, body=body))

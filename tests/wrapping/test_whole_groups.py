@@ -119,6 +119,15 @@ def test_every_page_shows_the_newest_of_each_group_and_lists_the_rest_wherever_t
 
 
 @pytest.mark.parametrize("connect", ["sync"], indirect=True)
+def test_copies_of_a_search_without_a_query_have_its_score(articles: Articles, connect: Connect) -> None:
+    answer = connect(window=WINDOW).search(index=articles.index, body={"size": SIZE, "ndd": KEEP})
+    assert answer["ndd"]["members"]["found"] > 0
+    for hit in answer["hits"]["hits"]:
+        copies = hit.get("inner_hits", {}).get("near_duplicates", {"hits": {"hits": []}})["hits"]["hits"]
+        assert {one["_score"] for one in (hit, *copies)} == {1.0}
+
+
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
 @pytest.mark.parametrize("sort", [[], [{"place": "asc"}]])
 def test_so_does_every_page_of_a_cursor(sort: list[Any], engine: Engine, articles: Articles, connect: Connect) -> None:
     if engine.name == "opensearch2":
