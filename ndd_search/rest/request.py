@@ -16,7 +16,7 @@ from typing import Any, Literal
 from ndd_search.collapse_options import CollapseOptions
 from ndd_search.immutable import cached_property, dataclass
 from ndd_search.paging.cache import cache_key
-from ndd_search.rest.candidate_limits import LIMITED, SIZE, Limits, default_size, limits_of, raised
+from ndd_search.rest.candidate_limits import LIMITED, MOST_CANDIDATES, SIZE, Limits, default_size, limits_of, raised
 from ndd_search.rest.intent import OBJECTS, asks_for_ids, named_inner_hits, names_in, ranks_hits, resolved
 from ndd_search.rest.response import INNER
 from ndd_search.rest.source_filter import names_of
@@ -194,7 +194,7 @@ def read_search(request: Request, pipeline: Piped = "") -> Search | None:
         return None  # invalid: the engine reports the error
     limits = limits_of(own, start, size) if is_limited else Limits(size)
     if limits.shown is not None:
-        if start >= limits.shown or (size > limits.shown and limits.total is None):
+        if start >= limits.shown or (size > limits.shown and limits.total is None) or start + size > MOST_CANDIDATES:
             return None  # the engine's own answer has no hits, or reports that the page is too long
         size = min(size, limits.shown - start)
     if pipeline:  # an `_msearch` has no pipeline for each search

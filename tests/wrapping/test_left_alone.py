@@ -13,10 +13,11 @@ import pytest
 import ndd_search as ndd
 from tests.engines.find import MODULES, Engine
 from tests.wrapping.conftest import Caller, Connect, Library, body_of
-from tests.wrapping.library import documents, mapping
+from tests.wrapping.library import DIMENSIONS, documents, mapping
 from tests.wrapping.proxy import Passed, Proxy
 
 MATCH = {"match": {"body": "market"}}
+NEAR = {"field": "vector", "query_vector": [1.0] * DIMENSIONS, "k": 9, "num_candidates": 9}
 SLICED = {"query": MATCH, "size": 3, "slice": {"id": 0, "max": 2}, "sort": ["_doc"]}
 IDS = {"ids": {"values": ["7-0", "7-1"]}}
 FOUND = {"term": {"_id": "7-0"}}
@@ -82,6 +83,7 @@ CALLS: dict[str, Any] = {
     "no ids at all": ("POST", "/{news}/_search", {"query": MATCH, "stored_fields": "_none_", "_source": False}, {}),
     "YAML": ("POST", "/{news}/_search", {"query": MATCH}, {"format": "yaml"}),
     "too deep for the engine": ("POST", "/{news}/_search", {"query": MATCH, "from": 9_995, "size": 10}, {}),
+    "neighbours on a page too long for the engine": ("POST", "/{news}/_search", {"knn": NEAR, "size": 10_001}, {}),
     "size that is no number": ("POST", "/{news}/_search", {"query": MATCH, "size": "many"}, {}),
     "size below zero that the URL overrides": ("POST", "/{news}/_search", {"query": MATCH, "size": -1}, {"size": "5"}),
     "size that is true": ("POST", "/{news}/_search", {"query": MATCH, "size": True}, {}),
