@@ -27,6 +27,8 @@ _HEADERS = {
     *("ignore_unavailable", "allow_no_indices", "expand_wildcards", "ignore_throttled", "ccs_minimize_roundtrips"),
 }
 
+_OF_ALL = {"filter_path", "max_concurrent_searches"}  # parameters of the whole request that no search has
+
 Line = dict[str, Any]
 Text = tuple[str, str]  # header and body of a search that is left alone, byte for byte
 Requests = dict[int, Request]  # by the place of the search in the `_msearch`
@@ -109,7 +111,7 @@ class MultiConversation:
 
     def _body(self, lines: list[Line | str]) -> Any:
         """Return the lines as a list or as text, like the body of the request."""
-        if isinstance(self.request.body, list):
+        if isinstance(self.request.body, list | tuple):
             return lines
         return "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
 
@@ -161,7 +163,7 @@ def multi_conversation(
     if path is None or not lines or len(lines) % 2:
         return None
     headers, bodies = lines[::2], lines[1::2]
-    of_url = {name: value for name, value in request.params.items() if name != "filter_path"}
+    of_url = {name: value for name, value in request.params.items() if name not in _OF_ALL}
     searches = [
         Request("POST", _target(header, path["index"] or ""), {**of_url, **_params(header)}, request.headers, body)
         for header, body in zip(headers, bodies, strict=True)
@@ -213,7 +215,7 @@ def _parsed_lines(body: Any) -> list[Line] | None:
     try:
         text = body.decode() if isinstance(body, bytes) else body
         parts = _split(text) if isinstance(text, str) else text
-        if not isinstance(parts, list):
+        if not isinstance(parts, list | tuple):
             return None
         lines = [_parsed(part) if isinstance(part, str | bytes) else part for part in parts]
     except ValueError:

@@ -35,6 +35,16 @@ def test_msearch_of_ten_takes_one_request_a_round(library: Library, connect: Con
     assert rounds <= 5 < len(proxy.searches)
 
 
+def test_searches_in_a_tuple_and_a_number_of_them_at_once_change_nothing(library: Library, connect: Connect) -> None:
+    """The number is of the whole request, so it does not keep a search from being split."""
+    caller = connect(cache=False, strategy="one_trip")
+    lines = ({"index": library.news}, {"query": MATCH, "ndd": {"mode": "drop"}})
+    (alone,) = caller.msearch(body=list(lines))["responses"]
+    (ours,) = caller.msearch(body=lines, max_concurrent_searches=2)["responses"]
+    assert ours["ndd"]["strategy"] == "one_trip"
+    assert ours["hits"] == alone["hits"]
+
+
 def test_msearch_mixes_what_is_ours_with_what_is_not_and_keeps_headers(library: Library, connect: Connect) -> None:
     caller = connect()
     lines = [
