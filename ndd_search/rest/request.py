@@ -33,6 +33,14 @@ _READS = {
 # Searches with one of these are left alone: they page in another way.
 _BUSY_KEYS = {"pit", "search_after", "slice"}
 _BUSY_PARAMS = {"scroll", "search_after"}
+_FINDING = {
+    "query",
+    "knn",
+    "retriever",
+    "sub_searches",
+    "aggs",
+    "aggregations",
+}  # beside suggestions; else there are no hits
 Piped = Literal["", "safe", "reorders"]
 # Headers that trace, date or describe a request. They differ between requests and grant no rights, so they are not part
 # of a caller's identity. Every other header is, because a proxy may read any header as an identity.
@@ -281,6 +289,7 @@ def _is_left_alone(request: Request, body: Mapping[str, Any], pipeline: Piped) -
         or (not pipeline and ("search_pipeline" in body or "search_pipeline" in request.params))
         or not _is_json(request)
         or "source" in request.params  # the body in the URL
+        or ("suggest" in body and "q" not in request.params and _FINDING.isdisjoint(body))
         or "_none_" in names_of(body.get("stored_fields")) + names_of(request.params.get("stored_fields"))
     )
 

@@ -18,6 +18,7 @@ from tests.wrapping.proxy import Passed, Proxy
 
 MATCH = {"match": {"body": "market"}}
 NEAR = {"field": "vector", "query_vector": [1.0] * DIMENSIONS, "k": 9, "num_candidates": 9}
+SUGGESTED = {"suggest": {"meant": {"text": "markte", "term": {"field": "body"}}}, "sort": ["price"]}
 SLICED = {"query": MATCH, "size": 3, "slice": {"id": 0, "max": 2}, "sort": ["_doc"]}
 IDS = {"ids": {"values": ["7-0", "7-1"]}}
 FOUND = {"term": {"_id": "7-0"}}
@@ -83,6 +84,7 @@ CALLS: dict[str, Any] = {
     "no ids at all": ("POST", "/{news}/_search", {"query": MATCH, "stored_fields": "_none_", "_source": False}, {}),
     "YAML": ("POST", "/{news}/_search", {"query": MATCH}, {"format": "yaml"}),
     "too deep for the engine": ("POST", "/{news}/_search", {"query": MATCH, "from": 9_995, "size": 10}, {}),
+    "suggestions alone, which have no hits": ("POST", "/{news}/_search", SUGGESTED, {}),
     "neighbours on a page too long for the engine": ("POST", "/{news}/_search", {"knn": NEAR, "size": 10_001}, {}),
     "size that is no number": ("POST", "/{news}/_search", {"query": MATCH, "size": "many"}, {}),
     "size below zero that the URL overrides": ("POST", "/{news}/_search", {"query": MATCH, "size": -1}, {"size": "5"}),
