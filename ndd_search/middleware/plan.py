@@ -17,7 +17,14 @@ from ndd_search.paging.windows import Fetch
 from ndd_search.rest.answers import Answer, window_limit
 from ndd_search.rest.request import Request, Search
 from ndd_search.rest.source_filter import SketchFilter
-from ndd_search.rest.wider_requests import Reading, asked_for, asked_otherwise, sketch_reading, widened
+from ndd_search.rest.wider_requests import (
+    Reading,
+    asked_for,
+    asked_otherwise,
+    fields_added,
+    sketch_reading,
+    widened,
+)
 from ndd_search.sketching.field import SketchField
 
 _MAPPED = 3600.0  # seconds until we check again whether recipes are mapped as text
@@ -104,10 +111,9 @@ class Plan:
 
     def hide_sketches(self, answers: Sequence[Answer]) -> None:
         """Remove the sketches from the hits of answers, in place, unless the caller names them."""
-        added = (*self.sketch_fields, *self.added_fields)
-        unasked = [name for name in self.reading.fields if name in added]
+        added = fields_added(self.search, self.reading)
         for answer in answers:
-            self._filter.clean(answer.body, unasked, added)
+            self._filter.clean(answer.body, added, (*self.sketch_fields, *self.added_fields, *added))
 
     def hide_sketches_in(self, body: Any) -> None:
         """Remove the sketches from the answer to the caller's own request, in place, unless the caller names them."""

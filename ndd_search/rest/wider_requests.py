@@ -61,9 +61,8 @@ def widened(
     body["from"], body["size"] = start, size
     in_url = names_of(params.get("docvalue_fields"))
     body["docvalue_fields"] = _completed(body.get("docvalue_fields", []), reading.stored, in_url)
-    otherwise = asked_otherwise(search, reading.fields)
-    if wanted := [name for name in reading.fields if name not in otherwise]:
-        body["fields"] = _completed(body.get("fields", []), wanted)
+    if added := fields_added(search, reading):
+        body["fields"] = _completed(body.get("fields", []), added)
     if reading.sketched:
         exclude_sketch(body, params, field, search.names)
     body.update(search.raised(start + size)[0])
@@ -145,6 +144,12 @@ def asked_for(search: Search, field: SketchField, path: str) -> bool:
     return any(
         fnmatchcase(path, pattern) and (not ours or is_named(pattern, field)) for pattern in search.wanted_fields
     )
+
+
+def fields_added(search: Search, reading: Reading) -> list[str]:
+    """Return the fields that are added to the `fields` of a search."""
+    known = [*names_of(search.body.get("fields")), *asked_otherwise(search, reading.fields)]
+    return [name for name in reading.fields if not any(fnmatchcase(name, one) for one in known)]
 
 
 def asked_otherwise(search: Search, names: Sequence[str]) -> list[str]:

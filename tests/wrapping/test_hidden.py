@@ -78,10 +78,13 @@ def test_top_hits_come_without_sketches_and_as_the_user_asked(
     inside = wrapped.search(index=library.news, body={**body, "aggs": english})["aggregations"]["english"]["hits"]
     assert not [hit for hit in inside["hits"]["hits"] if "ndd" in hit["_source"]]
     body["fields"] = ["site"]  # which top_hits take over from the search
-    named = wrapped.search(index=library.news, body={**body, "_source": False, "ndd": {"strategy": strategy}})
-    whole = plain.search(index=library.news, body={**body, "_source": False})
-    for bucket, other in zip(*(one["aggregations"]["top_hits"]["buckets"] for one in (named, whole)), strict=True):
-        assert bucket["titles"] == other["titles"]
+    for collapse in ({}, {"collapse": {"field": "language"}}):  # whose field hits have, but not `top_hits`
+        given = {**body, **collapse, "_source": False}
+        asked = {"strategy": strategy, "must_match": ["language"]}
+        named = wrapped.search(index=library.news, body={**given, "ndd": asked})
+        whole = plain.search(index=library.news, body=given)
+        for bucket, other in zip(*(one["aggregations"]["top_hits"]["buckets"] for one in (named, whole)), strict=True):
+            assert bucket["titles"] == other["titles"]
     assert len(found["top_hits"]["buckets"]) == 2
     for bucket, other in zip(found["top_hits"]["buckets"], of_engine["top_hits"]["buckets"], strict=True):
         assert bucket["whole"]["hits"]["hits"][0]["_source"]["ndd"] == {"recipe": "w3-k64-v1"}
