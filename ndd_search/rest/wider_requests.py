@@ -157,6 +157,8 @@ def asked_otherwise(search: Search, names: Sequence[str]) -> list[str]:
 
     An engine returns a field once in `fields`, so such a request excludes ours for the value in the document.
     """
+    if not names:
+        return []
     fields, params = search.body.get("fields"), search.request.params
     formats = [one for one in fields if _has_format(one)] if isinstance(fields, list | tuple) else []
     asked = names_of(search.body.get("docvalue_fields")) + names_of(params.get("docvalue_fields")) + names_of(formats)
