@@ -20,6 +20,7 @@ from ndd_search.paging.explain import Explanation, explain
 from ndd_search.paging.layout import NO_OTHERS, Duplicate, Group, Layout
 from ndd_search.paging.stream import Reader, Stream
 from ndd_search.paging.windows import window_for
+from ndd_search.sketching.sketches import Lack
 
 log = logging.getLogger("ndd_search")
 
@@ -53,8 +54,8 @@ class Info:
     took:      seconds of our own work.
     cache:     "hit", "miss" or "off".
     degraded:  why near-duplicates may be shown or hits may be missing, "" if all went well.
-    warnings:  sentences about settings that probably do not do what was intended: a field that no hit has, or many
-               short texts that differ in a few words and are one group.
+    warnings:  sentences about settings that probably do not do what was intended: a field that no hit has, a recipe of
+               which no hit has a sketch, or many short texts that differ in a few words and are one group.
     members:   what members="all" found beyond the window; None if it was not asked for.
     explain:   an entry for each document that the search asked about; None if it asked about none.
     """
@@ -213,7 +214,11 @@ def slice_page(
         unique=_unique(len(layout.leaders), examined, stream.total, over),
         late=layout.late(before, start, reader) if start and hides else (),
         seen=layout.seen_since(before),
-        warnings=(*_unread_fields(stream.hits[:examined], reader, options), *layout.short_forms(reader)),
+        warnings=(
+            *_unread_fields(stream.hits[:examined], reader, options),
+            *_other_recipe(stream.lacking[:examined], reader),
+            *layout.short_forms(reader),
+        ),
         took=perf_counter() - began,
     )
     return Page(groups, info, stream, reader, options, whole)
@@ -239,6 +244,16 @@ def _unread_fields(hits: Sequence[Any], reader: Reader, options: CollapseOptions
     for sentence in warnings:
         _log_once(sentence)
     return warnings
+
+
+def _other_recipe(lacking: Sequence[str], reader: Reader) -> list[str]:
+    """Return a warning if every hit has a sketch, and none is of the recipe of the search. It is logged once."""
+    if len(lacking) < 2 or set(lacking) != {Lack.FOREIGN}:
+        return []
+    problem = f"all hits have sketches of another recipe than {reader.recipe.id}, or of earlier texts"
+    sentence = f"{problem}: pass the stored recipe, which ndd-search doctor names, or run ndd-search backfill"
+    _log_once(sentence)
+    return [sentence]
 
 
 @lru_cache(1024)

@@ -10,7 +10,7 @@ import pytest
 import ndd_search as ndd
 from ndd_search.indexing.mapping import mapping_properties
 from tests.engines.find import Engine
-from tests.wrapping.conftest import Caller, Library, bulk
+from tests.wrapping.conftest import Caller, Connect, Library, bulk
 from tests.wrapping.library import BAR, RECIPE, actions, documents, expected
 from tests.wrapping.test_searches import MATCH, pages
 
@@ -84,6 +84,15 @@ def test_sketches_of_another_recipe_stand_alone(library: Library, wrapped: Calle
     assert [id for _, id in kept_of(wrapped, library.two) if id not in truth.doubtful] == truth.kept
     block = wrapped.search(index=library.two, body={"query": MATCH, "size": 200})["ndd"]
     assert (block["recipe"], block["lacking"]) == (RECIPE.id, {"foreign": len(documents()) - len(half)})
+    assert block["warnings"] == []
+
+
+def test_a_recipe_that_the_index_does_not_hold_is_a_warning(library: Library, connect: Connect) -> None:
+    caller = connect(recipe=ndd.Recipe.words(size=7))
+    block = caller.search(index=library.news, body={"query": MATCH})["ndd"]
+    (warning,) = block["warnings"]
+    assert "sketches of another recipe than w7-k64-v1" in warning
+    assert block["hidden"] == 0
 
 
 def test_a_target_that_is_partly_missing_is_searched_as_the_user_allowed(library: Library, wrapped: Caller) -> None:
