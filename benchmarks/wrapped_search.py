@@ -67,7 +67,7 @@ TIMED: tuple[tuple[Any, ...], ...] = (
     (ASK, conversation, "plan_of"),
     (DECODE, SketchField, "decode"),
     (PAIRS, Stream, "_assign_leaders"),
-    (PAGE, fetch_hits, "extended", "with_documents"),
+    (PAGE, fetch_hits, "with_more_hits", "with_documents"),
     (PAGE, conversation, "slice_page", "unfiltered_body", "filter_body"),
 )
 
