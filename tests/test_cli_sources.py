@@ -175,10 +175,14 @@ def test_an_integer_that_is_too_long_to_be_read_is_told(run: Command) -> None:
     ("table", "sentence"),
     [
         ("id,body,body\n1,a,b\n", "two of its columns are named 'body'; rename one of them"),
+        ("id\rx,body\n1,a\n", "its header is not valid CSV: new-line character seen in unquoted field"),
+        ('"id"x,body\n1,a\n', "its header is not valid CSV: ',' expected after '\"'; correct its first line"),
         ("id,,column 2,body\n1,x,a,b\n", "two of its columns are named 'column 2'"),
     ],
 )
-def test_two_columns_of_one_name_are_refused(run: Command, table: str, sentence: str) -> None:
+def test_a_header_that_is_invalid_or_names_two_columns_alike_is_refused(
+    run: Command, table: str, sentence: str
+) -> None:
     code, _, err = run("index", run.write("a.csv", table), "idx")
     assert code == 2
     assert sentence in err
@@ -304,6 +308,14 @@ def test_html_pages_are_read_in_the_encoding_that_they_name_and_have_their_title
     assert "marked" in found["wide.htm"]["body"]
     assert "Ω" not in found["wide.htm"]["body"]
     assert found["old.html"]["file"] == (run.folder / "pages" / "old.html").as_uri()
+
+
+@pytest.mark.parametrize("name", ["hex", "idna", "punycode", "undefined", "unicode_escape", "cp037"])
+def test_a_page_that_names_a_codec_that_is_no_encoding_of_pages_is_read_as_utf_8(run: Command, name: str) -> None:
+    run.write("pages/a.html", f'<meta charset="{name}"><p>café \\x41</p>')
+    code, _, err = run("index", "pages", "idx")
+    assert (code, err) == (0, "")
+    assert run.stored()["a.html"]["body"].strip() == "café \\x41"
 
 
 def test_main_text_leaves_out_navigation_and_keeps_a_page_that_is_nothing_else(run: Command) -> None:

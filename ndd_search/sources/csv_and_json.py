@@ -308,14 +308,14 @@ def _csv(lines: Iterator[str], source: Path, report: Report, note: Report) -> Ro
     """Yield the rows of a table with a header as mappings with the names of the header.
 
     The delimiter is whichever of comma, semicolon, tab and bar splits the header into most columns. A column without a
-    name is named by its number. Raises InvalidDocument if two columns have one name.
+    name is named by its number. Raises InvalidDocument for an invalid header, also if two columns have one name.
     """
     csv.field_size_limit(LONGEST)
     first = next(lines, "")
     if "\r" in first.rstrip("\r\n") and not first.endswith("\n"):  # the lines of this file end with carriage returns
         lines = chain(re.findall(r"[^\r]*\r|[^\r]+", first), lines)
         first = next(lines)
-    delimiter = max(",;\t|", key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
+    delimiter = max(",;\t|", key=lambda mark: _columns(first, mark))
     # Strict: otherwise a quote that is never closed would silently swallow the rest of the file.
     rows = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     names: list[str] | None = None
@@ -327,6 +327,9 @@ def _csv(lines: Iterator[str], source: Path, report: Report, note: Report) -> Ro
         except StopIteration:
             return
         except csv.Error as error:
+            if names is None:
+                problem = f"its header is not valid CSV: {error}"
+                raise InvalidDocument(source, problem, "correct its first line") from None
             which = f"lines {start} to {rows.line_num} were" if rows.line_num > start else f"line {start} was"
             report(f"{which} skipped, it is not valid CSV: {error}")
             continue
@@ -340,6 +343,14 @@ def _csv(lines: Iterator[str], source: Path, report: Report, note: Report) -> Ro
                 what = f"{source}: line {start} has fewer fields than the header"
                 note(f"{what}: its document, and those of later such lines, lack the last fields")
             yield start, dict(zip(names, row, strict=False))
+
+
+def _columns(line: str, delimiter: str) -> int:
+    """How many columns a delimiter makes of a line, 0 if it is not valid CSV."""
+    try:
+        return len(next(csv.reader([line], delimiter=delimiter), []))
+    except csv.Error:
+        return 0
 
 
 def _header(row: Sequence[str], source: Path, note: Report) -> list[str]:

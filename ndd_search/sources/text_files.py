@@ -14,6 +14,7 @@ from ndd_search.text.markup import strip_markup, title_of
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _HEAD = 4096  # bytes of a page in which its charset must be named; browsers look at the first 1,024
+_PROBE = b"A\\x41\xff"  # an A and no second one in every encoding of pages
 # Browsers read these names as encodings that hold more letters (WHATWG Encoding Standard).
 _READ_AS = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
 
@@ -104,14 +105,15 @@ def _decoded(raw: bytes, html: bool) -> tuple[str, bool]:
 
 
 def _charset(raw: bytes) -> str | None:
-    """The encoding that an HTML page names, None if it names none or an unknown one."""
+    """The encoding that an HTML page names, None if it names none, an unknown one, or another codec."""
     match = _CHARSET.search(raw[:_HEAD])
     if match is None:
         return None
     try:
         name = codecs.lookup(match[1].decode()).name
-    except (LookupError, UnicodeDecodeError):
+        if name.startswith(("utf-16", "utf-32")):  # it cannot be: then the name could not have been read as ASCII
+            return "utf-8"
+        first, second, *_ = _PROBE.decode(name, "replace")
+    except (LookupError, UnicodeError):  # such as hex and idna
         return None
-    if name.startswith(("utf-16", "utf-32")):  # it cannot be: then the name could not have been read as ASCII
-        return "utf-8"
-    return _READ_AS.get(name, name)
+    return _READ_AS.get(name, name) if first == "A" != second else None  # not EBCDIC, nor escapes
