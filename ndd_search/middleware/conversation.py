@@ -8,7 +8,7 @@ continues with that one.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from hashlib import blake2b
@@ -28,7 +28,7 @@ from ndd_search.middleware.page_answer import filter_body, unfiltered_body
 from ndd_search.middleware.page_memory import Moment
 from ndd_search.middleware.plan import Plan, Replan, narrowed, plan_of
 from ndd_search.middleware.scope import NOT_OPTIONS
-from ndd_search.middleware.sending import Flow, RoundTrips, Waiting
+from ndd_search.middleware.sending import Asking, Flow, RoundTrips, Waiting
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import LISTED, State
 from ndd_search.middleware.tables import with_table_of_stream
@@ -216,7 +216,7 @@ class Conversation:
         if self.settings.frequency_table is True and state.table != LISTED:
             memory.remember_table(state.frequency_table)
 
-    def _own_page(self, plan: Plan) -> Generator[Request, Answer, list[Hit] | None]:
+    def _own_page(self, plan: Plan) -> Asking[list[Hit] | None]:
         """Return the hits of the caller's own request, None if it fails."""
         (answer,) = yield from self._round_trips.later([plan.search.request])
         if not answer.has_hits:

@@ -13,14 +13,14 @@ process counts its own. A client with `write_tables` stores what it has counted,
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
 
 from ndd_search.matching.document_frequency import count_document_frequency
 from ndd_search.matching.frequency_table import FrequencyTable
 from ndd_search.middleware.learned import Counted
-from ndd_search.middleware.sending import LATE, RoundTrips, trouble
+from ndd_search.middleware.sending import LATE, Asking, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.stored_table import (
     HEAD,
@@ -45,8 +45,6 @@ _EXISTS = {HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT}  # of an index that anot
 _AGAIN = 3600.0  # seconds until a table is counted again
 _AFTER_A_FAILURE = 60.0  # seconds until a failed count is repeated
 
-Asked = Generator[Request, Answer, None]
-
 
 def table_of(search: Search, settings: Settings) -> FrequencyTable | None:
     """Return a caller's current table, None if there is none."""
@@ -54,7 +52,9 @@ def table_of(search: Search, settings: Settings) -> FrequencyTable | None:
     return None if counted is None else counted.frequency_table
 
 
-def learn_frequency_table(search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips) -> Asked:
+def learn_frequency_table(
+    search: Search, settings: Settings, reading: Reading, round_trips: RoundTrips
+) -> Asking[None]:
     """Learn a frequency table for the caller, unless there is one, another caller is counting, or no time is left.
 
     A failure is retried after a minute; until then the caller's former table is used, if there is one.
@@ -86,7 +86,7 @@ class _Count:
         self._target, self._known = search.target, settings.known
         self._has_companion = True
 
-    def take_over_or_count(self) -> Asked:
+    def take_over_or_count(self) -> Asking[None]:
         """Use the table of a caller with about the same view, or count a new one."""
         now, field, recipe = self._settings.clock(), self._settings.sketch_field, self._settings.recipe
         stored = yield from self._stored()
@@ -111,7 +111,7 @@ class _Count:
             counted = yield from self._store(counted, stored)
         self._use(counted)
 
-    def _stored(self) -> Generator[Request, Answer, StoredTable | None]:
+    def _stored(self) -> Asking[StoredTable | None]:
         """Return the table that is stored beside the index, None if there is none that can be used."""
         if not self._settings.tables:
             return None
@@ -122,7 +122,7 @@ class _Count:
     def _is_old(self, stored: StoredTable) -> bool:
         return self._settings.write_tables and self._settings.now() - stored.counted > _OLD
 
-    def _store(self, counted: Counted, before: StoredTable | None) -> Generator[Request, Answer, Counted]:
+    def _store(self, counted: Counted, before: StoredTable | None) -> Asking[Counted]:
         """Store a table for all clients. Returns the table to use: another client may have stored one meanwhile.
 
         before: the stored table. It is replaced if it is old, or if this caller sees more documents: the index has
@@ -162,7 +162,7 @@ class _Count:
     def _id(self) -> str:
         return document_id(self._search.indexes, self._settings.sketch_field, self._settings.recipe.id)
 
-    def _fetch(self, request: Callable[[int], Request], size: int) -> Generator[Request, Answer, Answer]:
+    def _fetch(self, request: Callable[[int], Request], size: int) -> Asking[Answer]:
         """Return the answer to a request for `size` documents, fewer if an index allows no more."""
         limit = self._known.about(self._target).window_limit
         answer = yield from self._sent(request(min(size, limit)))
@@ -171,7 +171,7 @@ class _Count:
             answer = yield from self._sent(request(min(size, most)))
         return answer
 
-    def _sent(self, request: Request) -> Generator[Request, Answer, Answer]:
+    def _sent(self, request: Request) -> Asking[Answer]:
         (answer,) = yield from self._round_trips.later([request])
         return answer if is_readable(answer) else Answer("not the answer to a search", HTTPStatus.BAD_GATEWAY)
 

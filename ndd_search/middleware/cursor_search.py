@@ -10,7 +10,7 @@ that one window over all hits would give.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from ndd_search.middleware.cursor_pages import CursorPage, begin, state_of
 from ndd_search.middleware.fetch_strategies import has_random_scores
 from ndd_search.middleware.plan import Plan, Replan, plan_of, replan_if_learned
 from ndd_search.middleware.scope import NOT_OPTIONS
-from ndd_search.middleware.sending import Flow, RoundTrips, trouble
+from ndd_search.middleware.sending import Asking, Flow, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import weighs
@@ -214,7 +214,7 @@ class CursorSearch(Uncached):
             raise CursorUnusable(self.search.request.path, "the hits have no sort values", "use from and size")
         return pit, answer.hits[-1]["sort"] if answer.hits else after
 
-    def _close(self, pit: str) -> Generator[Request, Answer, None]:
+    def _close(self, pit: str) -> Asking[None]:
         """Close the point in time. If that fails, the engine closes it when its time is over."""
         try:
             yield closed(self.search.request, self.settings.family, pit)

@@ -16,12 +16,12 @@ from typing import Any, Self, Unpack
 from ndd_search.middleware.conversation import Conversation, conversation
 from ndd_search.middleware.cursor_search import CursorSearch, cursor_search
 from ndd_search.middleware.msearch import MultiConversation, multi_conversation
-from ndd_search.middleware.observer import Flow, observed
+from ndd_search.middleware.observer import observed
 from ndd_search.middleware.page_memory import indexes_written
 from ndd_search.middleware.pipelines import PipelineSearch, pipeline_search
 from ndd_search.middleware.scope import surrounding
 from ndd_search.middleware.search_after import search_after
-from ndd_search.middleware.sending import Wait
+from ndd_search.middleware.sending import DrivenFlow, Wait
 from ndd_search.middleware.settings import Settings, WrapSettings, settings_of
 from ndd_search.middleware.templates import TemplateSearch, template_search, without_options
 from ndd_search.paging.cache import SingleFlight
@@ -101,12 +101,12 @@ class Driver:
         finally:
             self._after(request, answer)
 
-    def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> Flow:
+    def _flow(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
         """Yield the requests to send and the computations to wait for; return the answer."""
         flow, observers = self._unobserved(talk, flights, timeout), self.settings.observers
         return observed(flow, talk.path, talk.first_windows, observers) if observers else flow
 
-    def _unobserved(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> Flow:
+    def _unobserved(self, talk: Talk, flights: SingleFlight, timeout: float | None) -> DrivenFlow:
         if (cached := talk.remembered()) is not None:
             return cached
         if not isinstance(talk, Conversation) or talk.key is None:
@@ -120,7 +120,7 @@ class Driver:
         finally:
             flights.release(talk.key)
 
-    def _computed(self, talk: Conversation, key: bytes, most: float) -> Flow:
+    def _computed(self, talk: Conversation, key: bytes, most: float) -> DrivenFlow:
         """Compute a page, after any other process that computes a page of the same stream. most: seconds to wait."""
         memory, poll, until = self.settings.memory, _POLLS[0], monotonic() + most
         token = at_once = memory.acquire(key)
@@ -164,7 +164,7 @@ class Driver:
             self.settings.memory.forget(indexes_written(request, answer))
 
 
-def _run(flow: Flow, send: Send) -> Answer:
+def _run(flow: DrivenFlow, send: Send) -> Answer:
     try:
         step = _next_step(flow)
         while not isinstance(step, Answer):
@@ -179,7 +179,7 @@ def _run(flow: Flow, send: Send) -> Answer:
         flow.close()
 
 
-async def _run_async(flow: Flow, send: AsyncSend) -> Answer:
+async def _run_async(flow: DrivenFlow, send: AsyncSend) -> Answer:
     try:
         step = _next_step(flow)
         while not isinstance(step, Answer):
@@ -194,7 +194,9 @@ async def _run_async(flow: Flow, send: AsyncSend) -> Answer:
         flow.close()
 
 
-def _next_step(flow: Flow, answer: Answer | None = None, error: Exception | None = None) -> Request | Wait | Answer:
+def _next_step(
+    flow: DrivenFlow, answer: Answer | None = None, error: Exception | None = None
+) -> Request | Wait | Answer:
     """Return the next step of a flow after an answer or an error, its Answer when it has ended.
 
     Raises what the flow raises. Python turns a StopIteration that passes through a generator into a RuntimeError with

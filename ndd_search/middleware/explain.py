@@ -6,14 +6,14 @@ search for the documents alone, both limited to their ids.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ndd_search.middleware.add_answers import reader_of, sketches_in
 from ndd_search.middleware.fetch_strategies import FOR_EACH, can_be_limited
 from ndd_search.middleware.plan import Plan
-from ndd_search.middleware.sending import RoundTrips, trouble
+from ndd_search.middleware.sending import Asking, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import with_counted_table
@@ -22,7 +22,6 @@ from ndd_search.paging.layout import Group
 from ndd_search.paging.page import Page, slice_page
 from ndd_search.paging.stream import Stream
 from ndd_search.rest.answers import MALFORMED, Answer, Hit, HitReader
-from ndd_search.rest.request import Request
 from ndd_search.rest.wider_requests import widened
 
 MOST_IDS = 100  # in one request
@@ -49,7 +48,7 @@ def explained_ids(given: Any) -> tuple[str, ...]:
 
 def with_explanations(
     ids: Sequence[str], state: State, page: Page, plan: Plan, settings: Settings, round_trips: RoundTrips
-) -> Generator[Request, Answer, Page]:
+) -> Asking[Page]:
     """Return the page with an entry for each id in `info.explain`: several if documents of several indexes have it.
 
     The hits of the stream must have their ids, so it is fetched in one phase.
@@ -84,7 +83,7 @@ def _entries(
     return sorted([*map(places.entry, wanted), *others], key=lambda one: order[one["_id"]])
 
 
-def _look_up(ids: Sequence[str], plan: Plan, round_trips: RoundTrips) -> Generator[Request, Answer, list[Answer]]:
+def _look_up(ids: Sequence[str], plan: Plan, round_trips: RoundTrips) -> Asking[list[Answer]]:
     """Return the answers to the search limited to some ids, if it can be limited, and to a search for these ids."""
     names = {"ids": {"values": list(ids)}}
     request = widened(plan.search, 0, _SAME_ID * len(ids), plan.field, plan.reading, first=False)

@@ -8,7 +8,7 @@ result, its leaders are known in the engine's order, and the counts are exact.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,14 +27,13 @@ from ndd_search.middleware.samples import (
     smallest_first,
     sort_fields,
 )
-from ndd_search.middleware.sending import RoundTrips, trouble
+from ndd_search.middleware.sending import Asking, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.group_estimate import GroupEstimate, estimate_groups
 from ndd_search.paging.stream import Stream
-from ndd_search.rest.answers import MALFORMED, Answer, Hit, HitReader
+from ndd_search.rest.answers import MALFORMED, Hit, HitReader
 from ndd_search.rest.facets import Buckets, buckets_of, facets_of, samples_of, sampling
-from ndd_search.rest.request import Request
 from ndd_search.sketching.field import listed
 
 _SAMPLED = "ndd_sample"
@@ -43,11 +42,10 @@ _OF_ALL = 720  # hits in the samples of all buckets, about
 _INNER_LIMIT = 100  # max_inner_result_window, by default
 _FAILED = "facets count documents, because the request for samples of their buckets failed"
 
-Asked = Generator[Request, Answer, State]
 _Counts = dict[str, list[Any]]
 
 
-def with_facets(state: State, plan: Plan, settings: Settings, round_trips: RoundTrips) -> Asked:
+def with_facets(state: State, plan: Plan, settings: Settings, round_trips: RoundTrips) -> Asking[State]:
     """Return the state with the counts of its facets, which are fetched unless it has them.
 
     If the request fails or an answer is malformed, the counts remain the engine's, and the page is degraded.
@@ -66,7 +64,7 @@ def with_facets(state: State, plan: Plan, settings: Settings, round_trips: Round
 
 def _counts(
     facets: Mapping[str, Any], state: State, found: Any, plan: Plan, settings: Settings, round_trips: RoundTrips
-) -> Generator[Request, Answer, _Counts | None]:
+) -> Asking[_Counts | None]:
     """Return the counts of facets by their names, None if the request fails. found: the engine's aggregations."""
     held = state.stream.exhausted and state.stream.fetched <= plan.options.window
     buckets = {name: buckets_of(found, name) for name in facets}

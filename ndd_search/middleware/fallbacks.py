@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
 
 from ndd_search.middleware.page_answer import engine_page
 from ndd_search.middleware.plan import Plan
-from ndd_search.middleware.sending import Flow, RoundTrips
+from ndd_search.middleware.sending import Asking, Flow, RoundTrips
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.unsketched import has_sketches, look_for_sketches
 from ndd_search.rest.answers import Answer, reason_of
-from ndd_search.rest.request import Request
 
 NO_DOCUMENTS = "the documents to show could not be fetched, the page is the engine's own"
 _WIDER = "the engine refused the wider request: "
@@ -32,7 +30,7 @@ def after_refusal(plan: Plan, settings: Settings, refused: Answer) -> Flow:
 
 def after_partial_refusal(
     plan: Plan, settings: Settings, round_trips: RoundTrips, answer: Answer
-) -> Generator[Request, Answer, Answer | None]:
+) -> Asking[Answer | None]:
     """Send the caller's own request, after some shards have refused the wider one, so that their hits are missing.
 
     Returns None if they refuse the caller's own request as well.
@@ -43,9 +41,7 @@ def after_partial_refusal(
     return _degraded(own, plan, settings, _WIDER + answer.refusals[0])
 
 
-def without_sketches(
-    plan: Plan, settings: Settings, round_trips: RoundTrips, state: State
-) -> Generator[Request, Answer, State | Answer]:
+def without_sketches(plan: Plan, settings: Settings, round_trips: RoundTrips, state: State) -> Asking[State | Answer]:
     """Handle a first window without any sketch.
 
     Returns the engine's own page, or the state if the window is empty and its target has sketches.

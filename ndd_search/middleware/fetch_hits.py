@@ -5,7 +5,6 @@ An answer that shows how to ask instead raises Replan. Requests of a split searc
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from http import HTTPStatus
 
 from ndd_search.immutable import dataclass
@@ -15,14 +14,13 @@ from ndd_search.middleware.fallbacks import after_partial_refusal, after_refusal
 from ndd_search.middleware.fetch_strategies import DoesNotFit, ranges_of
 from ndd_search.middleware.group_count import sample_requests, with_group_count
 from ndd_search.middleware.plan import Plan, Replan, replan_if_learned
-from ndd_search.middleware.sending import RoundTrips, trouble
+from ndd_search.middleware.sending import Asking, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import new_state, weighs
 from ndd_search.middleware.unsketched import saw_a_sketch
 from ndd_search.paging.windows import Fetch, next_fetch
 from ndd_search.rest.answers import Answer
-from ndd_search.rest.request import Request
 
 # Statuses with which an engine, or a proxy in front of it, may refuse our request and accept the user's own.
 _REFUSED = {HTTPStatus.BAD_REQUEST}
@@ -31,8 +29,6 @@ _REFUSED_MSEARCH = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,  # our `_msearch` holds the query twice
 }
 _PARTIAL = "the engine's answer is partial, the page is made of it"
-
-Fetching = Generator[Request, Answer, State | Answer]
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ class HitFetcher:
     settings: Settings
     round_trips: RoundTrips
 
-    def fetch_until_full(self, state: State) -> Fetching:
+    def fetch_until_full(self, state: State) -> Asking[State | Answer]:
         """Fetch the hits that the page needs, as far as possible. Returns the state, or a final answer."""
         search = self.plan.search
         found: State | Answer = state
@@ -55,9 +51,7 @@ class HitFetcher:
             found = yield from (self._first(fetch) if state.envelope is None else self._next(state, fetch))
         return found
 
-    def fetch_documents(
-        self, state: State, ranks: set[int], ids_only: bool = False
-    ) -> Generator[Request, Answer, State]:
+    def fetch_documents(self, state: State, ranks: set[int], ids_only: bool = False) -> Asking[State]:
         """Return the state with the documents of these ranks; missing ones are fetched. ids_only: without `_source`."""
         missing = ranges_of(ranks - state.documents.keys())
         answers = yield from self.round_trips.later(self.plan.document_requests(missing, ids_only))
@@ -66,7 +60,7 @@ class HitFetcher:
         self.plan.hide_sketches(answers)
         return with_documents(state, self.plan, self.settings, ranks, missing, answers)
 
-    def _first(self, fetch: Fetch) -> Fetching:
+    def _first(self, fetch: Fetch) -> Asking[State | Answer]:
         """Make the first trip."""
         plan, search, settings = self.plan, self.plan.search, self.settings
         requests, samples = plan.requests(fetch, first=True), sample_requests(plan, settings)
@@ -91,7 +85,7 @@ class HitFetcher:
             settings.known.learn(search.target, sketched=True)
         return (yield from with_group_count(state, plan, settings, self.round_trips, sampled))
 
-    def _after_trouble(self, answers: list[Answer], sampled: bool) -> Generator[Request, Answer, Answer | None]:
+    def _after_trouble(self, answers: list[Answer], sampled: bool) -> Asking[Answer | None]:
         """Return the final answer if the first trip failed and no other plan helps, None if its answers can be used.
 
         sampled: whether the trip had one more request, for a sample.
@@ -112,7 +106,7 @@ class HitFetcher:
             return (yield from after_partial_refusal(plan, self.settings, self.round_trips, answers[0]))
         return None
 
-    def _next(self, state: State, fetch: Fetch) -> Generator[Request, Answer, State]:
+    def _next(self, state: State, fetch: Fetch) -> Asking[State]:
         """Make a later trip for more hits."""
         if state.partial:  # ranks of another answer, perhaps a complete one, differ from those of a partial answer
             return state.stop(_PARTIAL)

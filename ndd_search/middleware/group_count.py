@@ -10,7 +10,7 @@ sample can be sorted by. For a while, the further samples of this caller are ask
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -33,7 +33,7 @@ from ndd_search.middleware.samples import (
     smallest_of,
     sort_fields,
 )
-from ndd_search.middleware.sending import RoundTrips
+from ndd_search.middleware.sending import Asking, RoundTrips
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.group_estimate import GroupEstimate, Sample, estimate_groups, extrapolated, head_of
@@ -59,7 +59,7 @@ def sample_requests(plan: Plan, settings: Settings) -> list[Request]:
 
 def with_group_count(
     state: State, plan: Plan, settings: Settings, round_trips: RoundTrips, sampled: Sequence[Answer]
-) -> Generator[Request, Answer, State]:
+) -> Asking[State]:
     """Return the state with the number of groups. sampled: the answer to the request for the sample, if one was sent.
 
     Without a usable answer, the number is extrapolated from the first window, with bounds that always hold.

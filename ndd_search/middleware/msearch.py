@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from ndd_search.middleware.conversation import Conversation, conversation
-from ndd_search.middleware.sending import Flow
+from ndd_search.middleware.sending import Asking, Flow
 from ndd_search.middleware.settings import Settings
 from ndd_search.paging.cache import cache_key
 from ndd_search.rest.answers import Answer, CutSketches, status_in
@@ -241,7 +241,7 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _unchanged(search: Request) -> Generator[Request, Answer, Answer]:
+def _unchanged(search: Request) -> Asking[Answer]:
     """Send a search that is left alone."""
     return (yield search)
 

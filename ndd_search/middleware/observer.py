@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter, time_ns
 from typing import Any, Protocol
 
-from ndd_search.middleware.sending import Wait
+from ndd_search.middleware.sending import DrivenFlow
 from ndd_search.rest.answers import Answer
 from ndd_search.rest.request import Request
 
 log = logging.getLogger("ndd_search")
-
-Flow = Generator[Request | Wait, Any, Answer]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +68,7 @@ class Observer(Protocol):
         """Use an observation."""
 
 
-def observed(flow: Flow, path: str, first_windows: Sequence[int], observers: Sequence[Observer]) -> Flow:
+def observed(flow: DrivenFlow, path: str, first_windows: Sequence[int], observers: Sequence[Observer]) -> DrivenFlow:
     """Run a flow, and give its facts to observers when it ends. first_windows: of each search."""
     began, waited, trips = perf_counter(), 0.0, 0
     answer: Answer | None = None

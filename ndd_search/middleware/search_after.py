@@ -9,7 +9,7 @@ than the last hit shown. The caller's own point in time stays theirs: it is neit
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from ndd_search.middleware.cursor_pages import CursorPage, begin
 from ndd_search.middleware.cursor_search import CursorSearch, checked_cursor, hash_of, obstacle, read_continued
 from ndd_search.middleware.page_answer import filter_body
 from ndd_search.middleware.plan import Plan, Replan, plan_of
-from ndd_search.middleware.sending import Flow, RoundTrips
+from ndd_search.middleware.sending import Asking, Flow, RoundTrips
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.cache import cache_key
@@ -152,7 +152,7 @@ class SearchAfter(CursorSearch):
     def _counts(self, plan: Plan) -> bool:
         return "pit" not in self._theirs and super()._counts(plan)  # its path names no index to sample
 
-    def _close(self, pit: str) -> Generator[Request, Answer, None]:
+    def _close(self, pit: str) -> Asking[None]:
         """Leave the point in time open: it is the caller's."""
         yield from ()
 

@@ -8,7 +8,7 @@ that the caller may not read, or that was deleted, is not compared.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
@@ -16,10 +16,10 @@ from urllib.parse import quote
 import numpy as np
 
 from ndd_search.middleware.plan import Plan
-from ndd_search.middleware.sending import RoundTrips
+from ndd_search.middleware.sending import Asking, RoundTrips
 from ndd_search.paging.stream import UNKNOWN, Shown
 from ndd_search.recipe import Recipe
-from ndd_search.rest.answers import MALFORMED, Answer, Hit, reason_of
+from ndd_search.rest.answers import MALFORMED, Hit, reason_of
 from ndd_search.rest.request import Request
 from ndd_search.sketching.estimates import checked_sketch
 from ndd_search.sketching.sketches import Sketch, sketch_many
@@ -58,7 +58,7 @@ class SeenItems:
                 )
         return cls(recipe, tuple(Shown(item, UNKNOWN, one) for item, one in found.items()), documents)
 
-    def added_to(self, plan: Plan, round_trips: RoundTrips) -> Generator[Request, Answer, Plan]:
+    def added_to(self, plan: Plan, round_trips: RoundTrips) -> Asking[Plan]:
         """Return the plan with all items and their sketches, and with the reason if documents could not be read."""
         shown, unread = list(self.shown), ""
         if self.documents:

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from time import perf_counter
+from typing import Any, TypeVar
 
 from ndd_search.middleware.fetch_strategies import together
 from ndd_search.rest.answers import Answer
@@ -16,9 +17,9 @@ LATE = "out of time, the page is made of the first hits"
 FAILED = "a later round failed, the page is made of the first hits"
 _MOST = 1e6  # seconds: a longer budget limits nothing, and sockets take no such timeout
 
-Flow = Generator[Request, Answer, Answer]  # of a search or an `_msearch`
-First = list[Answer] | Answer
-Asked = Generator[Request, Answer, list[Answer]]
+Result = TypeVar("Result")
+Asking = Generator[Request, Answer, Result]  # yields requests, is sent their answers, returns a result
+Flow = Asking[Answer]  # of a search or an `_msearch`
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Wait:
 
 
 Waiting = Generator[Wait, None, bool]
+DrivenFlow = Generator[Request | Wait, Any, Answer]  # what a driver runs: a flow that may wait
 
 
 class RoundTrips:
@@ -67,7 +69,7 @@ class RoundTrips:
         left = self._seconds_left
         return left is None or left > 0
 
-    def first(self, requests: list[Request], refusals: Collection[int]) -> Generator[Request, Answer, First]:
+    def first(self, requests: list[Request], refusals: Collection[int]) -> Asking[list[Answer] | Answer]:
         """Make the first trip.
 
         refusals: statuses that our changes to the request may have caused. For any other failure, an exception of the
@@ -75,7 +77,7 @@ class RoundTrips:
         """
         return self._go(requests, together(requests), refusals)
 
-    def later(self, requests: list[Request]) -> Asked:
+    def later(self, requests: list[Request]) -> Asking[list[Answer]]:
         """Make another trip. Every failure is returned as a failed answer, also if no time is left."""
         left = self._seconds_left
         if left is not None and left <= 0:
@@ -85,7 +87,7 @@ class RoundTrips:
 
     def _go(
         self, requests: list[Request], trip: Request, refusals: Collection[int] | None
-    ) -> Generator[Request, Answer, First]:
+    ) -> Asking[list[Answer] | Answer]:
         """Make a trip. refusals: as in `first`; None for every status."""
         began = perf_counter()
         try:

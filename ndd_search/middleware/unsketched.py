@@ -8,14 +8,13 @@ these hits has a sketch, the search is collapsed as usual.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from http import HTTPStatus
 
 from ndd_search.middleware.plan import Plan
-from ndd_search.middleware.sending import RoundTrips
+from ndd_search.middleware.sending import Asking, RoundTrips
 from ndd_search.middleware.settings import Settings
 from ndd_search.rest.answers import Answer, Hit
-from ndd_search.rest.request import Request, Search
+from ndd_search.rest.request import Search
 from ndd_search.rest.wider_requests import any_sketch, peek
 
 _RELIED_ON = 3600.0  # seconds for which a target counts as having sketches after one was seen
@@ -34,7 +33,7 @@ def saw_a_sketch(search: Search, settings: Settings) -> None:
         settings.known.learn(search.target, sketched_until=until, bare_until=0.0)
 
 
-def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrips) -> Generator[Request, Answer, None]:
+def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrips) -> Asking[None]:
     """Ask whether the caller sees any sketch in the target, unless a caller has asked recently."""
     now = settings.clock()
     if not settings.known.claim_probe(search.target, now, now + max(settings.bypass_seconds, _LEAST)):
@@ -51,7 +50,7 @@ def look_for_sketches(search: Search, settings: Settings, round_trips: RoundTrip
         settings.known.learn(search.target, bare_until=until)
 
 
-def peeked(plan: Plan, settings: Settings, round_trips: RoundTrips) -> Generator[Request, Answer, Answer | None]:
+def peeked(plan: Plan, settings: Settings, round_trips: RoundTrips) -> Asking[Answer | None]:
     """Return the caller's own first page if another caller found no sketch in the target and this page has none.
 
     Returns None if the search is to be collapsed as usual: a sketch was found, or the engine refused to read sketches.

@@ -8,7 +8,7 @@ stored for it, or the index has changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from ndd_search.matching.decision import Decision
 from ndd_search.middleware.add_answers import reader_of, sketches_in
 from ndd_search.middleware.fetch_strategies import can_be_limited
 from ndd_search.middleware.plan import Plan
-from ndd_search.middleware.sending import RoundTrips, trouble
+from ndd_search.middleware.sending import Asking, RoundTrips, trouble
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import with_counted_table
@@ -66,7 +66,7 @@ class WholeGroups:
     earlier: int = 0
     changed: Callable[[Request], Request] = _unchanged
 
-    def added(self, state: State, page: Page, examined: int) -> Generator[Request, Answer, tuple[State, Page]]:
+    def added(self, state: State, page: Page, examined: int) -> Asking[tuple[State, Page]]:
         """Return the page with all members of its groups, and the state with their documents.
 
         examined: number of hits of the stream that the page is made of.
@@ -96,9 +96,7 @@ class WholeGroups:
         state = replace(state, documents={**state.documents, **documents})
         return state, replace(page, groups=groups, info=info)
 
-    def _candidates(
-        self, state: State, stream: Stream, leaders: Sequence[int]
-    ) -> Generator[Request, Answer, list[Answer] | str]:
+    def _candidates(self, state: State, stream: Stream, leaders: Sequence[int]) -> Asking[list[Answer] | str]:
         """Return an answer for each leader, with the documents that may be members; or why there are none."""
         if not leaders:
             return []
