@@ -170,7 +170,7 @@ class Conversation:
         search, reader = plan.search, reader_of(state, settings)
         page = slice_page(state.stream, search.start, search.size, reader, plan.options, state.documents)
         on_page = page.ranks
-        needed = on_page | (experiment.ranks(plan, state) if experiment else set())
+        needed = on_page | (experiment.own_ranks(plan, state) if experiment else set())
         to_cache = state
         if missing := needed - state.documents.keys():
             ids_only = page.listing == "ids" and not experiment and missing.isdisjoint(page.shown_ranks)
@@ -198,7 +198,7 @@ class Conversation:
         settings, trips, extras = self.settings, self._round_trips, self.extras
         if plan.options.members == "all":
             whole = WholeGroups(plan, settings, trips, plan.search.start)
-            state, page = yield from whole.added(state, page, page.info.examined)
+            state, page = yield from whole.with_members(state, page, page.info.examined)
         if extras.explained:
             page = yield from with_explanations(extras.explained, state, page, plan, settings, trips)
         body = unfiltered_body(plan, settings, state, page, trips.own_seconds, cache)

@@ -161,7 +161,7 @@ class CursorSearch(Uncached):
         if plan.options.members == "all":
             start, changed = page.start, partial(self._in_pit, pit)
             whole = WholeGroups(plan, self.settings, self._round_trips, start, earlier=start, changed=changed)
-            state, made = yield from whole.added(state, made, len(state.stream.hits))
+            state, made = yield from whole.with_members(state, made, len(state.stream.hits))
         body, next_cursor = page.answer(state, made, pit, self._round_trips)
         if next_cursor is None and self.cursor is None:  # else the last pages may be asked for again
             yield from self._close(pit)

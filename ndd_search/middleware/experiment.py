@@ -55,7 +55,7 @@ class Experiment:
         """The arm of the unit."""
         return "treatment" if self.bucket < self.share else "control"
 
-    def ranks(self, plan: Plan, state: State) -> set[int]:
+    def own_ranks(self, plan: Plan, state: State) -> set[int]:
         """Return the ranks of the engine's own page."""
         start, end = plan.search.start, plan.search.start + plan.search.size
         return {rank for rank in state.stream.ranks.tolist() if start <= rank < end}
@@ -74,7 +74,7 @@ class Experiment:
         Its block `ndd` describes the collapsed page in both arms. `experiment` holds the other arm's page as
         `instead`, and as `hidden` the hits of the engine's own page that collapsing hides.
         """
-        own = {rank: state.documents[rank] for rank in sorted(self.ranks(plan, state)) if rank in state.documents}
+        own = {rank: state.documents[rank] for rank in sorted(self.own_ranks(plan, state)) if rank in state.documents}
         examined = [without_fields(hit, plan.added_fields) for hit in own.values()]
         hits = examined if own_page is None else list(own_page)
         shown, engines = _names(body["hits"]["hits"]), _names(hits)

@@ -36,7 +36,12 @@ Requests = dict[int, Request]  # by the place of the search in the `_msearch`
 
 @dataclass
 class MultiConversation:
-    """How to answer an `_msearch`. Its searches are cached one by one, never the whole."""
+    """How to answer an `_msearch`. Its searches are cached one by one, never the whole.
+
+    headers:  of each search, as given. searches: each as a request of its own, without our key "ndd".
+    conversations: of each search, None for one that is left alone.
+    texts:    of each search that is left alone in a body that is text, None for any other.
+    """
 
     request: Request
     headers: list[Line]

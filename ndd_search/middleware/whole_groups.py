@@ -66,7 +66,7 @@ class WholeGroups:
     earlier: int = 0
     changed: Callable[[Request], Request] = _unchanged
 
-    def added(self, state: State, page: Page, examined: int) -> Asking[tuple[State, Page]]:
+    def with_members(self, state: State, page: Page, examined: int) -> Asking[tuple[State, Page]]:
         """Return the page with all members of its groups, and the state with their documents.
 
         examined: number of hits of the stream that the page is made of.

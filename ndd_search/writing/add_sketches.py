@@ -62,12 +62,8 @@ class Sketcher:
         storage: Storage = "integers",
     ) -> None:
         check_whole("keys", keys, 0, 64)
-        self.fields, self.recipe, self.keys, self.numbers = (
-            chosen_fields(fields, field),
-            Recipe.of(recipe),
-            keys,
-            numbers,
-        )
+        self.fields, self.recipe = chosen_fields(fields, field), Recipe.of(recipe)
+        self.keys, self.numbers = keys, numbers
         self.first = next(iter(self.fields))
         self.report = IngestReport()
         self._where = {name: SketchField(name, storage) for name in self.fields}
