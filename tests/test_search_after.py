@@ -103,3 +103,6 @@ def test_the_first_page_may_begin_anywhere_and_a_token_needs_its_search() -> Non
         page(ndd={"cursor": token})
     with pytest.raises(TypeError, match="must be true or the token"):
         page(ndd={"search_after": 5})
+    for after in (5, "82", {"score": 8}):  # a text would be read as a list of its characters
+        with pytest.raises(TypeError, match="must be a list, the sort values of a hit"):
+            page(search_after=after, ndd={"search_after": True})

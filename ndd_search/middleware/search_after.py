@@ -9,7 +9,7 @@ than the last hit shown. The caller's own point in time stays theirs: it is neit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +47,9 @@ def search_after(request: Request, settings: Settings, changes: Mapping[str, Any
     if given is not True and not isinstance(given, str):
         raise TypeError(f'"search_after" in "ndd" must be true or the token of the page before, got {given!r}')
     theirs = {name: request.body[name] for name in _THEIRS if name in request.body}
+    after = theirs.get("search_after")
+    if isinstance(after, str | bytes | Mapping) or not isinstance(after, Iterable | None):  # a DSL has lists of its own
+        raise TypeError(f'"search_after" must be a list, the sort values of a hit, got {after!r}')
     rest = {name: value for name, value in request.body.items() if name not in theirs}
     search, options, settings = read_continued(replace(request, body=rest), "search_after", settings, changes)
     obstacles = {
