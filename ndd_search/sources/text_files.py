@@ -49,10 +49,9 @@ def read_file(path: Path, main_text: bool = False) -> FileText:
 
 def read_record(text: str) -> dict[str, Any]:
     """Return the record in a JSON object, or in a file that holds one. Raises InvalidDocument and OSError."""
-    written = text if text.lstrip().startswith("{") else Path(text).read_text("utf-8")
     try:
-        record = json.loads(written)
-    except ValueError as error:
+        record = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise InvalidDocument(text, f"it is not JSON: {error}", "give one JSON object, or a file with one") from None
     if not isinstance(record, dict):
         raise InvalidDocument(text, "it is not a JSON object", "give one record with its fields")

@@ -165,6 +165,17 @@ def test_the_commands_learn_group_merge_and_compare(
     assert "line 1 names the record 'nobody'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("given", [b'{"name": "caf\xe9"}', b'{"name": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"])
+def test_a_file_with_a_record_that_cannot_be_read_is_named(
+    tmp_path: Path, given: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.json").write_bytes(given)
+    ndd.Items(name=ndd.Name()).write(tmp_path / "schema.toml")
+    one, schema = str(tmp_path / "one.json"), str(tmp_path / "schema.toml")
+    assert main(["items", "compare", one, '{"name": "Ann"}', "--schema", schema]) == 2
+    assert f"{one}: it is not JSON" in capsys.readouterr().err
+
+
 def test_merged_records_keep_all_digits_of_numbers(tmp_path: Path) -> None:
     source, schema, out = tmp_path / "places.jsonl", str(tmp_path / "places.toml"), tmp_path / "merged.jsonl"
     source.write_text('{"id": 1, "name": "St. Finbarr", "height": 3.14159265358979323846, "more": {"x": [1e400]}}\n')
