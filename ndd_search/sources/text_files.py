@@ -112,7 +112,7 @@ def _charset(raw: bytes) -> str | None:
         name = codecs.lookup(match[1].decode()).name
         if name.startswith(("utf-16", "utf-32")):  # it cannot be: then the name could not have been read as ASCII
             return "utf-8"
-        first, second, *_ = _PROBE.decode(name, "replace")
+        probe = _PROBE.decode(name, "replace")
     except (LookupError, UnicodeError):  # such as hex and idna
         return None
-    return _READ_AS.get(name, name) if first == "A" != second else None  # not EBCDIC, nor escapes
+    return _READ_AS.get(name, name) if probe[:1] == "A" != probe[1:2] else None  # not EBCDIC, nor escapes
