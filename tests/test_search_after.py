@@ -82,6 +82,25 @@ def test_equal_sort_values_lose_no_document(found: list[Document], sizes: list[i
         assert len(sketched) == len(set(sketched))
 
 
+def test_a_hidden_hit_is_named_once_if_its_id_is_that_of_a_shown_hit_of_another_index() -> None:
+    class TwoIndexes(Engine):
+        def send(self, request: Request) -> Answer:
+            answer = super().send(request)
+            for hit in answer.hits:
+                hit["_index"], hit["_id"] = hit["_id"].split("/")
+            return answer
+
+    engine = TwoIndexes({"news/1": (9, 1), "news/2": (8, 2), "news/3": (7, 3), "blogs/1": (6, 1)})
+    driver = Driver(settings_of(frequency_table=False, min_similarity=0.8))
+    body = {**SEARCH, "sort": UNIQUE, "size": 2, "ndd": {"search_after": True}}
+    first = driver.handle(Request("POST", "/news,blogs/_search", {}, {}, body), engine.send).body
+    assert [copy["_index"] for copy in duplicates_of(first["hits"]["hits"][0])] == ["blogs"]
+    body |= {"search_after": first["hits"]["hits"][-1]["sort"], "ndd": {"search_after": first["ndd"]["search_after"]}}
+    second = driver.handle(Request("POST", "/news,blogs/_search", {}, {}, body), engine.send).body
+    assert [hit["_id"] for hit in second["hits"]["hits"]] == ["3"]
+    assert second["ndd"]["late"] == []
+
+
 def test_the_first_page_may_begin_anywhere_and_a_token_needs_its_search() -> None:
     documents = {str(number): (10 - number, 1 + number % 4) for number in range(10)}
     engine, driver = Engine(documents), Driver(settings_of(frequency_table=False, min_similarity=0.8))

@@ -78,8 +78,9 @@ class SearchAfterPage(CursorPage):
             return body, None
         hits, stream = body["hits"]["hits"], state.stream
         last = hits[-1]["sort"] if hits else self._cursor.last
-        end, newest = len(stream.hits) - following.ahead, set(following.leaders.ids)
-        again = sum(hit["_id"] in newest for hit in stream.hits[end:])  # shown, and fetched by the next page as well
+        end = len(stream.hits) - following.ahead
+        shown = set(zip(following.leaders.indexes, following.leaders.ids, strict=True))
+        again = sum((hit["_index"], hit["_id"]) in shown for hit in stream.hits[end:])  # the next page fetches them too
         return body, replace(following, last=last, ahead=following.ahead - again)
 
     def with_cursor(self, body: dict[str, Any], token: str | None) -> dict[str, Any]:
