@@ -19,6 +19,7 @@ from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.middleware.tables import new_state, weighs
 from ndd_search.middleware.unsketched import saw_a_sketch
+from ndd_search.paging.stream import Stream
 from ndd_search.paging.windows import Fetch, next_fetch
 from ndd_search.rest.answers import Answer
 
@@ -110,10 +111,14 @@ class HitFetcher:
         """Make a later trip for more hits."""
         if state.partial:  # ranks of another answer, perhaps a complete one, differ from those of a partial answer
             return state.stop(_PARTIAL)
+        anew = self.plan.search.one_window  # a longer window may have another order
+        fetch = Fetch(0, fetch.start + fetch.size) if anew else fetch
         answers = yield from self.round_trips.later(self.plan.requests(fetch, first=False))
         if not (reason := trouble(answers, like=Answer(state.envelope))):
             if not self.plan.is_split:
                 self.plan.hide_sketches(answers)
+            if anew:
+                state = replace(state, stream=Stream(shown=self.plan.shown, total=state.stream.total), documents={})
             state = with_more_hits(state, self.plan, self.settings, answers, fetch)
             check_distinct(state, self.settings)
             return state

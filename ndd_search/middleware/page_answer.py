@@ -10,6 +10,7 @@ from ndd_search.middleware.plan import Plan
 from ndd_search.middleware.settings import Settings
 from ndd_search.middleware.state import State
 from ndd_search.paging.page import Page
+from ndd_search.paging.windows import window_for
 from ndd_search.rest.answers import Hit, without_fields
 from ndd_search.rest.facets import with_counts, wrong_facets
 from ndd_search.rest.filter_path import filtered
@@ -52,7 +53,7 @@ def unfiltered_body(
         block["warnings"] += wrong_facets(search, plan.options.facets)
     if limits.total is not None and (unique := block["unique"]):
         unique.update({name: min(unique[name], limits.total) for name in ("value", "low", "high")})
-    if notes := search.raised(plan.options.initial_window)[1]:
+    if notes := search.raised(window_for(state.stream, search.start + search.size, plan.options))[1]:
         block["raised"] = notes
     body["ndd"] = block
     return body

@@ -111,13 +111,12 @@ def test_all_pages_agree_with_true_resemblance_and_change_nothing_else(
     name: str, strategy: str, library: Library, connect: Connect, record_property: Any
 ) -> None:
     body = search_named(name, library)
-    one_window = name.startswith(ONLY_ELASTICSEARCH)
     whole = connect(wrapped=False).search(
         index=library.news, body={**body, "size": 1000, "_source": {"excludes": ["ndd"]}}
     )
     of_engine = {hit["_id"]: hit for hit in whole["hits"]["hits"]}
     truth = expected(list(of_engine))
-    caller = connect(cache=False, window=200 if one_window else 20, strategy=strategy, collapse_unranked=True)
+    caller = connect(cache=False, window=20, strategy=strategy, collapse_unranked=True)
     got = pages(caller, library.news, body)
     shown = [hit for page in got for hit in page["hits"]["hits"]]
     ids = [hit["_id"] for hit in shown]
