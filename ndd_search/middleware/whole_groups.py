@@ -133,6 +133,8 @@ class WholeGroups:
         sharing = shares_keys(_telling(leader[:KEYS], state), KEYS, decision, plan.field, recipe)
         body, asked = dict(request.body), plan.search.body.get("query") or {"match_all": {}}
         body["query"] = {"bool": {**sharing, "filter": [*sharing["filter"], asked]}}
+        if isinstance(highlight := body.get("highlight"), Mapping):  # else the keys may be highlighted
+            body["highlight"] = {"highlight_query": asked, **highlight}
         if body.get("sort"):
             body["sort"] = [{"_score": "desc"}, *_as_list(body["sort"])]
         else:  # the candidates that share most keys, with the scores of the caller's own query

@@ -119,6 +119,15 @@ def test_every_page_shows_the_newest_of_each_group_and_lists_the_rest_wherever_t
 
 
 @pytest.mark.parametrize("connect", ["sync"], indirect=True)
+def test_copies_are_highlighted_by_the_query_alone(articles: Articles, connect: Connect) -> None:
+    body = {"query": RANKED, "highlight": {"fields": {"*": {}}, "require_field_match": False}, "ndd": KEEP}
+    answer = connect(window=WINDOW).search(index=articles.index, body=body)
+    for hit in answer["hits"]["hits"]:
+        for one in (hit, *hit["inner_hits"]["near_duplicates"]["hits"]["hits"]):
+            assert set(one["highlight"]) == {"body"}
+
+
+@pytest.mark.parametrize("connect", ["sync"], indirect=True)
 def test_copies_of_a_search_without_a_query_have_its_score(articles: Articles, connect: Connect) -> None:
     answer = connect(window=WINDOW).search(index=articles.index, body={"size": SIZE, "ndd": KEEP})
     assert answer["ndd"]["members"]["found"] > 0
