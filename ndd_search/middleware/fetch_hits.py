@@ -5,6 +5,7 @@ An answer that shows how to ask instead raises Replan. Requests of a split searc
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
 
 from ndd_search.immutable import dataclass
