@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import threading
 import time
 from contextlib import suppress
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -71,6 +73,38 @@ def test_documents_changed_meanwhile_are_never_overwritten_and_end_with_the_sket
         report = backfill(client, index, FIELDS)  # the writer may have been the last
         assert report.remaining == 0
         check(client, index, documents)
+
+
+def test_it_reads_the_index_only_twice_while_others_write_all_the_time(engine: Engine, index: str) -> None:
+    documents = {document["id"]: document for document in read("xquad_pages")[:1_000]}
+    over = threading.Event()
+
+    def write(client: Any) -> None:
+        for number, key in enumerate(cycle(list(documents)[:20])):
+            if over.is_set():
+                return
+            documents[key] = {**documents[key], "text": f"{TEXT} Changed for the {number}th time."}
+            client.update(index=index, id=key, body={"doc": {"text": documents[key]["text"]}}, retry_on_conflict=9)
+
+    with engine.client() as client:
+        fill(client, index, list(documents.values()))
+        with writing(engine, index, write):
+            try:
+                report = backfill(client, index, FIELDS)
+            finally:
+                over.set()
+        assert report.tally.seen < 3 * len(documents)
+        backfill(client, index, FIELDS, recheck=True)
+        check(client, index, documents)
+
+
+def test_an_error_while_it_reads_is_not_hidden_by_one_of_cleaning_up(engine: Engine, index: str) -> None:
+    documents = read("xquad_pages")[:300]
+    with engine.client() as client:
+        fill(client, index, documents)
+        with pytest.raises(Exception, match=r"^(?!.*num_freed)"):
+            backfill(client, index, FIELDS, rate=100, on_progress=lambda done, total: client.indices.close(index=index))
+        client.indices.open(index=index)
 
 
 def sketched(client: Any, index: str) -> list[str]:

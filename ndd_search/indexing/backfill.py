@@ -7,7 +7,8 @@ longer selects them.
 A document that somebody else changes during the run is processed again in a later pass. If it was written as a whole,
 it has no recipe any more, so the query selects it. If a partial update changed only its text, the recipe is still
 there. Such updates are detected by the sequence numbers of the index: if more of them were used than this run used,
-every sketch written since the start is compared with its text again.
+every sketch written since the start is compared with its text again, then those written since that comparison, and so
+on.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents 
 _PAGE_SECONDS = 1.0  # with a rate, a page holds the documents of one second, to avoid bursts
 _LOOKED_AT = 100  # documents that are checked for text
 _NAMED = 12  # fields with text that are named if the given ones have none
-_ROUNDS = 5  # of checks for documents that others changed during the run
+_ROUNDS = 10  # of checks for documents that others changed during the run, each for those since the round before
 
 Progress = Callable[[int, int], None]
 
@@ -295,6 +296,14 @@ class Backfill:
         return notes
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Position:
+    """used: the sum of the last sequence numbers of all shards. done: up to this number all writes are visible."""
+
+    used: int
+    done: int
+
+
 class _IndexBackfill:
     """The backfill of one index."""
 
@@ -320,40 +329,38 @@ class _IndexBackfill:
             where, waiting = SketchField(self.settings.field), self.settings.waiting(self.facts)
             tally.add(self._rewriter.repeat(RemoveSketches(where, waiting, self.facts, self._scripts())))
             return 0
-        since = self._position()
-        sketched, checked = self._sketch(), Tally()
-        corrected = self._recheck(None, checked) if self.settings.recheck else 0
-        used = sketched.written - sketched.noops + corrected
+        since, sketched = self._position(), self._sketch()
+        checked = self._compare(None) if self.settings.recheck else Tally()
+        used = sketched.changed + checked.changed
         for _ in range(_ROUNDS):
             now = self._position()
-            if since is not None and now is not None and sum(now) - sum(since) <= used:
-                break
-            again = self._sketch()
+            if since and now and now.used - since.used <= used:
+                break  # nobody else has written
+            again, compared = self._sketch(), self._compare(since)
             sketched.repeat(again)
-            fixed = self._recheck(since, checked)
-            corrected += fixed
-            since, used = now, again.written - again.noops + fixed
+            (checked.add if since else checked.repeat)(compared)
+            if not (again.written or compared.written or compared.conflicts):
+                break
+            since, used = now, again.changed + compared.changed
         tally.add(sketched)
         tally.add(checked)
-        return corrected
+        return checked.changed
 
     def _sketch(self) -> Tally:
         """Add sketches to the remaining documents."""
         return self._rewriter.repeat(SketchDocuments(self.settings, self.settings.waiting(self.facts)))
 
-    def _recheck(self, since: Sequence[int] | None, tally: Tally) -> int:
-        """Compare sketches with their texts. since: only of documents written after these sequence numbers."""
+    def _compare(self, since: _Position | None) -> Tally:
+        """Compare sketches with their texts, once. since: only of documents written after this position."""
         where = SketchField(self.settings.field)
         only: list[Mapping[str, Any]] = [{"term": {where.recipe: self.settings.recipe.id}}]
         only += [query for query in (self.settings.query, self.facts.filter) if query is not None]
         if since:
-            only.append({"range": {"_seq_no": {"gt": min(since)}}})
-        found = self._rewriter.repeat(SketchDocuments(self.settings, {"bool": {"filter": only}}, compare=True))
-        tally.repeat(found)
-        return found.written - found.noops
+            only.append({"range": {"_seq_no": {"gt": since.done}}})
+        return self._rewriter.once(SketchDocuments(self.settings, {"bool": {"filter": only}}, compare=True))
 
-    def _position(self) -> list[int] | None:
-        """The last sequence number of each shard, None if the server does not return it."""
+    def _position(self) -> _Position | None:
+        """How far the sequence numbers of the index are, None if the server does not return it."""
         try:
             stats = self.client.indices.stats(index=self.facts.name, level="shards")
         except Exception as error:
@@ -361,7 +368,10 @@ class _IndexBackfill:
                 return None
             raise
         shards = stats["indices"][self.facts.name]["shards"].values()
-        return [copy["seq_no"]["max_seq_no"] for shard in shards for copy in shard if copy["routing"]["primary"]]
+        numbers = [copy["seq_no"] for shard in shards for copy in shard if copy["routing"]["primary"]]
+        return _Position(
+            used=sum(one["max_seq_no"] for one in numbers), done=min(one["local_checkpoint"] for one in numbers)
+        )
 
     def _scripts(self) -> bool:
         """Whether the server runs inline scripts."""

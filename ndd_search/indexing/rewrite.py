@@ -68,6 +68,11 @@ class Tally:
     refused: Counter[str] = field(default_factory=Counter)
     left: dict[str, LeftAlone] = field(default_factory=dict)
 
+    @property
+    def changed(self) -> int:
+        """Documents that are not as before."""
+        return self.written - self.noops
+
     def add(self, other: Tally) -> None:
         """Add the counts of another one."""
         self.seen += other.seen

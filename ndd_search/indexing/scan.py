@@ -7,7 +7,7 @@ scroll.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -55,7 +55,8 @@ class Snapshot:
                 request = {"scroll_id": response["_scroll_id"], "scroll": _KEEP}
                 response = self.retry.call(partial(self.client.scroll, body=request))
         finally:
-            self.client.clear_scroll(body={"scroll_id": response["_scroll_id"]})
+            with suppress(Exception):  # see _close
+                self.client.clear_scroll(body={"scroll_id": response["_scroll_id"]})
 
 
 @contextmanager
@@ -91,7 +92,9 @@ def open_point(client: Any, index: str) -> str | None:
 
 
 def _close(client: Any, point: str) -> None:
-    if hasattr(client, "close_point_in_time"):
-        client.close_point_in_time(id=point)
-    else:
-        client.delete_pit(body={"pit_id": [point]})
+    """Release a point in time. An error here would hide the one that ended the reading; the point expires anyway."""
+    with suppress(Exception):
+        if hasattr(client, "close_point_in_time"):
+            client.close_point_in_time(id=point)
+        else:
+            client.delete_pit(body={"pit_id": [point]})
