@@ -191,8 +191,10 @@ def _mark(arguments: argparse.Namespace) -> int:
             )
     for reason, count in tally.refused.most_common(5):
         warn(f"the server refused {many(count, 'document')}: {reason}")
+    for reason, those in tally.left.items():
+        warn(f"not changed: {many(those.count, 'document')} ({', '.join(those.examples)}): {reason}")
     tell(arguments, {"written": tally.written}, f"{many(tally.written, 'document')} written")
-    return PARTLY if left_out or tally.refused else DONE
+    return PARTLY if left_out or tally.refused or tally.left else DONE
 
 
 def _groups(arguments: argparse.Namespace, corpus: Corpus, settings: dict[str, Any]) -> None:

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ndd_search.errors import IndexUnusable
+from ndd_search.indexing.indexes import look_up
+from ndd_search.indexing.mapping import kept_out_of_source
 from ndd_search.indexing.retry import Retry
 from ndd_search.indexing.rewrite import Rewriter, Tally
 from ndd_search.indexing.scan import Hits
@@ -27,14 +30,19 @@ class _Marking:
 
     @property
     def search(self) -> Mapping[str, Any]:
-        return {"query": {"match_all": {}}, "_source": [f"{self.field}.{name}" for name in _PROPERTIES]}
+        """Fetches the whole `_source`, because an update could change its numbers."""
+        return {"query": {"match_all": {}}, "_source": True}
 
-    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | None]:
+    def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str | None]:
         return [self._change(hit) for hit in hits]
 
-    def _change(self, hit: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        wanted = self.wanted.get(hit["_id"])
-        if wanted is None or hit.get("_source", {}).get(self.field) == wanted:
+    def _change(self, hit: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
+        wanted, stored = self.wanted.get(hit["_id"]), hit.get("_source", {}).get(self.field) or {}
+        if wanted is None:
+            return None
+        if not isinstance(stored, Mapping):
+            return f"its field {self.field} holds a value of your own"
+        if {name: stored.get(name) for name in _PROPERTIES} == wanted:
             return None
         return {"doc": {self.field: wanted}}
 
@@ -47,7 +55,8 @@ class _Removal:
 
     @property
     def search(self) -> Mapping[str, Any]:
-        return {"query": {"exists": {"field": f"{self.field}.group"}}, "_source": [self.field]}
+        """Fetches the whole `_source`, as above."""
+        return {"query": {"exists": {"field": f"{self.field}.group"}}, "_source": True}
 
     def changes(self, hits: Hits) -> Sequence[Mapping[str, Any] | str]:
         return [self._change(hit) for hit in hits]
@@ -74,8 +83,11 @@ def mark(
     rows:  with document, group and size, as Groups.rows gives them.
     field: the object that takes the marks.
     rate:  documents a second, None for as many as the server takes.
-    Documents of the index that are in no row are left alone, also marks of theirs.
+    Documents of the index that are in no row are left alone, also marks of theirs. Documents of which an update would
+    change more (numbers that the engine rounds, an own value under `field`) are counted in `left` of the tally.
+    Raises IndexUnusable if every update would lose fields, because _source leaves them out.
     """
+    _check_source(client, index, field)
     wanted = {
         str(row["document"]): {
             "group": str(row["group"]),
@@ -95,7 +107,15 @@ def unmark(client: Any, index: str, *, field: str = "ndd", rate: float | None = 
 
     Documents with other values under these names are left alone, and counted in `left` of the tally.
     """
+    _check_source(client, index, field)
     return _rewriter(client, index, rate, None).repeat(_Removal(field))
+
+
+def _check_source(client: Any, index: str, field: str) -> None:
+    for facts in look_up(client, index):
+        if lost := kept_out_of_source(facts.mapping, field):
+            what = f"_source leaves out {', '.join(lost)}, which every update of a document would lose"
+            raise IndexUnusable(facts.name, what, "write the groups to a file instead; nothing was changed")
 
 
 def _rewriter(client: Any, index: str, rate: float | None, on_progress: Callable[[int], None] | None) -> Rewriter:

@@ -109,6 +109,35 @@ def test_groups_are_written_into_an_index_only_where_they_changed_and_taken_away
         assert left == {**DOCUMENTS[2], "ndd": {"recipe": "mine", "group": None, "group_size": None, "leads": None}}
 
 
+def test_a_document_that_an_update_would_change_otherwise_gets_no_mark(
+    engine: Any, index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The engine would round its numbers, or replace the user's own value."""
+    exact, own = '{"body": "a", "long": {"x": 3.14159265358979323846}}', {"body": "b", "ndd": "blue"}
+    unread = {"dynamic": False, "properties": {"body": {"type": "text"}}}
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": unread})
+        client.index(index=index, id="exact", body=exact)
+        client.index(index=index, id="own", body=own, refresh=True)
+        ndd.Corpus.read(IndexSource(client, index), text="body").groups().write(tmp_path / "groups.jsonl")
+        assert run("mark", tmp_path / "groups.jsonl", f"{engine.url}/{index}") == 3
+        told = capsys.readouterr().err
+        assert "not changed: 1 document (exact): a number has more digits" in told
+        assert "not changed: 1 document (own): its field ndd holds a value of your own" in told
+        assert client.get(index=index, id="own")["_source"] == own
+        assert client.get(index=index, id="exact")["_version"] == 1
+
+
+def test_an_index_whose_updates_would_lose_fields_is_not_marked(engine: Any, index: str) -> None:
+    with engine.client() as client:
+        client.indices.create(index=index, body={"mappings": {"_source": {"excludes": ["body"]}}})
+        client.index(index=index, id="a", body=DOCUMENTS[0], refresh=True)
+        groups = ndd.Corpus.read([DOCUMENTS[0]], text="body").groups()
+        with pytest.raises(IndexUnusable, match="_source leaves out body"):
+            groups.write_back(client, index)
+        assert client.count(index=index, body={"query": {"match": {"body": "minister"}}})["count"] == 1
+
+
 def test_an_index_that_was_marked_first_gets_its_sketches_and_keeps_its_marks(engine: Any, index: str) -> None:
     with engine.client() as client:
         for one in DOCUMENTS:
