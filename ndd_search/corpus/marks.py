@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any
 
 from ndd_search.errors import IndexUnusable
@@ -23,10 +24,14 @@ _PROPERTIES = {"group": {"type": "keyword"}, "group_size": {"type": "integer"}, 
 
 @dataclass(frozen=True)
 class _Marking:
-    """Gives documents their marks. wanted: by id; other documents are left alone."""
+    """Gives documents their marks.
+
+    wanted: marks by id; other documents are left alone. found: the ids in `wanted` that the index holds.
+    """
 
     wanted: Mapping[str, Mapping[str, Any]]
     field: str
+    found: set[str] = dataclass_field(default_factory=set)
 
     @property
     def search(self) -> Mapping[str, Any]:
@@ -40,6 +45,7 @@ class _Marking:
         wanted, stored = self.wanted.get(hit["_id"]), hit.get("_source", {}).get(self.field) or {}
         if wanted is None:
             return None
+        self.found.add(hit["_id"])
         if not isinstance(stored, Mapping):
             return f"its field {self.field} holds a value of your own"
         if {name: stored.get(name) for name in _PROPERTIES} == wanted:
@@ -85,7 +91,8 @@ def mark(
     rate:  documents a second, None for as many as the server takes.
     Documents of the index that are in no row are left alone, also marks of theirs. Documents of which an update would
     change more (numbers that the engine rounds, an own value under `field`) are counted in `left` of the tally.
-    Raises IndexUnusable if every update would lose fields, because _source leaves them out.
+    Raises IndexUnusable if every update would lose fields, because _source leaves them out, or if none of the documents
+    is in the index.
     """
     _check_source(client, index, field)
     wanted = {
@@ -99,7 +106,12 @@ def mark(
     client.indices.put_mapping(
         index=index, body={"properties": {field: {"type": "object", "dynamic": False, "properties": _PROPERTIES}}}
     )
-    return _rewriter(client, index, rate, on_progress).repeat(_Marking(wanted, field))
+    marking = _Marking(wanted, field)
+    tally = _rewriter(client, index, rate, on_progress).repeat(marking)
+    if wanted and not marking.found:
+        what = f"it holds none of the documents of the groups, such as {next(iter(wanted))!r}"
+        raise IndexUnusable(index, what, "name the index whose ids the groups hold; nothing was written")
+    return tally
 
 
 def unmark(client: Any, index: str, *, field: str = "ndd", rate: float | None = None) -> Tally:

@@ -33,14 +33,8 @@ _READS = {
 # Searches with one of these are left alone: they page in another way.
 _BUSY_KEYS = {"pit", "search_after", "slice"}
 _BUSY_PARAMS = {"scroll", "search_after"}
-_FINDING = {
-    "query",
-    "knn",
-    "retriever",
-    "sub_searches",
-    "aggs",
-    "aggregations",
-}  # beside suggestions; else there are no hits
+# A search for suggestions has no hits without one of these.
+_FINDING = {"query", "knn", "retriever", "sub_searches", "aggs", "aggregations"}
 Piped = Literal["", "safe", "reorders"]
 # Headers that trace, date or describe a request. They differ between requests and grant no rights, so they are not part
 # of a caller's identity. Every other header is, because a proxy may read any header as an identity.

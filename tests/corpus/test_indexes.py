@@ -138,6 +138,16 @@ def test_an_index_whose_updates_would_lose_fields_is_not_marked(engine: Any, ind
         assert client.count(index=index, body={"query": {"match": {"body": "minister"}}})["count"] == 1
 
 
+def test_groups_of_other_documents_than_those_of_the_index_are_an_error(engine: Any, index: str) -> None:
+    with engine.client() as client:
+        client.index(index=index, id="7", body=DOCUMENTS[0], refresh=True)
+        groups = ndd.Corpus.read(DOCUMENTS, text="body").groups()
+        with pytest.raises(IndexUnusable, match="it holds none of the documents of the groups, such as 'a'"):
+            groups.write_back(client, index)
+        client.index(index=index, id="a", body=DOCUMENTS[0], refresh=True)
+        assert groups.write_back(client, index).written == 1
+
+
 def test_an_index_that_was_marked_first_gets_its_sketches_and_keeps_its_marks(engine: Any, index: str) -> None:
     with engine.client() as client:
         for one in DOCUMENTS:
