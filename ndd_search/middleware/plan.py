@@ -81,11 +81,12 @@ class Plan:
     @property
     def warnings(self) -> list[str]:
         """Sentences about fields that options name and that could only be read as the caller requests them."""
-        as_asked = not self.is_split or self.options.members == "all"
+        if not self.reading.fields or (self.is_split and self.options.members != "all"):
+            return []
         return [
             f"the field {name!r}, which an option names, is compared as the search requests it: request it in "
             "`_source` or, without a format, in `fields`"
-            for name in (asked_otherwise(self.search, self.reading.fields) if as_asked else [])
+            for name in asked_otherwise(self.search, self.reading.fields)
         ]
 
     def requests(self, fetch: Fetch, first: bool) -> list[Request]:

@@ -148,6 +148,8 @@ def asked_for(search: Search, field: SketchField, path: str) -> bool:
 
 def fields_added(search: Search, reading: Reading) -> list[str]:
     """Return the fields that are added to the `fields` of a search."""
+    if not reading.fields:
+        return []
     known = [*names_of(search.body.get("fields")), *asked_otherwise(search, reading.fields)]
     return [name for name in reading.fields if not any(fnmatchcase(name, one) for one in known)]
 
@@ -157,8 +159,6 @@ def asked_otherwise(search: Search, names: Sequence[str]) -> list[str]:
 
     An engine returns a field once in `fields`, so such a request excludes ours for the value in the document.
     """
-    if not names:
-        return []
     fields, params = search.body.get("fields"), search.request.params
     formats = [one for one in fields if _has_format(one)] if isinstance(fields, list | tuple) else []
     asked = names_of(search.body.get("docvalue_fields")) + names_of(params.get("docvalue_fields")) + names_of(formats)
