@@ -28,7 +28,7 @@ def communities(count: int, pairs: Pairs, same: Ranks, extra: str = "corpus") ->
 
     extra: that MissingExtra names if networkx is missing.
     """
-    with importing("networkx", "communities", "networkx", extra):
+    with importing("networkx", "finding communities", "networkx", extra):
         import networkx as nx
     first = np.arange(count)
     component = _components(count, pairs)[pairs.first]

@@ -70,7 +70,7 @@ class Groups:
 
         Raises MissingExtra without pyarrow.
         """
-        with importing("pyarrow", "tables", "pyarrow", "corpus"):
+        with importing("pyarrow", "making a table", "pyarrow", "corpus"):
             import pyarrow as pa
         ids = pa.array(self.corpus.ids, pa.string())
         similarity = pa.nulls(len(ids), pa.float64()) if self.similarity is None else pa.array(self.similarity)

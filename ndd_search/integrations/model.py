@@ -8,7 +8,7 @@ from typing import Any
 from ndd_search.errors import importing
 from ndd_search.integrations.options import PassageOptions, count_words, in_metadata, passage_options
 
-with importing("pydantic", "the filters for LangChain and LlamaIndex", "pydantic", "langchain"):
+with importing("pydantic", "a filter for LangChain or LlamaIndex", "pydantic", "langchain"):
     from pydantic import BaseModel, Field, model_validator
 
 

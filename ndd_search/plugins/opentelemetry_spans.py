@@ -7,7 +7,7 @@ from typing import Any
 from ndd_search.errors import importing
 from ndd_search.middleware.observer import Observation
 
-with importing("opentelemetry", "spans for OpenTelemetry", "opentelemetry-api", "tracing"):
+with importing("opentelemetry", "OpenTelemetrySpans", "opentelemetry-api", "tracing"):
     from opentelemetry import trace
 
 

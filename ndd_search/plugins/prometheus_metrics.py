@@ -7,7 +7,7 @@ from typing import Any
 from ndd_search.errors import importing
 from ndd_search.middleware.observer import Observation
 
-with importing("prometheus_client", "metrics for Prometheus", "prometheus-client", "metrics"):
+with importing("prometheus_client", "PrometheusMetrics", "prometheus-client", "metrics"):
     from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
 
 _OWN = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1)  # seconds
