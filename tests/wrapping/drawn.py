@@ -113,10 +113,8 @@ class Draw:
             if self.rng.random() < share:
                 body[name] = self.rng.choice(values)
         if self.family == "opensearch" and "collapse" in body:
-            body.pop(
-                "suggest", None
-            )  # OpenSearch 3.8 fails with 500 where both are in a search for more hits than groups
-        return body
+            body.pop("suggest", None)  # OpenSearch 3.8 fails with 500 if it has both and finds more hits than groups
+        return body or {"size": 10}  # an empty body needs a header of its own
 
     def params(self) -> dict[str, str]:
         names = [name for name in PARAMS if self.rng.random() < 0.03]
