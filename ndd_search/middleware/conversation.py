@@ -71,10 +71,8 @@ def conversation(
     if wanted > limit or own_settings.clock() < of_caller.bypass_until:
         return None  # beyond max_result_window, where the engine's own error is due; or a target without sketches
     most = min(options.max_window, limit, max(search.limit or limit, wanted))
-    if search.one_window and options.total == "groups":  # it would be examined up to max_window
-        doublings = max(0, (wanted - 1) // options.window).bit_length()
-        most = min(most, options.window << doublings)
-        options = replace(options, window=most, max_window=most)
+    if search.one_window and options.total == "groups":  # max_window candidates cost too much, so groups are estimated
+        options = replace(options, total="estimate")
     return Conversation(search, narrowed(options, most), own_settings, Extras.of(extras, own_settings))
 
 

@@ -137,7 +137,6 @@ def check_fits_records(options: CollapseOptions) -> None:
         ("min_length_ratio", options.min_length_ratio > 0, "leave it at 0"),
         ("group_by", bool(options.group_by), "add an exact field to the schema"),
         ("max_per", bool(options.max_per), "leave it out"),
-        ("total", options.total == "estimate", 'set "groups" or leave it out'),
         ("facets", bool(options.facets), "leave it out"),
         ("members", options.members == "all", 'leave it at "window", or set total="groups"'),
         ("numbers_must_match", options.numbers_must_match, "add a field to the schema, or use must_match"),

@@ -51,8 +51,6 @@ class Drawn:
         self.draw = Draw(seed, engine)
         self.body, self.params, options = self.draw.body(), self.draw.params(), self.draw.options()
         self.options = options if isinstance(options, dict) else {}
-        if "knn" in self.body or "retriever" in self.body or "knn" in self.body.get("query", {}):
-            self.options.pop("total", None)  # such a search then has one window, and hits below it are on no page
         self.asked = self.body if options is None else {**self.body, "ndd": options}
         self.path = f"/{index}/_search"
         strategy = self.draw.rng.choice(["auto", "one_phase", "one_trip"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -125,3 +125,24 @@ def test_aggregations_are_over_the_neighbours_that_were_asked_for(
     with_timeout = caller.ask("POST", f"/{library.news}/_search", body, {"timeout": "10s"})  # not for an `_msearch`
     assert with_timeout["aggregations"]["prices"]["value"] == 10
     assert "raised" not in with_timeout["ndd"]
+
+
+@pytest.mark.parametrize("total", ["hits", "groups", "estimate"])
+def test_windows_of_neighbours_grow_with_the_page_whatever_the_total_counts(
+    total: Literal["hits", "groups", "estimate"], library: Library, connect: Connect, plain: Caller
+) -> None:
+    """Every neighbour is on a page or below one, and the pages that the total promises have hits."""
+    body = {"knn": {**NEAR, "k": 60}, "size": 10}
+    nearest = plain.search(index=library.news, body={**body, "size": 60})["hits"]["hits"]
+    caller = connect(window=20, total=total)
+    shown: list[str] = []
+    listed: set[str] = set()
+    promised = {"value": 1, "relation": "gte"}
+    while len(shown) < promised["value"] or promised["relation"] == "gte":
+        answer = caller.search(index=library.news, body={**body, "from": len(shown)})
+        page, promised = answer["hits"]["hits"], answer["hits"]["total"]
+        assert len(page) == min(10, promised["value"] - len(shown)) > 0
+        shown += [hit["_id"] for hit in page]
+        listed |= {copy["_id"] for hit in page for copy in copies(hit)} | {one["_id"] for one in answer["ndd"]["late"]}
+    assert len(shown) == len(set(shown)) == promised["value"] <= 60
+    assert {hit["_id"] for hit in nearest} <= listed.union(shown)
