@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Literal, NamedTuple, Protocol, cast, overload
 
-VERSION = 19  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
+VERSION = 20  # of the functions below, as in core/module.c: a checkout may hold a core built from older sources
 _CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 THREADS = min(_CPUS, 64)  # that the core starts
 Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters), size, seed, k
@@ -21,9 +21,10 @@ Plan = tuple[bool, int, int, int]  # whether shingles are words (else characters
 class Rule(NamedTuple):
     """The numbers a pair is decided by; the core reads them in this order. With j, s, d, m as in `decision`:
 
-        j * min(1, s / d) ** (power * m * min(1, 1 - j + margin / n))  >=  bar + max(0, 1 - least - bar) * x / (1 + x)
+        j * min(1, s / d) ** (power * m * min(1, 1 - j + margin / n))  >=  bar
+        j  >=  bar + max(0, 1 - least - bar) * x / (1 + x)
         bar = least + asked / max(few, min(n, known))
-        x = (own / content) ** 4, 0 if content is 0
+        x = (own / content) ** 6, 0 if content is 0
 
     n is the number of shingles of the shorter document, own the smaller idf sum of the shingles that only one holds.
     """
@@ -34,7 +35,7 @@ class Rule(NamedTuple):
     known: float = 1.0  # shingles, at least `few`: longer texts count as this long
     power: float = 0.0  # at least 0; 0 leaves the resemblance as it is
     margin: float = 0.0  # shingles, at least 0
-    content: float = 0.0  # shingles, at least 0; 0 leaves the bar as it is
+    content: float = 0.0  # shingles, at least 0; 0 makes the second bar the first one
     min_shingles: int = 0  # a document with fewer values is a near-duplicate only of one with the same values
 
 

@@ -149,9 +149,20 @@ def test_long_texts_that_each_have_pages_of_their_own_must_be_nearly_as_alike_as
         for shingles, accepted in ((100, [True, True, True]), (5000, [False, True, True])):
             pairs = [replace(one, longer=np.array([shingles])) for one in (editions, extended, copies)]
             assert [decision.accepts(pair).tolist() for pair in pairs] == [[yes] for yes in accepted]
-        bars = [decision.bars(overlap(42, 57, 57, longer=n))[0] for n in (0, 300, 1200, 10**6)]
+        bars = [decision.bars(overlap(42, 57, 57, longer=n))[0] for n in (0, 150, 600, 10**6)]
         assert bars == sorted(bars)
         assert bars[-1] == pytest.approx(0.73, abs=1e-3)
+
+
+def test_content_of_both_texts_own_and_its_rarity_are_questions_of_their_own() -> None:
+    decision = Decision.of("auto", RECIPE, table())
+    scanned = overlap(55, 64, 64, rare=(50, 58.5, 58.5), longer=5000)
+    bar, similarity = decision.bars(scanned)[0], decision.similarity(scanned)[0]
+    assert similarity < 0.73 < scanned.resemblance[0]
+    assert bar < similarity
+    assert decision.accepts(scanned).tolist() == [True]
+    mentioned = overlap(55, 64, 64, rare=(20, 28.5, 28.5), longer=5000)
+    assert decision.accepts(mentioned).tolist() == [False]
 
 
 counts = st.integers(1, 64)

@@ -13,7 +13,7 @@
 typedef struct {
     double least, asked, few, known; /* the bar is least + asked / shingles of the shorter, limited to few..known */
     double power, margin;       /* of the discount of the resemblance for common values */
-    double content;             /* shingles of both documents' own that raise the bar half-way to 1 - least; 0: none do */
+    double content;             /* shingles of both documents' own that put `own_bar` half-way to 1 - least; 0: none do */
     int64_t shortest;           /* a hit of fewer values is a near-duplicate only of one with the same values */
 } Rule;
 
@@ -39,20 +39,20 @@ static double bar_of(const Rule *rule, double shingles)
     return bar < 1 ? bar : 1;
 }
 
-/* A bar raised for content of both documents' own: the smaller idf sum of the values that only one of them has.
- * longer: shingles of the longer document. */
-static double raised(const Rule *rule, double bar, const Pair *pair, double own, double longer)
+/* The bar on the resemblance itself: the bar of the pair, raised for content of both documents' own.
+ * own: the smaller idf sum of the values that only one of them has. longer: shingles of the longer document. */
+static double own_bar(const Rule *rule, double bar, const Pair *pair, double own, double longer)
 {
     if (rule->content == 0)
         return bar;
     double pages = larger(own, 0) * (longer / (double)(pair->within[0] > pair->within[1] ? pair->within[0]
                                                                                           : pair->within[1]));
     pages /= rule->content;
-    double fourth = pages * pages * (pages * pages);
-    return bar + larger(1 - rule->least - bar, 0) * (fourth / (1 + fourth));
+    double square = pages * pages, sixth = square * square * square;
+    return bar + larger(1 - rule->least - bar, 0) * (sixth / (1 + sixth));
 }
 
-/* An upper bound of `own` in `raised`, exact without weights: each value has an idf of at most 1. */
+/* An upper bound of `own` in `own_bar`, exact without weights: each value has an idf of at most 1. */
 static double most_own(const Pair *pair)
 {
     return (pair->within[0] < pair->within[1] ? pair->within[0] : pair->within[1]) - pair->shared;
@@ -85,22 +85,22 @@ static double differing(const Rule *rule, const Pair *pair, const Sizes *sizes)
  * values of one hit. This decides most copies with one look-up. */
 static int surely_counts(const Rule *rule, const Pair *pair, const Sizes *sizes, uint64_t weight)
 {
-    double bar = raised(rule, bar_of(rule, sizes->shorter), pair, most_own(pair), sizes->longer);
+    double bar = bar_of(rule, sizes->shorter), resemblance = resemblance_of(pair);
     double power = rule->power * differing(rule, pair, sizes);
     double specificity = rare(pair->shared, weight) / pair->shared; /* a lower bound, as idf is at most 1 */
     double fourth = 1 - power / 4 * (1 / specificity - 1); /* of the power: log(x) >= 1 - 1 / x */
-    return specificity > 0 && fourth > 0
-           && resemblance_of(pair) * (fourth * fourth * fourth * fourth) > bar + ROUNDING;
+    return specificity > 0 && fourth > 0 && resemblance * (fourth * fourth * fourth * fourth) > bar + ROUNDING
+           && resemblance > own_bar(rule, bar, pair, most_own(pair), sizes->longer) + ROUNDING;
 }
 
 /* Whether a pair without common values is accepted. */
 static int counts_unweighed(const Rule *rule, const Pair *pair, const Sizes *sizes)
 {
-    double bar = raised(rule, bar_of(rule, sizes->shorter), pair, most_own(pair), sizes->longer);
-    return resemblance_of(pair) >= bar - ROUNDING;
+    double bar = bar_of(rule, sizes->shorter);
+    return resemblance_of(pair) >= own_bar(rule, bar, pair, most_own(pair), sizes->longer) - ROUNDING;
 }
 
-/* Whether a pair is accepted after the discount for common values. */
+/* Whether a pair is accepted: by its resemblance alone, and after the discount for common values. */
 static int counts(const Rule *rule, const Pair *pair, const Sizes *sizes)
 {
     double shared = rare(pair->shared, pair->weights[2]);
@@ -108,11 +108,12 @@ static int counts(const Rule *rule, const Pair *pair, const Sizes *sizes)
     double own_right = rare(pair->within[1], pair->weights[1]) - shared;
     double own = own_left + own_right > ROUNDING ? own_left + own_right : ROUNDING;
     double smaller = own_left < own_right ? own_left : own_right;
-    double bar = raised(rule, bar_of(rule, sizes->shorter), pair, smaller, sizes->longer) - ROUNDING;
+    double least = bar_of(rule, sizes->shorter), bar = least - ROUNDING, resemblance = resemblance_of(pair);
     int32_t apart = pair->within[0] + pair->within[1] - 2 * pair->shared;
-    double resemblance = resemblance_of(pair);
+    if (resemblance < own_bar(rule, least, pair, smaller, sizes->longer) - ROUNDING)
+        return NO;
     if (!apart || !pair->weights[2] || rule->power == 0)
-        return resemblance >= bar;
+        return YES;
     double specificity = shared / pair->shared * (apart / own), mutuality = 2 * (smaller > 0 ? smaller : 0) / own;
     double power = rule->power * differing(rule, pair, sizes) * mutuality;
     if (specificity > 1)
@@ -126,7 +127,7 @@ static int counts(const Rule *rule, const Pair *pair, const Sizes *sizes)
 
 /* What a hit requires of its pairs. */
 typedef struct {
-    double bar;      /* less ROUNDING; the bar of a pair is at least the larger one of its hits (see raised) */
+    double bar;      /* less ROUNDING; the bar of a pair is at least the larger one of its hits (see own_bar) */
     double shingles; /* of the document; 1 if the rule does not use them */
     int32_t limit;   /* see limit_of */
     int32_t least;   /* minimum number of shared values with a similar hit, 1 or more */

@@ -6,8 +6,8 @@ headers and advertisements. Two texts in one template share what many documents 
 their own content.
 Does each of the two have content that the other lacks? A text inside a frame contains all of the bare text, however
 rare the frame is.
-Does each of the two have a page or more of its own? Two editions of a report may share most of their words. Frames and
-corrections seldom fill a page on both sides. With
+Does each of the two have half a page or more of its own? Two editions of a report may share most of their words.
+Frames and corrections seldom fill half a page on both sides. With
 
     j  resemblance, KMV estimate (see `sketching.estimates`)
     s  mean idf of the values that both sketches contain (see FrequencyTable.idf)
@@ -18,14 +18,15 @@ corrections seldom fill a page on both sides. With
 
 two hits are near-duplicates when
 
-    j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  b + (1 - 0.27 - b) * o**4 / (o**4 + 300**4)
-    with  b = 0.27 + q / max(16, min(n, 16 + N))
+    j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  b     and
+    j  >=  b + (1 - 0.27 - b) * o**6 / (o**6 + 150**6)                   with  b = 0.27 + q / max(16, min(n, 16 + N))
 
-The left side never exceeds j: the idf can only keep similar texts apart, never join dissimilar ones. Its exponent grows
-with the share of the texts that differs, 1 - j, plus a margin of eight words: if hardly anything differs in a long
-text, its idf means little, but in a short text the same difference may decide. The right side is higher for short
-texts, where one changed word (q shingles) is a large share; texts below 16 shingles count as 16. It also rises, up to
-0.73, with the content that each of two long texts has of its own (300 shingles of three words are a page of print).
+The first left side never exceeds j: the idf can only keep similar texts apart, never join dissimilar ones. Its exponent
+grows with the share of the texts that differs, 1 - j, plus a margin of eight words: if hardly anything differs in a
+long text, its idf means little, but in a short text the same difference may decide. The bar b is higher for short
+texts, where one changed word (q shingles) is a large share; texts below 16 shingles count as 16. The second bar rises,
+up to 0.73, with the content that each of two long texts has of its own (150 shingles of three words are half a page of
+print). It applies to the resemblance itself, so that one difference does not count twice.
 Without a frequency table s / d is 1, N is 0 and each idf is 1, which gives a bar of 0.46 for words, and more for two
 long texts with content of their own. docs/quality.md has the evidence, and the effect of halving and doubling each
 constant.
@@ -60,8 +61,8 @@ class Constants:
              mostly above 0.85, which removes half or less; of two texts in one template about 0.6, which removes most.
     margin:  words, q shingles each, that are added to the difference of two texts (see also `document_frequency`).
     unknown: shingles. Shorter texts count as this long, and so do all texts if no documents were counted.
-    pages:   pages of print (see PAGE) that both texts have of their own if the bar is half-way up to 1 - least, where
-             nearly three times as much is shared as differs.
+    pages:   pages of print (see PAGE) that both texts have of their own if the bar on their resemblance is half-way up
+             to 1 - least, where nearly three times as much is shared as differs.
     handful: documents that may share a value before it is common: a name, a quotation, a saying.
     """
 
@@ -69,7 +70,7 @@ class Constants:
     power: float = 11.0
     margin: float = 8.0
     unknown: float = 16.0
-    pages: float = 1.0
+    pages: float = 0.5
     handful: int = HANDFUL
 
 
@@ -199,27 +200,36 @@ class Decision:
 
     def similarity(self, pairs: Overlaps) -> Shares:
         """Return the value that is compared with the bar, 0..1: resemblance, with a table discounted by the idf."""
-        if self.frequency_table is None:
-            return pairs.resemblance
-        rule, resemblance = self.rule, pairs.resemblance
-        apart = np.minimum(1 - resemblance + rule.margin / np.maximum(pairs.shorter, 1), 1)
-        discounted: Shares = resemblance * pairs.specificity ** (rule.power * apart * pairs.mutuality)
-        return discounted
+        return pairs.resemblance if self.frequency_table is None else pairs.resemblance * self._discounts(pairs)
 
     def bars(self, pairs: Overlaps) -> Shares:
-        """Return the bar of each pair."""
-        rule = self.rule
-        bars = np.minimum(rule.least + rule.asked / np.minimum(np.maximum(pairs.shorter, rule.few), rule.known), 1.0)
-        return self._raised(bars, pairs.own)
+        """Return the bar of each pair, on its similarity."""
+        bars = self._bars(pairs.shorter)
+        own_bars = self._own_bars(bars, pairs.own)
+        return own_bars if self.frequency_table is None else np.maximum(bars, own_bars * self._discounts(pairs))
 
-    def _raised(self, bars: Shares | float, own: Shares) -> Shares:
-        """Return bars raised towards 1 - least for content of both documents' own."""
+    def _discounts(self, pairs: Overlaps) -> Shares:
+        """Return what the idf leaves of the resemblance of each pair, 0..1."""
+        rule = self.rule
+        apart = np.minimum(1 - pairs.resemblance + rule.margin / np.maximum(pairs.shorter, 1), 1)
+        discounts: Shares = pairs.specificity ** (rule.power * apart * pairs.mutuality)
+        return discounts
+
+    def _bars(self, shorter: Shares | float) -> Shares:
+        """Return b of pairs whose shorter documents have these numbers of shingles."""
+        rule = self.rule
+        bars: Shares = np.minimum(rule.least + rule.asked / np.minimum(np.maximum(shorter, rule.few), rule.known), 1.0)
+        return bars
+
+    def _own_bars(self, bars: Shares, own: Shares) -> Shares:
+        """Return the bars on resemblance: those given, raised towards 1 - least for content of both documents' own."""
         if not self.rule.content:
             return np.broadcast_to(bars, own.shape)
         pages = own / self.rule.content
-        fourth = pages * pages * (pages * pages)  # in this order the native core rounds alike
-        raised: Shares = bars + np.maximum(1 - self.rule.least - bars, 0) * (fourth / (1 + fourth))
-        return raised
+        square = pages * pages
+        sixth = square * square * square  # in this order the native core rounds alike
+        own_bars: Shares = bars + np.maximum(1 - self.rule.least - bars, 0) * (sixth / (1 + sixth))
+        return own_bars
 
     def surely_accepts(
         self, resemblance: Shares, specificity: Shares, own: Shares, shortest: float
@@ -229,12 +239,10 @@ class Decision:
         specificity: a lower bound of s / d. own: an upper bound of the content of both documents' own.
         shortest: shingles of the shortest document in all pairs.
         """
-        rule = self.rule
-        bar = min(rule.least + rule.asked / min(max(shortest, rule.few), rule.known), 1.0)
+        rule, bar = self.rule, self._bars(shortest)
         apart = np.minimum(1 + rule.margin / shortest - resemblance, 1)
-        bars = self._raised(bar, own)
-        sure: npt.NDArray[np.bool_] = resemblance * specificity ** (rule.power * apart) > bars + ROUNDING
-        return sure
+        sure: npt.NDArray[np.bool_] = resemblance * specificity ** (rule.power * apart) > bar + ROUNDING
+        return sure & (resemblance > self._own_bars(bar, own) + ROUNDING)
 
     def surely_refuses(
         self, shared: Shares, apart: Shares, rare_shared: Shares, own_left: Shares, own_right: Shares
@@ -258,8 +266,9 @@ class Decision:
 
     def accepts(self, pairs: Overlaps) -> npt.NDArray[np.bool_]:
         """Return which pairs are near-duplicates."""
-        accepted: npt.NDArray[np.bool_] = self.similarity(pairs) >= self.bars(pairs) - ROUNDING
-        return accepted
+        bars = self._bars(pairs.shorter)
+        accepted: npt.NDArray[np.bool_] = self.similarity(pairs) >= bars - ROUNDING
+        return accepted & (pairs.resemblance >= self._own_bars(bars, pairs.own) - ROUNDING)
 
 
 def _usual(recipe: Recipe) -> float:

@@ -137,7 +137,7 @@ def test_windows_of_neighbours_grow_with_the_page_whatever_the_total_counts(
     caller = connect(window=20, total=total)
     shown: list[str] = []
     listed: set[str] = set()
-    promised = {"value": 1, "relation": "gte"}
+    promised: dict[str, Any] = {"value": 1, "relation": "gte"}
     while len(shown) < promised["value"] or promised["relation"] == "gte":
         answer = caller.search(index=library.news, body={**body, "from": len(shown)})
         page, promised = answer["hits"]["hits"], answer["hits"]["total"]
