@@ -16,7 +16,7 @@ Document = Mapping[str, Any]
 Options = Mapping[str, Any]
 
 BARS = {"identical": 1.0, "high": 0.8, "moderate": 0.5}
-LEAST, POWER, MARGIN, SHORT, PAGE, HANDFUL = 0.27, 11, 8, 16, 150, 3  # constants of "auto", see docs/how-it-works.md
+LEAST, POWER, MARGIN, SHORT, PAGE, HANDFUL = 0.27, 11, 8, 16, 150, 3  # constants of "auto", see docs/quality.md
 CLOSE = 1e-4  # a value this close to its bar may be on either side: weights of values are rounded to 2**-20
 DEFAULTS: dict[str, Any] = {
     "min_similarity": "auto", "mode": "group", "window": 100, "max_window": 10_000, "max_per_group": 1,
