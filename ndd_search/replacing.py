@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,16 +14,20 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield the name of a new file, which takes the place of `path` at the end of the block.
 
     A reader, or a restart after a crash, finds the old or the new content. If `path` is a symbolic link, the file
-    that it names is replaced. After an error the new file is deleted. A process that is killed leaves it, and other
-    processes do not delete it: it may belong to one that is still writing, on another machine with the same file
-    system.
+    that it names is replaced. A file that is there keeps its permissions. After an error the new file is deleted. A
+    process that is killed leaves it, and other processes do not delete it: it may belong to one that is still writing,
+    on another machine with the same file system.
     """
     path = path.resolve()
     partial = path.with_name(f"{path.name}.ndd-{os.getpid()}.new")
     try:
+        if path.exists():
+            partial.touch(0o600)  # nobody else reads the new content while it is written
         yield partial
         with partial.open("r+b") as file:
             os.fsync(file.fileno())  # the content reaches the disk before the name
+        if path.exists():
+            shutil.copymode(path, partial)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -1,0 +1,48 @@
+"""Files that are replaced when their new content is whole."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ndd_search.replacing import replace_file, replacing
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+
+
+@pytest.fixture(autouse=True)
+def umask() -> Iterator[None]:
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_a_new_file_has_the_permissions_of_any_other_new_file(tmp_path: Path) -> None:
+    replace_file(tmp_path / "new", "text")
+    assert mode(tmp_path / "new") == 0o640
+
+
+@pytest.mark.parametrize("given", [0o600, 0o664, 0o444])
+def test_a_replaced_file_keeps_its_permissions(tmp_path: Path, given: int) -> None:
+    path = tmp_path / "file"
+    path.write_text("before")
+    path.chmod(given)
+    replace_file(path, "after")
+    assert path.read_text() == "after"
+    assert mode(path) == given
+
+
+def test_nobody_else_reads_a_file_while_it_replaces_another(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("before")
+    with replacing(path) as partial:
+        partial.write_text("after")
+        assert mode(partial) == 0o600
