@@ -157,8 +157,14 @@ def test_a_folder_is_read_with_its_labels_clusters_and_pages(folder: Path) -> No
         (
             "pairs",
             '{"a": "t1", "b": "t2", "label": 1}\n{"a": "t2", "b": "t1", "label": 0}',
-            "'t2' and 't1' has two labels",
+            r"pairs\.jsonl, line 2: the pair 't2' and 't1' has two labels",
         ),
+        (
+            "pairs",
+            '{"a": "t1", "b": "t2", "label": 1}\n{"a": "t2", "b": "t1", "label": 1}',
+            r"pairs\.jsonl, line 2: the pair 't2' and 't1' is there twice",
+        ),
+        ("pairs", '{"a": "t1", "b": "t1", "label": 1}', "line 1: the pair 't1' and 't1' is one document"),
         ("clusters", '{"members": ["t1", "t2"]}\n{"members": ["t2"]}', "'t2' is in two clusters"),
         ("documents", '["t1"]', "line 1: it is not an object with id"),
         ("documents", '{"text": "x"}', "line 1: it is not an object with id"),

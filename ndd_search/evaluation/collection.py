@@ -1,7 +1,7 @@
 """Read a folder of labelled pairs.
 
     documents.jsonl[.gz]  {"id", "text", ...} or {"id", "fields": {...}}, optionally "lang"
-    pairs.jsonl[.gz]      {"a", "b", "label", "kind"}: 1 near-duplicates, 0 not, -1 not scored
+    pairs.jsonl[.gz]      {"a", "b", "label", "kind"}: each pair once; label 1 near-duplicates, 0 not, -1 not scored
     clusters.jsonl[.gz]   {"cluster", "members"}
     results.jsonl[.gz]    {"qid", "results": [{"id", "rank"}]}
 
@@ -76,7 +76,7 @@ class Collection:
 
 def read_collection(folder: Path, fields: tuple[str, ...] = TEXT_FIELDS) -> Collection:
     """Read a folder. Raises InvalidDocument if a file or line is invalid, OSError if a file cannot be read."""
-    documents = list(_lines(folder, "documents", ("id",), required=True))
+    documents = [document for _, document in _lines(folder, "documents", ("id",), required=True)]
     if not documents:
         raise InvalidDocument(str(folder / "documents"), "it is empty", "write one JSON object per line")
     ids = [str(document["id"]) for document in documents]
@@ -95,26 +95,33 @@ def read_collection(folder: Path, fields: tuple[str, ...] = TEXT_FIELDS) -> Coll
 
 
 def _pairs(folder: Path, place: dict[str, int]) -> LabelledPairs | None:
-    rows = list(_lines(folder, "pairs", ("a", "b", "label")))
-    if not rows:
+    lines = list(_lines(folder, "pairs", ("a", "b", "label")))
+    if not lines:
         return None
+    rows = [row for _, row in lines]
     first, second = (_places(folder, [row[end] for row in rows], place) for end in "ab")
-    labels = [row["label"] for row in rows]
-    if invalid := [label for label in labels if label not in (-1, 0, 1)]:
-        raise InvalidDocument(str(folder / "pairs"), f"a label is {invalid[0]!r}, not 1, 0 or -1", "correct it")
     known: dict[frozenset[int], int] = {}
-    for row, one, other in zip(rows, first.tolist(), second.tolist(), strict=True):
-        if known.setdefault(frozenset((one, other)), row["label"]) != row["label"]:
-            problem = f"the pair {row['a']!r} and {row['b']!r} has two labels"
-            raise InvalidDocument(str(folder / "pairs"), problem, "keep one of them")
+    for (where, row), one, other in zip(lines, first.tolist(), second.tolist(), strict=True):
+        label, pair, ends = row["label"], f"the pair {row['a']!r} and {row['b']!r}", frozenset((one, other))
+        if label not in (-1, 0, 1):
+            raise InvalidDocument(where, f"a label is {label!r}, not 1, 0 or -1", "correct it")
+        if one == other:
+            raise InvalidDocument(where, f"{pair} is one document", "remove the line")
+        if ends in known:
+            problem = "is there twice" if known[ends] == label else "has two labels"
+            raise InvalidDocument(where, f"{pair} {problem}", "keep one of the lines")
+        known[ends] = label
     return LabelledPairs(
-        first, second, np.array(labels, np.int64), np.array([str(row.get("kind", "")) for row in rows])
+        first,
+        second,
+        np.array([row["label"] for row in rows], np.int64),
+        np.array([str(row.get("kind", "")) for row in rows]),
     )
 
 
 def _pages(folder: Path, place: dict[str, int]) -> list[Places]:
     pages = []
-    for row in _lines(folder, "results", ("results",)):
+    for _, row in _lines(folder, "results", ("results",)):
         try:
             results = sorted(row["results"], key=lambda result: result.get("rank", 0))
             names = [result["id"] for result in results]
@@ -130,7 +137,7 @@ def _pages(folder: Path, place: dict[str, int]) -> list[Places]:
 
 def _clusters(folder: Path, place: dict[str, int]) -> Places:
     cluster, clustered = np.arange(len(place)), np.zeros(len(place), bool)
-    for row in _lines(folder, "clusters", ("members",)):
+    for _, row in _lines(folder, "clusters", ("members",)):
         if not isinstance(row["members"], list):
             raise InvalidDocument(str(folder / "clusters"), f"members are {row['members']!r}, not a list", "correct it")
         members = _places(folder, row["members"], place)
@@ -151,8 +158,10 @@ def _places(folder: Path, names: list[Any], place: dict[str, int]) -> Places:
         ) from None
 
 
-def _lines(folder: Path, name: str, keys: tuple[str, ...], required: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file. Raises InvalidDocument, with the line number, if one lacks one of `keys`."""
+def _lines(
+    folder: Path, name: str, keys: tuple[str, ...], required: bool = False
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (file and line number, object) of a file. Raises InvalidDocument if an object lacks one of `keys`."""
     files = [path for path in (folder / f"{name}.jsonl.gz", folder / f"{name}.jsonl") if path.exists()]
     if not files:
         if required:
@@ -168,7 +177,7 @@ def _lines(folder: Path, name: str, keys: tuple[str, ...], required: bool = Fals
             raise InvalidDocument(where, f"it is not valid JSON: {error}", "correct it") from None
         if not isinstance(row, dict) or any(key not in row for key in keys):
             raise InvalidDocument(where, f"it is not an object with {', '.join(keys)}", "correct it")
-        yield row
+        yield where, row
 
 
 def _read(file: Path) -> str:
