@@ -145,9 +145,10 @@ def _lines(path: Path, packed: bool, rows: Iterator[Mapping[str, Any]]) -> int:
     return count
 
 
-def line_of(value: Any) -> str:
+def line_of(value: Any, sort_keys: bool = False) -> str:
     """A row or another value as a line of JSON. Numbers read with `exact`, and decimals, keep their digits."""
-    line = json.dumps(_marked(value) if holds_written(value) else value, ensure_ascii=False, default=_as_json)
+    given = _marked(value) if holds_written(value) else value
+    line = json.dumps(given, ensure_ascii=False, default=_as_json, sort_keys=sort_keys)
     return _MARKED.sub(r"\1", line) if _MARK in line else line
 
 

@@ -6,7 +6,6 @@ the schema does not name are merged by "frequent". Ties go to the longest value,
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from math import inf, isnan
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd_search.corpus.outputs import line_of
 from ndd_search.documents import value_of
 from ndd_search.items.fields import BadValue, Field, Place
 from ndd_search.items.places import kilometres
@@ -75,7 +75,7 @@ def merge_group(
         if name not in _IDS and len({repr(one.read) for one in held}) > 1:
             by_value: dict[str, list[str]] = {}
             for one in held:
-                by_value.setdefault(", ".join(map(str, one.raw.values())), []).append(ids[one.place])
+                by_value.setdefault(", ".join(map(_shown, one.raw.values())), []).append(ids[one.place])
             conflicts[name] = [{"value": value, "records": of} for value, of in by_value.items()]
     return {**merged, _ABOUT: {"members": list(ids), "from": origin, "conflicts": conflicts}}
 
@@ -123,7 +123,11 @@ def _held(name: str, paths: tuple[str, ...], field: Field | None, records: Seque
 
 
 def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
+    return line_of(value, sort_keys=True)
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else line_of(value)
 
 
 def _union(held: Sequence[_Held], path: str) -> list[Any]:

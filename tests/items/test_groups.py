@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ import pytest
 import ndd_search as ndd
 from ndd_search import native
 from ndd_search.cli import main
+from ndd_search.corpus.outputs import line_of
 from ndd_search.items.candidates import Bounds
+from ndd_search.items.merging import merge_group
 from ndd_search.items.table import read_table
+from ndd_search.sources.csv_and_json import json_with_written
 from tests.items.cathedrals import ARMAGH, CORK, FINBARR, PLACES
 from tests.items.made import PEOPLE, Made, people, quality
 
@@ -120,6 +124,15 @@ def test_a_merged_record_says_where_each_value_comes_from() -> None:
     assert second["ndd"]["members"] == ["c"]
     with pytest.raises(ValueError, match="name: 'best' is no rule"):
         list(groups.merged_records({"name": "best"}))
+
+
+def test_a_union_holds_every_number_that_differs_in_any_digit() -> None:
+    numbers = ["9007199254740992", "9007199254740993", "0.1", "0.10000000000000000001"]
+    records = [{"n": json_with_written(number)} for number in numbers]
+    merged = merge_group({}, [*records, {"n": Decimal("0.1")}], list("abcde"), {"n": "union"})
+    assert [line_of(number) for number in merged["n"]] == numbers
+    shown = {one["value"]: one["records"] for one in merged["ndd"]["conflicts"]["n"]}
+    assert shown == dict(zip(numbers, [["a"], ["b"], ["c", "e"], ["d"]], strict=True))
 
 
 def test_a_merged_record_keeps_what_is_beside_a_field_in_its_object(caplog: pytest.LogCaptureFixture) -> None:
