@@ -37,8 +37,8 @@ MOST_CANDIDATES = 100  # documents compared with one leader
 
 _UNSUITABLE = "this kind of search cannot be limited to the copies of a hit"
 _FAILED = "the search for members failed"
-_NO_KEYS = "no keys are stored for it: run ndd-search backfill --keys 8"
-_MORE = f"more than {MOST_CANDIDATES} documents share keys with it"
+_NO_KEYS = "no keys are stored: run ndd-search backfill --keys 8"
+_MORE = f"more than {MOST_CANDIDATES} documents share keys with the hit"
 _LISTED = "max_per may have listed a copy on an earlier page"
 
 _FEW_KEYS = 4  # with fewer rare ones, common keys are used as well
@@ -91,8 +91,11 @@ class WholeGroups:
             state = replace(state, envelope=envelope_after(state.envelope or {}, answers))
         known = len(stream.hits)
         documents = dict(zip(longer.ranks[known:].tolist(), longer.hits[known:], strict=True))
-        incomplete = [{"_id": stream.hits[index].get("_id"), "reason": reason} for index, reason in reasons.items()]
-        info = replace(page.info, members={"found": len(documents), "incomplete": incomplete})
+        incomplete: dict[str, list[Any]] = {}
+        for index, reason in reasons.items():
+            incomplete.setdefault(reason, []).append(stream.hits[index].get("_id"))
+        told = [{"reason": reason, "ids": ids} for reason, ids in incomplete.items()]
+        info = replace(page.info, members={"found": len(documents), "incomplete": told})
         state = replace(state, documents={**state.documents, **documents})
         return state, replace(page, groups=groups, info=info)
 

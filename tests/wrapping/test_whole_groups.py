@@ -208,7 +208,8 @@ def test_each_search_of_several_finds_its_members_and_a_failure_costs_no_more_th
     proxy.reset(after_the_first(Harm(status=503, body=b'{"error": "down", "status": 503}')))
     answer = caller.search(index=articles.index, body={**body, "ndd": {"strategy": "one_phase"}})
     assert [hit["_id"] for hit in answer["hits"]["hits"]] == ["0-0", "1-0"]
-    assert {one["reason"] for one in answer["ndd"]["members"]["incomplete"]} == {"the search for members failed"}
+    failed = {"reason": "the search for members failed", "ids": ["0-0", "1-0"]}
+    assert answer["ndd"]["members"]["incomplete"] == [failed]
 
 
 @pytest.mark.parametrize("connect", ["sync"], indirect=True)
@@ -216,7 +217,7 @@ def test_it_says_which_groups_may_have_more_members(articles: Articles, engine: 
     caller = connect(window=1, max_window=1, frequency_table=False, cache=False, members="all")
     collapsed = caller.search(index=articles.index, body={"query": RANKED, "size": 1, "collapse": {"field": "desk"}})
     (entry,) = collapsed["ndd"]["members"]["incomplete"]
-    assert entry == {"_id": "0-0", "reason": "this kind of search cannot be limited to the copies of a hit"}
+    assert entry == {"ids": ["0-0"], "reason": "this kind of search cannot be limited to the copies of a hit"}
     index = f"{articles.index}-copies"
     text = " ".join(WORDS[:60])
     with engine.client() as client:
@@ -229,7 +230,7 @@ def test_it_says_which_groups_may_have_more_members(articles: Articles, engine: 
                 answer = caller.search(index=index, body={"query": {"match": {"body": WORDS[0]}}, "size": 1})
                 (hit,) = answer["hits"]["hits"]
                 (entry,) = answer["ndd"]["members"]["incomplete"]
-                assert entry["_id"] == hit["_id"]
+                assert entry["ids"] == [hit["_id"]]
                 assert entry["reason"].startswith(reason)
             found = hit["inner_hits"]["near_duplicates"]["hits"]
             assert found["total"] == {"value": 99, "relation": "gte"}
