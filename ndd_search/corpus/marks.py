@@ -107,7 +107,7 @@ def mark(
         index=index, body={"properties": {field: {"type": "object", "dynamic": False, "properties": _PROPERTIES}}}
     )
     marking = _Marking(wanted, field)
-    tally = _rewriter(client, index, rate, on_progress).repeat(marking)
+    tally = _rewriter(client, index, rate, on_progress).follow(marking)
     if wanted and not marking.found:
         what = f"it holds none of the documents of the groups, such as {next(iter(wanted))!r}"
         raise IndexUnusable(index, what, "name the index whose ids the groups hold; nothing was written")

@@ -25,7 +25,7 @@ from ndd_search.indexing.indexes import IndexFacts, look_up
 from ndd_search.indexing.jobs import RemoveSketches, SketchDocuments, own_field
 from ndd_search.indexing.mapping import check_mapping, holds_sketches, is_mapped, kept_out_of_source, mapping_properties
 from ndd_search.indexing.retry import Retry, server_reason, status_of
-from ndd_search.indexing.rewrite import Rewriter, Tally
+from ndd_search.indexing.rewrite import ROUNDS, Position, Rewriter, Tally
 from ndd_search.indexing.scan import snapshot
 from ndd_search.middleware.scope import options
 from ndd_search.recipe import Recipe
@@ -38,7 +38,6 @@ _PAGE_BYTES = 8 * 2**20  # size of a page, by the average size of the documents 
 _PAGE_SECONDS = 1.0  # with a rate, a page holds the documents of one second, to avoid bursts
 _LOOKED_AT = 100  # documents that are checked for text
 _NAMED = 12  # fields with text that are named if the given ones have none
-_ROUNDS = 10  # of checks for documents that others changed during the run, each for those since the round before
 
 Progress = Callable[[int, int], None]
 
@@ -296,14 +295,6 @@ class Backfill:
         return notes
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Position:
-    """used: the sum of the last sequence numbers of all shards. done: up to this number all writes are visible."""
-
-    used: int
-    done: int
-
-
 class _IndexBackfill:
     """The backfill of one index."""
 
@@ -329,11 +320,11 @@ class _IndexBackfill:
             where, waiting = SketchField(self.settings.field), self.settings.waiting(self.facts)
             tally.add(self._rewriter.repeat(RemoveSketches(where, waiting, self.facts, self._scripts())))
             return 0
-        since, sketched = self._position(), self._sketch()
+        since, sketched = self._rewriter.position(), self._sketch()
         checked = self._compare(None) if self.settings.recheck else Tally()
         used = sketched.changed + checked.changed
-        for _ in range(_ROUNDS):
-            now = self._position()
+        for _ in range(ROUNDS):
+            now = self._rewriter.position()
             if since and now and now.used - since.used <= used:
                 break  # nobody else has written
             again, compared = self._sketch(), self._compare(since)
@@ -350,28 +341,12 @@ class _IndexBackfill:
         """Add sketches to the remaining documents."""
         return self._rewriter.repeat(SketchDocuments(self.settings, self.settings.waiting(self.facts)))
 
-    def _compare(self, since: _Position | None) -> Tally:
+    def _compare(self, since: Position | None) -> Tally:
         """Compare sketches with their texts, once. since: only of documents written after this position."""
         where = SketchField(self.settings.field)
         only: list[Mapping[str, Any]] = [{"term": {where.recipe: self.settings.recipe.id}}]
         only += [query for query in (self.settings.query, self.facts.filter) if query is not None]
-        if since:
-            only.append({"range": {"_seq_no": {"gt": since.done}}})
-        return self._rewriter.once(SketchDocuments(self.settings, {"bool": {"filter": only}}, compare=True))
-
-    def _position(self) -> _Position | None:
-        """How far the sequence numbers of the index are, None if the server does not return it."""
-        try:
-            stats = self.client.indices.stats(index=self.facts.name, level="shards")
-        except Exception as error:
-            if status_of(error) in (403, 404, 405):
-                return None
-            raise
-        shards = stats["indices"][self.facts.name]["shards"].values()
-        numbers = [copy["seq_no"] for shard in shards for copy in shard if copy["routing"]["primary"]]
-        return _Position(
-            used=sum(one["max_seq_no"] for one in numbers), done=min(one["local_checkpoint"] for one in numbers)
-        )
+        return self._rewriter.once(SketchDocuments(self.settings, {"bool": {"filter": only}}, compare=True), since)
 
     def _scripts(self) -> bool:
         """Whether the server runs inline scripts."""

@@ -16,12 +16,13 @@ from typing import Any, Protocol
 
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.exact import INEXACT, exact_reader
-from ndd_search.indexing.retry import BUSY, Retry, Stopped, waits
+from ndd_search.indexing.retry import BUSY, Retry, Stopped, status_of, waits
 from ndd_search.indexing.scan import Hits, Snapshot, snapshot
 
 _EXAMPLES = 5  # ids of skipped documents that are kept for each reason
 _INEXACT = "a number has more digits than the engine keeps in an update"
 _MOST_PASSES = 50  # over one index; each pass is smaller than the one before unless others write faster than the job
+ROUNDS = 10  # of checks for documents that others changed during a job, each for those since the round before
 
 
 class Job(Protocol):
@@ -91,6 +92,14 @@ class Tally:
         self.add(other)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """used: the sum of the last sequence numbers of all shards. done: up to this number all writes are visible."""
+
+    used: int
+    done: int
+
+
 class Rewriter:
     """Runs jobs on one index.
 
@@ -126,12 +135,44 @@ class Rewriter:
                 self.retry.pause(0.5)  # another writer is changing the same documents
         return total
 
-    def once(self, job: Job) -> Tally:
-        """Run one pass over a snapshot of the index."""
+    def follow(self, job: Job) -> Tally:
+        """Run a pass over all documents of a job, then over those that others have written since, until nobody has."""
+        since, tally, total = self.position(), self.once(job), Tally()
+        total.add(tally)
+        for _ in range(ROUNDS):
+            now = self.position()
+            if since and now and now.used - since.used <= tally.changed:
+                break  # nobody else has written
+            tally = self.once(job, since)
+            (total.add if since else total.repeat)(tally)
+            if not (tally.written or tally.conflicts):
+                break
+            since = now
+        return total
+
+    def position(self) -> Position | None:
+        """How far the sequence numbers of the index are, None if the server does not return it."""
+        try:
+            stats = self.client.indices.stats(index=self.index, level="shards")
+        except Exception as error:
+            if status_of(error) in (403, 404, 405):
+                return None
+            raise
+        shards = [copies for index in stats["indices"].values() for copies in index["shards"].values()]
+        numbers = [copy["seq_no"] for copies in shards for copy in copies if copy["routing"]["primary"]]
+        return Position(
+            used=sum(one["max_seq_no"] for one in numbers), done=min(one["local_checkpoint"] for one in numbers)
+        )
+
+    def once(self, job: Job, since: Position | None = None) -> Tally:
+        """Run one pass over a snapshot of the index. since: only over documents written after this position."""
+        search = {**job.search, "seq_no_primary_term": True}
+        if since:
+            search["query"] = {"bool": {"filter": [search["query"], {"range": {"_seq_no": {"gt": since.done}}}]}}
         self.client.indices.refresh(index=self.index)
         total = Tally()
         with snapshot(self._reader, self.index, self.retry) as now, ThreadPoolExecutor(self.slices) as pool:
-            parts = [pool.submit(self._part, now, job, (i, self.slices), total) for i in range(self.slices)]
+            parts = [pool.submit(self._part, now, job, search, (i, self.slices), total) for i in range(self.slices)]
             try:
                 done, _ = wait(parts, return_when=FIRST_EXCEPTION)
             except BaseException:  # Ctrl-C interrupts only this thread
@@ -145,8 +186,8 @@ class Rewriter:
             raise error
         return total
 
-    def _part(self, now: Snapshot, job: Job, part: tuple[int, int], total: Tally) -> None:
-        for hits in now.pages({**job.search, "seq_no_primary_term": True}, self.size, part):
+    def _part(self, now: Snapshot, job: Job, search: Mapping[str, Any], part: tuple[int, int], total: Tally) -> None:
+        for hits in now.pages(search, self.size, part):
             self.retry.admit(len(hits))
             tally = self._write(hits, job.changes(hits))
             with self._lock:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,12 @@ import pytest
 
 import ndd_search as ndd
 from ndd_search.corpus import store
-from ndd_search.corpus.marks import unmark
+from ndd_search.corpus.marks import mark, unmark
 from ndd_search.corpus.sources import IndexSource
 from ndd_search.errors import IndexUnusable
 from ndd_search.indexing.backfill import Backfill
 from ndd_search.sketching.field import SketchField
+from tests.backfilling import fill, writing
 from tests.corpus import made
 from tests.corpus.made import DOCUMENTS, OTHER
 from tests.corpus.test_commands import run
@@ -107,6 +110,31 @@ def test_groups_are_written_into_an_index_only_where_they_changed_and_taken_away
         assert client.get(index=index, id="own")["_source"] == own
         left = client.get(index=index, id="c")["_source"]
         assert left == {**DOCUMENTS[2], "ndd": {"recipe": "mine", "group": None, "group_size": None, "leads": None}}
+
+
+def test_marking_reads_the_index_once_and_only_twice_while_others_write_all_the_time(engine: Any, index: str) -> None:
+    documents = {str(number): {"body": f"text {number}"} for number in range(500)}
+    rows = [{"document": key, "group": "0", "size": 500} for key in documents]
+    over = threading.Event()
+
+    def write(client: Any) -> None:
+        for key in cycle([*documents][:20]):
+            if over.is_set():
+                return
+            client.index(index=index, id=key, body={"body": "changed"})
+
+    with engine.client() as client:
+        fill(client, index, [{"id": key, **document} for key, document in documents.items()])
+        with writing(engine, index, write):
+            try:
+                tally = mark(client, index, rows)
+            finally:
+                over.set()
+        assert tally.seen < 3 * len(documents)
+        assert mark(client, index, rows).seen == len(documents)
+        client.indices.refresh(index=index)
+        marked = client.count(index=index, body={"query": {"term": {"ndd.group": "0"}}})
+        assert marked["count"] == len(documents)
 
 
 def test_a_document_that_an_update_would_change_otherwise_gets_no_mark(
