@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import unquote
 
+from ndd_search.errors import InvalidDocument
 from ndd_search.index_rules import IndexRules
 from ndd_search.recipe import Recipe
 from ndd_search.rest.request import Request
@@ -25,6 +27,7 @@ _ONE = re.compile(r"/(?P<index>[^/]+)/(?P<kind>_doc|_create|_update)(?:/(?P<id>[
 _BULK = re.compile(r"(?:/(?P<index>[^/]+))?/_bulk/?")
 _KINDS = {"_doc": "index", "_create": "create", "_update": "update"}
 _SPACE = re.compile(r"[ \t\n\r]*")
+_TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+"?)|/\*.*?(?:\*/|\Z)|//[^\n\r]*', re.DOTALL)
 _DECODER = json.JSONDecoder()
 
 Rules = Mapping[str, Any]
@@ -90,7 +93,7 @@ class SketchedWrites:
         if isinstance(body, str | bytes):
             end: Any = "\n" if isinstance(body, str) else b"\n"
             given = body.split(end)
-            after = [lines(line) for line in given]
+            after = [lines(line) for line in given[:-1]] + [given[-1] and lines(given[-1])]  # an end begins no line
             return body if all(map(_same, after, given)) else end.join(after)
         if isinstance(body, Mapping | Iterator) or not isinstance(body, Iterable):
             return body
@@ -105,22 +108,36 @@ class SketchedWrites:
         return self.of_rule[found[0], rule]
 
     def sketched(self, document: Any, kind: str, index: str, id: Any) -> Any:
-        """Return a document, or the body of an update, with its sketch."""
+        """Return a document, or the body of an update, with its sketch.
+
+        Raises InvalidDocument if it holds comments or nests too deep to be read, and what Sketcher.add raises.
+        """
         sketcher = self._rule(index)
-        parsed = _parsed(document)
-        if sketcher is None or not isinstance(parsed, Mapping):
-            return document
-        name = {} if id is None else {"_id": id}
-        action = open_action({"_op_type": kind, **name, "_source": parsed})
-        sketcher.add(action)
-        after = action.content["_source"]
-        if after == parsed:
+        if sketcher is None:
             return document
         if isinstance(document, bytes):
-            encoding = json.detect_encoding(document)  # by which json.loads has read it
-            text = document.decode(encoding, "surrogatepass")
-            return _rewritten(text, parsed, after).encode(encoding, "surrogatepass")
-        return _rewritten(document, parsed, after) if isinstance(document, str) else after
+            encoding = json.detect_encoding(document)  # by which json.loads reads it
+            try:
+                text = document.decode(encoding, "surrogatepass")
+            except UnicodeDecodeError:
+                return document
+            after = self.sketched(text, kind, index, id)
+            return document if after is text else after.encode(encoding, "surrogatepass")
+        name, which = ({}, "(without _id)") if id is None else ({"_id": id}, id)
+        try:
+            parsed, commented = _parsed(document) if isinstance(document, str) else (document, False)
+            if commented:
+                raise InvalidDocument(f"document {which}", "it holds comments", "leave them out, JSON has none")
+            if not isinstance(parsed, Mapping):
+                return document
+            action = open_action({"_op_type": kind, **name, "_source": parsed})
+            sketcher.add(action)
+            after = action.content["_source"]
+            if after == parsed:
+                return document
+            return _rewritten(document, parsed, after) if isinstance(document, str) else after
+        except RecursionError:
+            raise InvalidDocument(f"document {which}", "it nests too deep", "store its inner part as text") from None
 
 
 class BulkLines:
@@ -133,17 +150,18 @@ class BulkLines:
     def __call__(self, line: Any) -> Any:
         """Return a line with its sketch, the same object if there is nothing to add.
 
-        A document follows every header line except `delete`. Raises what Sketcher.add raises; the next line is then
-        read as usual.
+        A document follows every header line except `delete`, even if it is empty. Raises what SketchedWrites.sketched
+        raises; the next line is then read as usual.
         """
-        if isinstance(line, str | bytes) and (not line or line.isspace()):
-            return line
         if self._header is not None:
             (kind, index, id), self._header = self._header, None
             return line if index is None else self._writes.sketched(line, kind, index, id)
-        action = _parsed(line)
-        if isinstance(action, Mapping) and len(action) == 1:
-            kind, about = next(iter(action.items()))
+        action = line
+        if isinstance(line, str | bytes):
+            with suppress(RecursionError):  # the engine refuses it
+                action, _ = _parsed(line if isinstance(line, str) else line.decode("utf-8-sig", "replace"))
+        if isinstance(action, Mapping) and action:
+            kind, about = next(iter(action.items()))  # OpenSearch reads the first key, Elasticsearch refuses others
             about = about if isinstance(about, Mapping) else {}
             if kind != "delete":
                 index = about.get("_index")  # null is no name, and a number is the name that it is written as
@@ -173,14 +191,17 @@ def _same(first: Any, second: Any) -> bool:
     return first is second
 
 
-def _parsed(given: Any) -> Any:
-    """Parse a line, None for invalid JSON: the engine reports the error."""
-    if not isinstance(given, str | bytes):
-        return given
+def _parsed(text: str) -> tuple[Any, bool]:
+    """Return the value of JSON, and whether it holds comments, which engines read over.
+
+    The value is None for invalid JSON: the engine reports the error. Raises RecursionError if it nests too deep.
+    """
     try:
-        return json.loads(given)
-    except (ValueError, RecursionError):
-        return None
+        return json.loads(text), False
+    except ValueError:
+        plain = _TEXT_OR_COMMENT.sub(lambda found: found[1] or " ", text) if "/" in text else text
+        found = None if plain == text else _parsed(plain)[0]
+        return found, found is not None
 
 
 def _rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any], start: int = 0) -> str:

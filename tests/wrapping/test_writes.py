@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndd_search as ndd
+from ndd_search.errors import InvalidDocument
 from ndd_search.indexing.mapping import mapping_properties
 from ndd_search.rest.request import Request
 from ndd_search.writing.writes import SketchedWrites
@@ -145,6 +146,38 @@ def test_a_bulk_request_is_read_in_every_form_that_clients_send(body: Any) -> No
     last = made[-1].decode() if isinstance(made[-1], bytes) else made[-1]
     document = json.loads(last.rstrip().split("\n")[-1]) if isinstance(last, str) else last
     assert document == {"body": TEXT, "ndd": sketch(TEXT)}
+
+
+@pytest.mark.parametrize(
+    "before",
+    {
+        "an empty document": '{"index":{}}\n\n{"index":{}}\n',
+        "a blank document": '{"index":{}}\n \r\n\n\n{"index":{}}\n',
+        "a comment": '/* one */ {"index":{}} // {',
+        "a second key": '{"index":{},"a":1}\n',
+    }.items(),
+    ids=lambda one: one[0],
+)
+def test_lines_of_a_bulk_are_read_as_the_engines_read_them(before: tuple[str, str]) -> None:
+    """An empty line after a header is its document, which is refused. OpenSearch takes further keys."""
+    body = f'{before[1].rstrip(chr(10))}\n{{"body": "{TEXT}"}}\n'
+    made = WRITES(request("/news/_bulk", body.encode(), "POST")).body
+    assert made.startswith(before[1].encode())
+    assert json.loads(made.splitlines()[-1]) == {"body": TEXT, "ndd": sketch(TEXT)}
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        ('{"body": "x" /* or y */}', "holds comments"),
+        ('{"n": "/*", "body": "x"} // or y', "holds comments"),
+        (f'{{"body": "x", "deep": {"[" * 1000}{"]" * 1000}}}', "nests too deep"),
+    ],
+)
+def test_a_document_that_only_the_engine_can_read_is_not_written_without_a_sketch(document: str, problem: str) -> None:
+    for body in (document, document.encode()):
+        with pytest.raises(InvalidDocument, match=problem):
+            WRITES(request("/news/_doc/1", body))
 
 
 def test_a_header_line_that_the_engine_refuses_is_left_to_the_engine() -> None:
