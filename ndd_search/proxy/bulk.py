@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from http import HTTPStatus
 
 from ndd_search.proxy.budget import ByteBudget
-from ndd_search.proxy.exchange import Refused
 from ndd_search.writing.writes import BulkLines
 
 _MOST_AT_ONCE = 2**18  # bytes: more are sketched in a thread, so that other requests go on
 _LONG = 2**20  # bytes of a line from which on a request counts against the budget
-_PIECE = 2**16  # bytes that are unpacked at once
-
-
-async def unpacking(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """Yield a body without its content encoding, gzip or deflate, in pieces.
-
-    Raises Refused for a damaged one; the engine then gets no complete request.
-    """
-    unpacker = None if encoding in ("", "identity") else zlib.decompressobj(zlib.MAX_WBITS | 32)
-    async for part in parts:
-        if unpacker is None:
-            yield part
-            continue
-        try:
-            piece = unpacker.decompress(part, _PIECE)
-            yield piece
-            while not unpacker.eof and (unpacker.unconsumed_tail or len(piece) == _PIECE):
-                piece = unpacker.decompress(unpacker.unconsumed_tail, _PIECE)
-                yield piece
-        except zlib.error as error:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"the compressed body is damaged ({error}): send it again") from None
-        if unpacker.unused_data:
-            break
-    if unpacker is not None and (not unpacker.eof or unpacker.unused_data):
-        raise Refused(HTTPStatus.BAD_REQUEST, "the compressed body does not end where it should: send it again")
 
 
 class SketchedBody:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ndd_search.proxy.budget import ByteBudget
-from ndd_search.proxy.bulk import SketchedBody, unpacking
+from ndd_search.proxy.bulk import SketchedBody
 from ndd_search.proxy.exchange import Exchange, Header
+from ndd_search.proxy.packing import unpacked, unpacking
 from ndd_search.proxy.passing import SMALL, Passing, missed
-from ndd_search.proxy.searches import unpacked
 from ndd_search.proxy.upstream import Body
 from ndd_search.rest.request import Request
 from ndd_search.writing.writes import SketchedWrites

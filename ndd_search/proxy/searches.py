@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -14,6 +12,7 @@ from urllib.parse import unquote_plus
 from ndd_search.middleware.msearch import unique
 from ndd_search.proxy.exact_json import dumps, encoded, loads
 from ndd_search.proxy.exchange import Exchange, Header, end_to_end
+from ndd_search.proxy.packing import unpacked
 from ndd_search.rest.answers import CutSketches
 from ndd_search.rest.parsing import parsed
 from ndd_search.rest.request import INDEX, Request
@@ -26,7 +25,6 @@ _NOT_FOR_US = _OF_THE_BODY | {b"accept-encoding", b"accept"}
 _SWITCH = {"off": False, "false": False, "on": True, "true": True, "": True}
 _OF_EVERY_PAGE = (b"content-type", b"x-elastic-product")
 _MOST_KNOWN = 100  # values of `accept` whose headers are kept
-_WORTH_PACKING = 1400  # bytes: less fits in one packet
 _MAYBE_NDD = re.compile(rb"ndd|[\\\0]")  # also with escapes, or as UTF-16
 _VENDOR = re.compile(r"application/vnd\.elasticsearch\+json(?:\s*;\s*compatible-with=\d+)?")
 
@@ -109,21 +107,6 @@ def given_search(exchange: Exchange, body: bytes, query: str, most: int) -> Give
     return Given(request, target, params.get("pretty", "false") != "false")
 
 
-def unpacked(body: bytes, encoding: str, most: int | None) -> bytes | None:
-    """Return a body without its content encoding, None if it cannot be read or is longer than `most` bytes."""
-    encoding = encoding.strip().lower()
-    if encoding in ("", "identity"):
-        return body
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        return None
-    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
-    try:
-        plain = unpacker.decompress(body, 0 if most is None else most + 1)
-    except zlib.error:
-        return None
-    return plain if unpacker.eof and not unpacker.unused_data and (most is None or len(plain) <= most) else None
-
-
 def sent_target(given: Given, request: Request) -> str:
     """Return path and query of a request of the middleware."""
     same = request.path == given.request.path and request.params == given.request.params
@@ -180,13 +163,6 @@ def read_answer(status: int, headers: list[Header], content: bytes, stored: Stor
 def answer_bytes(body: Any, pretty: bool) -> bytes:
     """Return the JSON of a page."""
     return dumps(body, indent=2) + b"\n" if pretty else dumps(body)
-
-
-def packed(headers: list[Header], content: bytes, accepted: str) -> tuple[list[Header], bytes]:
-    """Return headers and body of our own answer, with gzip for a caller who accepts it."""
-    if len(content) < _WORTH_PACKING or not re.search(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", accepted):
-        return headers, content
-    return [*headers, (b"content-encoding", b"gzip")], gzip.compress(content, 1, mtime=0)
 
 
 class PageHeaders:

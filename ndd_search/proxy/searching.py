@@ -13,6 +13,7 @@ from ndd_search.middleware.observer import facts_of
 from ndd_search.middleware.scope import options
 from ndd_search.plugins.search_log import page_entries
 from ndd_search.proxy.exchange import Exchange, Gone, Header, Refused
+from ndd_search.proxy.packing import packed
 from ndd_search.proxy.passing import Passing
 from ndd_search.proxy.searches import (
     Given,
@@ -21,7 +22,6 @@ from ndd_search.proxy.searches import (
     answer_bytes,
     given_search,
     may_want_options,
-    packed,
     read_answer,
     sent_body,
     sent_headers,

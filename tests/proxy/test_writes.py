@@ -64,6 +64,7 @@ def test_only_documents_with_a_rule_change_and_only_by_their_sketch(behind: Engi
         (NDJSON, b"".join(lines), True),
         ({**NDJSON, "content-encoding": "gzip"}, gzip.compress(b"".join(lines)), False),
         ({**NDJSON, "content-encoding": "deflate"}, zlib.compress(b"".join(lines)), False),
+        ({**NDJSON, "content-encoding": "deflate"}, zlib.compress(b"".join(lines), wbits=-15), False),
     ):
         got = ask(sketching.url, "POST", "/_bulk?refresh=true", body, headers, chunked)
         heard = behind.heard[-1]
