@@ -61,6 +61,24 @@ class _Health:
         self.away = self.until = 0.0
 
 
+class _Response(ClientResponse):
+    """An answer after which the connection is closed if its status is 400.
+
+    It may say that the engine could not read the head of the request. Engines then answer nothing more on that
+    connection, and the next request of anybody would wait for ever.
+    """
+
+    async def start(self, connection: aiohttp.connector.Connection) -> ClientResponse:
+        """Read the head of the answer."""
+        protocol = connection.protocol
+        await super().start(connection)
+        if self.status == HTTPStatus.BAD_REQUEST and protocol is not None:
+            protocol.force_close()
+            if self.content.is_eof():  # the connection is back among those that are kept
+                protocol.close()
+        return self
+
+
 class Upstream:
     """The nodes of one cluster.
 
@@ -174,6 +192,7 @@ class Upstream:
                 auto_decompress=False,
                 skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
                 trust_env=False,
+                response_class=_Response,
                 middlewares=(_once,),
                 max_line_size=_HEADER_BYTES,
                 max_field_size=_HEADER_BYTES,

@@ -301,6 +301,14 @@ def test_engines_answer_the_same_with_and_without_the_proxy(engine: RealEngine, 
             assert _comparable(passed) == _comparable(direct), (method, target)
 
 
+def test_a_head_that_the_engine_cannot_read_holds_up_nobody_else(engine: RealEngine) -> None:
+    """Engines answer it with 400, and nothing more on that connection, which other callers must not get."""
+    with serving(engine.url) as served:
+        for _ in range(3):
+            assert ask(served.url, "GET", "/_cat/health?h=status", headers={"x": "a" * 20_000}).status == 400
+            assert ask(served.url, "GET", "/_cat/health?h=status").status == 200
+
+
 def _comparable(got: Got) -> tuple[Any, ...]:
     """Status, headers and body, without the milliseconds of a search and the lengths that depend on them."""
     body = gzip.decompress(got.body) if got.header("content-encoding") == "gzip" and got.body else got.body
