@@ -200,14 +200,18 @@ class Exchange:
 
     async def fail(self, status: int, reason: str) -> None:
         """Send an error in the shape of the engines' own."""
-        cause = {"type": "ndd_search_proxy_exception", "reason": reason}
-        text = json.dumps({"error": {"root_cause": [cause], **cause}, "status": int(status)})
         headers = [(b"content-type", b"application/json")]
         if not self._ended:  # the rest of the body is not read, so the connection cannot be used again
             headers.append((b"connection", b"close"))
         if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
             headers.append((b"retry-after", b"1"))
-        await self.answer(status, headers, text.encode())
+        await self.answer(status, headers, error_bytes(status, reason))
+
+
+def error_bytes(status: int, reason: str) -> bytes:
+    """Return the body of an error of our own, in the shape of the engines' errors."""
+    cause = {"type": "ndd_search_proxy_exception", "reason": reason}
+    return json.dumps({"error": {"root_cause": [cause], **cause}, "status": int(status)}).encode()
 
 
 def _quoted(text: str) -> str:

@@ -23,7 +23,7 @@ _PATH = re.compile(f"(?:{INDEX})?/_(?:search|msearch)")
 _OF_THE_BODY = {b"content-length", b"content-encoding", b"content-type"}
 _NOT_FOR_US = _OF_THE_BODY | {b"accept-encoding", b"accept"}
 _SWITCH = {"off": False, "false": False, "on": True, "true": True, "": True}
-_OF_EVERY_PAGE = (b"content-type", b"x-elastic-product")
+_OF_EVERY_PAGE = (b"content-type", b"x-elastic-product", b"x-opensearch-version")
 _MOST_KNOWN = 100  # values of `accept` whose headers are kept
 _MAYBE_NDD = re.compile(rb"ndd|[\\\0]")  # also with escapes, or as UTF-16
 _VENDOR = re.compile(r"application/vnd\.elasticsearch\+json(?:\s*;\s*compatible-with=\d+)?")
@@ -100,7 +100,8 @@ def given_search(exchange: Exchange, body: bytes, query: str, most: int) -> Give
             return None
     headers = {name.decode(): exchange.header(name) for name, _ in exchange.headers if name not in _NOT_FOR_US}
     accept = exchange.header(b"accept")
-    if accept and not ("json" not in accept and "*/*" in accept):  # "anything" means JSON
+    given = any(name == b"accept" for name, _ in exchange.headers)  # Elasticsearch refuses an empty one
+    if given and not ("json" not in accept and "*/*" in accept):  # "anything" means JSON
         headers["accept"] = accept
     request = Request(exchange.method, path, params, headers, parsed)
     target = f"{exchange.path}?{query}" if query else exchange.path

@@ -10,10 +10,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from ndd_search.errors import importing
 from ndd_search.proxy.application import Proxy, app
+from ndd_search.proxy.exchange import error_bytes
 
 with importing("uvicorn", "the proxy or the search page", "uvicorn", "proxy"):
     from uvicorn import Config, Server
@@ -146,6 +148,8 @@ class Guarded(HttpToolsProtocol):
     def on_url(self, url: bytes) -> None:
         """Count the bytes of the head."""
         self._count(len(url))
+        if b"#" in url:
+            raise ValueError("a fragment, which some servers read as a part of the path, and others leave out")
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -159,6 +163,13 @@ class Guarded(HttpToolsProtocol):
         self._stop()
         self._in_head = False
         super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request that cannot be read."""
+        body = error_bytes(HTTPStatus.BAD_REQUEST, "this is no valid HTTP/1.1: look at its method, URL and headers")
+        head = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head.encode() + body)
+        self.transport.close()
 
     def _count(self, size: int) -> None:
         self._head += size

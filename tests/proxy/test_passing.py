@@ -270,6 +270,7 @@ REAL: list[tuple[str, str, bytes | None, dict[str, str]]] = [
     ("POST", "/{news}/_search/template", b'{"source":"{}"}', {"content-type": "application/json"}),
     ("GET", "/{news}/_search?size=nine", None, {}),
     ("GET", "/{news}/_search?unknown=1", None, {}),
+    ("GET", "/{news}/_search?q=body:market", None, {"accept": ""}),
     ("GET", "/ndd-no-such-index/_search?q=a", None, {}),
     (
         "POST",

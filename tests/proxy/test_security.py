@@ -80,6 +80,7 @@ SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
         "a bare carriage return": lines(b"POST /a HTTP/1.1", b"Host: x", b"X: a\rTransfer-Encoding: chunked"),
         "a coding of an old version": lines(b"POST /a HTTP/1.0", b"Transfer-Encoding: chunked"),
         "two hosts": lines(b"POST /a HTTP/1.1", b"Host: x", b"Host: y", b"Content-Length: 5"),
+        "a fragment": lines(b"DELETE /a/_doc/1#2 HTTP/1.1", b"Host: x"),
         "no name": lines(b"POST /a HTTP/1.1", b"Host: x", b": chunked", b"Content-Length: 5"),
     }.items(),
     ids=lambda one: one[0],
@@ -87,6 +88,7 @@ SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
 def test_a_request_of_two_readings_is_refused(behind: Engine, through: Served, head: tuple[str, bytes]) -> None:
     answer = say(through.address, head[1] + b"0\r\n\r\n" + SMUGGLED, seconds=1.0)
     assert status(answer) in (400, 501), answer
+    assert b'"type": "ndd_search_proxy_exception"' in answer
     assert not [heard for heard in behind.heard if heard.target == "/smuggled"]
     assert not behind.heard
 
