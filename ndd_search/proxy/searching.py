@@ -62,9 +62,13 @@ class Searching:
         if given is None or (switch is False and not wants_options(given.request.body)):
             await self._passing.pass_on(exchange, query)
             return
-        if wants_cursor(given.request.body):  # which the two engines open in two ways
+        vendor = "vnd." in given.request.headers.get("accept", "") and "json" not in exchange.header(b"content-type")
+        if vendor or wants_cursor(given.request.body):  # which the two engines take in two ways
             headers = sent_headers(exchange, given, replace(given.request, body=None))
-            self._driver.settings.family = await self._upstream.family(headers)
+            family = self._driver.settings.family = await self._upstream.family(headers)
+            if vendor and family == "opensearch":  # it reads over this type in `accept`, and takes no body of it
+                plain = {**given.request.headers, "accept": "application/json"}
+                given = replace(given, request=replace(given.request, headers=plain))
         await exchange.while_connected(self._collapse(exchange, given, body, switch))
 
     async def _collapse(self, exchange: Exchange, given: Given, body: bytes | None, switch: bool | None) -> None:

@@ -167,6 +167,13 @@ def test_headers_of_a_page_are_those_of_the_engine(engine: RealEngine, proxy: Se
     assert first.header("x-opaque-id").lower() == own.header("x-opaque-id").lower()
 
 
+def test_a_media_type_of_elasticsearch_is_taken_in_a_search_without_a_body(proxy: Served, index: str) -> None:
+    """OpenSearch reads over it there, and refuses it as the type of a body."""
+    accept = {"accept": "application/vnd.elasticsearch+json; compatible-with=8"}
+    got = ask(proxy.url, "GET", f"/{index}/_search?q=body:market", headers=accept)
+    assert (got.status, b'"ndd"' in got.body) == (200, True), got.body
+
+
 def test_what_the_caller_says_of_a_search_reaches_the_engine(behind: Engine, through: Served) -> None:
     """Every trip has the headers and parameters of the caller; a body that only the engine can read stays as it is."""
     headers = {**JSON, "authorization": "ApiKey abc", "x-opaque-id": "7", "accept-encoding": "gzip"}
