@@ -110,7 +110,8 @@ class SketchedWrites:
     def sketched(self, document: Any, kind: str, index: str, id: Any) -> Any:
         """Return a document, or the body of an update, with its sketch.
 
-        Raises InvalidDocument if it holds comments or nests too deep to be read, and what Sketcher.add raises.
+        Raises InvalidDocument for text that an engine may read, though it is no JSON or nests too deep, and what
+        Sketcher.add raises.
         """
         sketcher = self._rule(index)
         if sketcher is None:
@@ -125,11 +126,11 @@ class SketchedWrites:
             return document if after is text else after.encode(encoding, "surrogatepass")
         name, which = ({}, "(without _id)") if id is None else ({"_id": id}, id)
         try:
-            parsed, commented = _parsed(document) if isinstance(document, str) else (document, False)
-            if commented:
-                raise InvalidDocument(f"document {which}", "it holds comments", "leave them out, JSON has none")
+            parsed, oddity = _parsed(document) if isinstance(document, str) else (document, "")
             if not isinstance(parsed, Mapping):
                 return document
+            if oddity:
+                raise InvalidDocument(f"document {which}", oddity, "send JSON, of which that is no part")
             action = open_action({"_op_type": kind, **name, "_source": parsed})
             sketcher.add(action)
             after = action.content["_source"]
@@ -191,17 +192,20 @@ def _same(first: Any, second: Any) -> bool:
     return first is second
 
 
-def _parsed(text: str) -> tuple[Any, bool]:
-    """Return the value of JSON, and whether it holds comments, which engines read over.
+def _parsed(text: str) -> tuple[Any, str]:
+    """Return the value of JSON, and what the text has that JSON has not, and that engines read over in some places.
 
-    The value is None for invalid JSON: the engine reports the error. Raises RecursionError if it nests too deep.
+    The value is None for other invalid JSON: the engine reports the error. Raises RecursionError if it nests too deep.
     """
     try:
-        return json.loads(text), False
-    except ValueError:
+        return json.loads(text), ""
+    except ValueError as error:
         plain = _TEXT_OR_COMMENT.sub(lambda found: found[1] or " ", text) if "/" in text else text
-        found = None if plain == text else _parsed(plain)[0]
-        return found, found is not None
+        if plain != text and (found := _parsed(plain)[0]) is not None:
+            return found, "it holds comments"
+        if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
+            return json.loads(text[: error.pos]), "it goes on after its end"
+        return None, ""
 
 
 def _rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any], start: int = 0) -> str:

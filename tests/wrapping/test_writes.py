@@ -171,6 +171,7 @@ def test_lines_of_a_bulk_are_read_as_the_engines_read_them(before: tuple[str, st
     [
         ('{"body": "x" /* or y */}', "holds comments"),
         ('{"n": "/*", "body": "x"} // or y', "holds comments"),
+        ('{"body": "x"}}', "goes on after its end"),  # Elasticsearch takes that of an update
         (f'{{"body": "x", "deep": {"[" * 1000}{"]" * 1000}}}', "nests too deep"),
     ],
 )
