@@ -40,7 +40,7 @@ MEMBERS = {
     '"b\\u006fdy2":[]': 0.05,
     '"body":"twice"': 0.05,
     '"ndd":"mine"': 0.05,
-    f'"deep":{"[" * 950}{"]" * 950}': 0.05,
+    f'"deep":{"[" * 800}{"]" * 800}': 0.05,
 }
 TEXTS = ['"body":""', '"body":null', '"body":["a b c","d"]', '"body":7', '"b\\u006fdy":"escaped"', '"other":1']
 ODD_DOCUMENTS = [
