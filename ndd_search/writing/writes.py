@@ -98,7 +98,7 @@ class SketchedWrites:
         if isinstance(body, Mapping | Iterator) or not isinstance(body, Iterable):
             return body
         given = list(body)
-        after = [self._bulk(line, lines) if isinstance(line, str | bytes) else lines(line) for line in given]
+        after = [self._bulk(line, lines) if line and isinstance(line, str | bytes) else lines(line) for line in given]
         return body if all(map(_same, after, given)) else after
 
     def _rule(self, index: str) -> Sketcher | None:

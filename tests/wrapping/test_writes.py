@@ -136,6 +136,7 @@ HEADER = {"index": {"_id": "1"}}
         deque([HEADER, {"body": TEXT}]),
         [f'{json.dumps(HEADER)}\n{{"body": "{TEXT}"}}'],
         [f"{json.dumps(HEADER)}\n", b'{"body": "%s"}\n' % TEXT.encode()],
+        [HEADER, "", HEADER, {"body": TEXT}],  # the empty text is a line of its own, and so a document
         [{"index": {"_index": None}}, {"body": TEXT}],
         [{"index": {"_index": 2024}}, {"body": TEXT}],
     ],
