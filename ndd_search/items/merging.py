@@ -127,7 +127,8 @@ def _canonical(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else line_of(value)
+    line = line_of(value)
+    return str(value) if line.startswith('"') else line  # texts, dates and other values that JSON has as texts
 
 
 def _union(held: Sequence[_Held], path: str) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,13 @@ def test_a_union_holds_every_number_that_differs_in_any_digit() -> None:
     assert [line_of(number) for number in merged["n"]] == numbers
     shown = {one["value"]: one["records"] for one in merged["ndd"]["conflicts"]["n"]}
     assert shown == dict(zip(numbers, [["a"], ["b"], ["c", "e"], ["d"]], strict=True))
+
+
+def test_conflicts_show_dates_as_they_are_and_other_values_as_json() -> None:
+    records = [{"day": date(2024, 1, 31), "open": True}, {"day": "31 January", "open": ["no"]}]
+    conflicts = merge_group({}, records, ["a", "b"], {})["ndd"]["conflicts"]
+    shown = {name: [one["value"] for one in values] for name, values in conflicts.items()}
+    assert shown == {"day": ["2024-01-31", "31 January"], "open": ["true", '["no"]']}
 
 
 def test_a_merged_record_keeps_what_is_beside_a_field_in_its_object(caplog: pytest.LogCaptureFixture) -> None:
