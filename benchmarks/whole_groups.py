@@ -78,7 +78,8 @@ def rows_of(client: Any, index: str, groups: int, repeats: int) -> list[list[str
         answers = [page(WAYS[name], start) for start in range(0, min(groups, 20 * SIZE), SIZE)]
         copies = len(answers) * SIZE * (len(CHANGED) - 1)
         share = sum(map(listed, answers)) / copies
-        incomplete = sum(len(answer["ndd"].get("members", {"incomplete": []})["incomplete"]) for answer in answers)
+        reasons = [one for answer in answers for one in answer["ndd"].get("members", {"incomplete": []})["incomplete"]]
+        incomplete = sum(len(one["ids"]) for one in reasons)
         rows.append([name, f"{spent[at]:.1f}", f"{spent[at] / spent[0]:.2f}", f"{share:.1%}", str(incomplete)])
     return rows
 
