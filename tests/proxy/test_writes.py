@@ -118,7 +118,7 @@ def test_whoever_sends_what_cannot_be_read_is_told(behind: Engine, sketching: Se
     assert json.loads(sent[3])["ndd"] == sketched({"body": TEXT})
     assert "a document is longer than 100,000 bytes" in got.header("warning")
     smile = {"content-type": "application/smile"}
-    deep = b'{"body":"x","deep":%s1%s}' % (b"[" * 1000, b"]" * 1000)
+    deep = b'{"body":"x","deep":%s1%s}' % (b"[" * 40_000, b"]" * 40_000)
     for target, body, headers, why in (
         ("/news-1/_doc", deep, JSON, "nests too deep"),
         ("/news-1/_doc/1", b'{"body":"x"/**/}', JSON, "holds comments"),
