@@ -110,8 +110,9 @@ class CollapseOptions:
     total:            what `hits.total` counts: "hits" is the engine's own number; "groups" the hits that the pages show
                       together, equal on every page. For it the whole result is examined at once, up to max_window.
                       "estimate" is for results too long for that: `ndd.unique` is then an estimate from a sample of the
-                      whole result with a 95 % interval, equal on every page; `hits.total` is a lower bound. Searches
-                      with candidate limits (nearest neighbours, hybrid queries, retrievers) take "groups" as this.
+                      whole result with a 95 % interval, equal on every page; `hits.total` is a lower bound. For
+                      searches with candidate limits (nearest neighbours, hybrid queries, retrievers) "groups" is the
+                      same as "estimate".
     facets:           names of aggregations of the search (terms, histogram, date_histogram, range, date_range,
                       filters) whose buckets count groups instead of documents (see docs/paging.md).
     duplicates:       what a response tells of the duplicates of a hit: "documents" what it tells of every hit, "ids"

@@ -203,7 +203,7 @@ class Decision:
         return pairs.resemblance if self.frequency_table is None else pairs.resemblance * self._discounts(pairs)
 
     def bars(self, pairs: Overlaps) -> Shares:
-        """Return the bar of each pair, on its similarity."""
+        """Return the bar of each pair on its similarity: the higher of the two, the second one discounted alike."""
         bars = self._bars(pairs.shorter)
         own_bars = self._own_bars(bars, pairs.own)
         return own_bars if self.frequency_table is None else np.maximum(bars, own_bars * self._discounts(pairs))

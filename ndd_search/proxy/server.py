@@ -166,7 +166,8 @@ class Guarded(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse a request that cannot be read."""
-        body = error_bytes(HTTPStatus.BAD_REQUEST, "this is no valid HTTP/1.1: look at its method, URL and headers")
+        reason = "this is no valid HTTP/1.1: look at its method, URL (ASCII, without #) and headers (at most 64 kB)"
+        body = error_bytes(HTTPStatus.BAD_REQUEST, reason)
         head = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
         self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head.encode() + body)
         self.transport.close()

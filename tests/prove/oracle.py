@@ -16,7 +16,7 @@ Document = Mapping[str, Any]
 Options = Mapping[str, Any]
 
 BARS = {"identical": 1.0, "high": 0.8, "moderate": 0.5}
-LEAST, POWER, MARGIN, SHORT, PAGE, HANDFUL = 0.27, 11, 8, 16, 150, 3  # constants of "auto", see docs/quality.md
+LEAST, POWER, MARGIN, SHORT, OWN, HANDFUL = 0.27, 11, 8, 16, 150, 3  # constants of "auto", see docs/quality.md
 CLOSE = 1e-4  # a value this close to its bar may be on either side: weights of values are rounded to 2**-20
 DEFAULTS: dict[str, Any] = {
     "min_similarity": "auto", "mode": "group", "window": 100, "max_window": 10_000, "max_per_group": 1,
@@ -106,7 +106,7 @@ class Oracle:
             rarity = min(1.0, sum(map(idf, a & b)) / len(a & b) / ((only_a + only_b) / len(a ^ b)))
             apart = min(1.0, 1 - alike + MARGIN * self.size / shorter)
             value *= rarity ** (POWER * apart * 2 * min(only_a, only_b) / (only_a + only_b))
-        own = (min(only_a, only_b) * longer / max(len(a), len(b)) / PAGE) ** 6
+        own = (min(only_a, only_b) * longer / max(len(a), len(b)) / OWN) ** 6
         known = SHORT + (self.table.documents if self.table else 0)
         bar = min(1.0, LEAST + self.size / min(max(shorter, SHORT), known))
         own_bar = bar + max(0.0, 1 - LEAST - bar) * own / (1 + own)
