@@ -21,6 +21,7 @@ from ndd_search.indexing.scan import Hits, Snapshot, snapshot
 
 _EXAMPLES = 5  # ids of skipped documents that are kept for each reason
 _INEXACT = "a number has more digits than the engine keeps in an update"
+_CHANGING = "others changed it each time it was read"
 _MOST_PASSES = 50  # over one index; each pass is smaller than the one before unless others write faster than the job
 ROUNDS = 10  # of checks for documents that others changed during a job, each for those since the round before
 
@@ -136,18 +137,25 @@ class Rewriter:
         return total
 
     def follow(self, job: Job) -> Tally:
-        """Run a pass over all documents of a job, then over those that others have written since, until nobody has."""
+        """Run a pass over all documents of a job, then over those that others have written since, until nobody has.
+
+        A document that others change all the time may be left as it is; it is counted in `refused`.
+        """
         since, tally, total = self.position(), self.once(job), Tally()
         total.add(tally)
         for _ in range(ROUNDS):
             now = self.position()
             if since and now and now.used - since.used <= tally.changed:
                 break  # nobody else has written
+            if tally.conflicts:
+                self.retry.pause(0.5)  # another writer is changing the same documents
             tally = self.once(job, since)
             (total.add if since else total.repeat)(tally)
             if not (tally.written or tally.conflicts):
                 break
             since = now
+        if tally.conflicts:
+            total.refused[_CHANGING] += tally.conflicts
         return total
 
     def position(self) -> Position | None:

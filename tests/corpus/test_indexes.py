@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,10 @@ from ndd_search.corpus import store
 from ndd_search.corpus.marks import mark, unmark
 from ndd_search.corpus.sources import IndexSource
 from ndd_search.errors import IndexUnusable
+from ndd_search.indexing import rewrite
 from ndd_search.indexing.backfill import Backfill
+from ndd_search.indexing.retry import Retry
+from ndd_search.indexing.rewrite import Rewriter
 from ndd_search.sketching.field import SketchField
 from tests.backfilling import fill, writing
 from tests.corpus import made
@@ -135,6 +140,28 @@ def test_marking_reads_the_index_once_and_only_twice_while_others_write_all_the_
         client.indices.refresh(index=index)
         marked = client.count(index=index, body={"query": {"term": {"ndd.group": "0"}}})
         assert marked["count"] == len(documents)
+
+
+def test_a_document_that_others_change_each_time_it_is_read_is_told(
+    engine: Any, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dataclass(frozen=True)
+    class Beside:
+        """Marks documents that somebody else writes between reading and updating."""
+
+        search: Mapping[str, Any]
+
+        def changes(self, hits: Any) -> list[Mapping[str, Any] | str | None]:
+            for hit in hits:
+                client.index(index=index, id=hit["_id"], body={"body": "another"})
+            return [{"doc": {"ndd": {"group": "0"}}} for _ in hits]
+
+    monkeypatch.setattr(rewrite, "ROUNDS", 2)
+    with engine.client() as client:
+        fill(client, index, DOCUMENTS)
+        rewriter = Rewriter(client, index, size=10, slices=1, retry=Retry(), on_progress=lambda count: None)
+        tally = rewriter.follow(Beside({"query": {"ids": {"values": ["a"]}}, "_source": True}))
+    assert (tally.seen, tally.written, tally.refused.total()) == (3, 0, 1)
 
 
 def test_a_document_that_an_update_would_change_otherwise_gets_no_mark(
