@@ -16,10 +16,11 @@ Frames and corrections seldom fill half a page on both sides. With
     n  shingles of the shorter document, q the size of a shingle, N documents counted in the frequency table
     o  shingles that one of them has of its own, the smaller of the two numbers; each counts its idf
 
-two hits are near-duplicates when
+two hits are near-duplicates when both of these hold:
 
-    j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  b     and
-    j  >=  b + (1 - 0.27 - b) * o**6 / (o**6 + 150**6)                   with  b = 0.27 + q / max(16, min(n, 16 + N))
+    j * min(1, s / d) ** (11 * m * min(1, 1 - j + 8 * q / n))  >=  b
+    j  >=  b + (1 - 0.27 - b) * o**6 / (o**6 + 150**6)
+    with  b = 0.27 + q / max(16, min(n, 16 + N))
 
 The first left side never exceeds j: the idf can only keep similar texts apart, never join dissimilar ones. Its exponent
 grows with the share of the texts that differs, 1 - j, plus a margin of eight words: if hardly anything differs in a

@@ -130,7 +130,7 @@ class SketchedWrites:
             if not isinstance(parsed, Mapping):
                 return document
             if oddity:
-                raise InvalidDocument(f"document {which}", oddity, "send JSON, of which that is no part")
+                raise InvalidDocument(f"document {which}", oddity, "send it as plain JSON")
             action = open_action({"_op_type": kind, **name, "_source": parsed})
             sketcher.add(action)
             after = action.content["_source"]
